@@ -1,4 +1,4 @@
-# Arrays that grow; memory asked for before it is needed, and large pages of it, on which nothing but speed depends.
+# Arrays that grow; prefetch and large pages, on which nothing but speed depends.
 from libc.stdint cimport int64_t
 from libc.stdlib cimport realloc
 
@@ -19,7 +19,7 @@ cdef extern from *:
     /* The first cache line that begins at or after a place. */
     #define fastsim_line(at) ((void *) (((uintptr_t) (at) + 63) & ~(uintptr_t) 63))
 
-    /* Only whole pages within the block, so that no more memory is taken than was asked for. */
+    /* Only whole pages within the block, so that no more memory is taken than was requested. */
     static inline void fastsim_large_pages(void *at, size_t bytes) {
     #if defined(__linux__) && defined(MADV_HUGEPAGE)
         uintptr_t first = ((uintptr_t) at + FASTSIM_LARGE_PAGE - 1) & ~(FASTSIM_LARGE_PAGE - 1);

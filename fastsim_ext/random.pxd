@@ -1,4 +1,4 @@
-# The Mersenne Twister as CPython's random module draws from it.
+# Streams of the Mersenne Twister, and numbers keyed by seed, stream and counter.
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 cdef enum:

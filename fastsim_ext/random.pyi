@@ -1,4 +1,8 @@
-"""The Mersenne Twister MT19937 as CPython's ``random`` draws from it, so that a run can go on from a seeded stream."""
+"""Random numbers: streams of the Mersenne Twister MT19937, and numbers keyed by seed, stream and counter.
+
+The streams are drawn from as CPython's ``random`` and as numpy draw, so that a run can go on from a seeded stream.
+``draw_bits`` and ``draw_below`` hold no state: they mix their three keys.
+"""
 
 from collections.abc import Sequence
 

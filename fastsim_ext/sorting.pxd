@@ -12,9 +12,9 @@ cdef bint merge_after(const double* a, const double* b, int32_t terms) noexcept 
 cdef bint merge_sorted(int32_t* rows, int32_t* spare, int32_t n, const double* keys, int32_t terms) noexcept nogil
 
 cdef struct KeyInputs:
-    double submit_s, last_s              # when it came; when it last was at work, or came
+    double submit_s, last_s              # arrival; when it last ran, its arrival before that
     double left_s, total_s               # seconds it still takes; seconds it takes in all at its fair share
-    double attained_s                    # at work so far, not times GPUs
+    double attained_s                    # running time so far, not times GPUs
     double gpus, cpu_milli, memory_mib   # of the whole gang
     double weight
     int32_t priority

@@ -1,4 +1,8 @@
-"""A stable sort of rows by keys of several terms: what is equal stays as it was, what is sorted is only looked at."""
+"""A stable sort of rows by keys of several terms, the terms themselves, and counts of values by their leading bits.
+
+The sort takes linear time if the rows are sorted already. ``key_term`` computes one term of a job or pod for an ordered
+queue. ``counted`` and ``gathered`` are the passes of a selection that finds order statistics without sorting.
+"""
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.math cimport INFINITY

@@ -47,8 +47,8 @@ cdef struct Kind:        # one distinct request for devices, or for none
     int32_t level, num                     # index of its milli among the distinct ones, -1: no devices; devices
     uint64_t models                        # as in Pod
 
-cdef struct Typical:     # the target workload M, column by column: first what asks for devices; else in its given order
-    int n, n_gpu, n_levels, n_kinds        # n_gpu: that ask for devices
+cdef struct Typical:     # the target workload M by columns: classes with devices first, else in its given order
+    int n, n_gpu, n_levels, n_kinds        # n_gpu: those with devices
     const int64_t* cpu                     # milli-CPU
     const double* freq                     # share of the workload
     const int64_t* count                   # the same share as an exact integer

@@ -1,4 +1,4 @@
-"""How good allocations of a cluster to a handful of jobs are: their mean speedup, and how well GPUs are used."""
+"""Fitness of allocations of a cluster to a handful of jobs: mean speedup and utility."""
 
 import numpy as np
 import numpy.typing as npt

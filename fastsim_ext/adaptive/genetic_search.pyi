@@ -1,4 +1,4 @@
-"""Pollux's genetic search for the best allocation of a cluster: a herd that breeds, and its best ones live on."""
+"""Pollux's genetic search for the best allocation of a cluster: a population whose best states survive."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ Counts = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
 class Search:
-    """Searches one after the other, with one stream of random numbers; ``size`` states live in a herd."""
+    """Searches one after the other, with one stream of random numbers; a population has ``size`` states."""
 
     size: int
     def __init__(self, seed: int, size: int = 100) -> None: ...
@@ -29,7 +29,8 @@ class Search:
     ) -> tuple[States, Floats, Floats]:
         """The first front after some generations: its states, their mean speedups and their utilities.
 
-        The search begins with the given states, ``base`` is what jobs have; the rest is told in ``fitness``.
+        ``state`` holds the initial states, ``base`` the present allocation. ``most`` and ``least`` limit a job's GPUs
+        unless it has none; ``fitness`` defines the other terms.
         """
 
     def stream_state(self) -> tuple[list[int], int]:

@@ -128,7 +128,7 @@ cdef void search_judged(Population* pool, const Judge* judge, FitnessRoom* fit) 
 
 cdef void search_born(NumpyStream* stream, Population* pool, const Judge* judge, const Rules* rules, Room* operators,
                       FitnessRoom* fit) noexcept nogil:
-    """As many new states as live in a herd, or as many as are found."""
+    """Breed new states: ``pool.size`` of them, or as many as ``LITTERS`` litters bring."""
     cdef int _, matings, at
     pool.born = 0
     search_known(pool)
@@ -237,7 +237,7 @@ cdef void search_free(Population* pool) noexcept nogil:
 
 cdef int search_searched(NumpyStream* stream, Population* pool, const Judge* judge, const Rules* rules, int states,
                          int generations) except -1 nogil:
-    """Let a herd live for some generations; its first ``states`` children are those it begins with."""
+    """Evolve a population for some generations; the first ``states`` children are its initial states."""
     cdef Room operators
     cdef FitnessRoom fit
     cdef FrontRoom fronts
@@ -265,7 +265,7 @@ cdef int search_searched(NumpyStream* stream, Population* pool, const Judge* jud
 
 @cython.final
 cdef class Search:
-    """Searches one after the other, with one stream of random numbers; ``size`` states live in a herd."""
+    """Searches one after the other, with one stream of random numbers; a population has ``size`` states."""
 
     def __init__(self, uint32_t seed, int size=100):
         if size < 1:
@@ -278,7 +278,8 @@ cdef class Search:
               const int32_t[::1] most__j, const int32_t[::1] least__j, int node_gpus, double power, int generations):
         """The first front after some generations: its states, their mean speedups and their utilities.
 
-        The search begins with the given states, ``base`` is what jobs have; the rest is told in ``fitness``.
+        ``state`` holds the initial states, ``base`` the present allocation. ``most`` and ``least`` limit a job's GPUs
+        unless it has none; ``fitness`` defines the other terms.
         """
         cdef int states = <int> state__pjn.shape[0], jobs = <int> base__jn.shape[0], nodes = <int> base__jn.shape[1]
         cdef Population pool

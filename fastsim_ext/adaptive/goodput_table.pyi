@@ -8,10 +8,10 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.uint8]
 
 class GoodputTable:
-    """Configurations ``q`` on groups ``g``, and what is known of applications ``a`` there.
+    """Configurations ``q`` on groups ``g``, and limits and speed ratios of applications ``a`` on these groups.
 
     ``low`` and ``high`` are samples a GPU takes at once, ``stages`` the GPUs of a replica, ``ratio[a, c, d]`` how many
-    times faster one GPU of ``c`` is than one of ``d`` (NaN: nobody knows).
+    times faster one GPU of ``c`` is than one of ``d`` (NaN: unknown).
     """
 
     columns: int
@@ -25,8 +25,8 @@ class GoodputTable:
         self, perf__jgp: Floats, known__jg: Flags, most__jg: Ints, noise__jn: Floats, app__j: Ints, batch__j: Ints,
         tuned__j: Flags, row__jq: npt.NDArray[np.float32],
     ) -> None:  # fmt: skip
-        """A row for each job; ``perf`` and ``noise`` hold the fields of the structs of these names in ``goodput.pxd``.
+        """Fill a row for each job; ``perf`` and ``noise`` hold the fields of these structs in ``goodput.pxd``.
 
-        ``known`` says on which groups a job has run, ``most`` how many replicas it may have there, ``batch`` is the
-        most samples of a step, and all of them if the job is not ``tuned``.
+        ``known`` marks the groups on which a job has run, ``most`` limits its replicas there. ``batch`` is the most
+        samples of a step, and their exact number if the job is not ``tuned``.
         """

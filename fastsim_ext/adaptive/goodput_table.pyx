@@ -18,10 +18,10 @@ cdef float LEAST = 1e-4                 # of what a job cannot have, or knows no
 
 @cython.final
 cdef class GoodputTable:
-    """Configurations ``q`` on groups ``g``, and what is known of applications ``a`` there.
+    """Configurations ``q`` on groups ``g``, and limits and speed ratios of applications ``a`` on these groups.
 
     ``low`` and ``high`` are samples a GPU takes at once, ``stages`` the GPUs of a replica, ``ratio[a, c, d]`` how many
-    times faster one GPU of ``c`` is than one of ``d`` (NaN: nobody knows).
+    times faster one GPU of ``c`` is than one of ``d`` (NaN: unknown).
     """
 
     def __init__(self, group__q, nodes__q, gpus__q, per_node__g, low__ag, high__ag, stages__ag, ratio__agg):
@@ -32,10 +32,10 @@ cdef class GoodputTable:
     def rows(self, const double[:, :, ::1] perf__jgp, const uint8_t[:, ::1] known__jg, const int64_t[:, ::1] most__jg,
              const double[:, ::1] noise__jn, const int64_t[::1] app__j, const int64_t[::1] batch__j,
              const uint8_t[::1] tuned__j, float[:, ::1] row__jq):
-        """A row for each job; ``perf`` and ``noise`` hold the fields of the structs of these names in ``goodput.pxd``.
+        """Fill a row for each job; ``perf`` and ``noise`` hold the fields of these structs in ``goodput.pxd``.
 
-        ``known`` says on which groups a job has run, ``most`` how many replicas it may have there, ``batch`` is the
-        most samples of a step, and all of them if the job is not ``tuned``.
+        ``known`` marks the groups on which a job has run, ``most`` limits its replicas there. ``batch`` is the most
+        samples of a step, and their exact number if the job is not ``tuned``.
         """
         cdef JobView job
         cdef Py_ssize_t j

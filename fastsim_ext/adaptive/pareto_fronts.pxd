@@ -1,4 +1,4 @@
-# Fronts of points that no other point beats in both of two values, both of which shall be small.
+# Pareto fronts of points with two values, both to be minimised.
 from libc.stdint cimport int32_t
 
 cdef struct FrontRoom:       # for so many points

@@ -1,12 +1,12 @@
-"""Fronts of points that no other point beats in both of two values, both of which shall be small.
+"""Pareto fronts of points with two values, both to be minimised.
 
-A point beats another one that is not smaller in any value and larger in one. The first front is what nobody beats, the
-next one what nobody beats without it, and so on. Within a front a point is as crowded as its neighbours are near:
+A point beats another one that is not smaller in any value and larger in one. The first front holds the points that
+no point beats, the next one those that no point beats once the first is removed, and so on. Within a front:
 
     crowding = mean over both values of (next larger value - next smaller value) / (largest - smallest)
 
-infinite at both ends, and 0 for a point that stands where another one stands. Orders and ties are those of NSGA-II as
-pymoo 0.4 plays it, since random numbers go to points in this order.
+infinite at both ends, and 0 for a point equal to another one. Orders and ties are those of NSGA-II in pymoo 0.4,
+since random numbers go to points in this order.
 """
 
 cimport cython
@@ -45,7 +45,7 @@ cdef void fronts_merged(const double* value, const double* then, int32_t* index,
                         int count) noexcept nogil:
     """Sort indices by their values, and equal ones by a second value; those equal in both stay in order.
 
-    Choices are sums and not branches: nobody can foresee them.
+    Choices are sums and not branches, which would often be mispredicted.
     """
     cdef int width = 1, low, middle, high, left, right, at
     cdef int32_t one, other
@@ -70,10 +70,10 @@ cdef void fronts_merged(const double* value, const double* then, int32_t* index,
 
 
 cdef int fronts_ranked(const double* first__p, const double* second__p, int points, FrontRoom* room) noexcept nogil:
-    """The number of each point's front in ``rank``, and how many fronts there are.
+    """Write the number of each point's front to ``rank``; returns the number of fronts.
 
-    In order of the first value, a front has somebody who beats a point if its smallest second value so far is not
-    larger; these values rise from front to front. Equal points share a front.
+    In order of the first value, some point of a front beats the next point if the smallest second value in the front
+    so far is not larger; these values rise from front to front. Equal points share a front.
     """
     cdef int32_t* order = room.by_first__p
     cdef int at, low, high, middle, fronts = 0

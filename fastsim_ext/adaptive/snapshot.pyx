@@ -1,7 +1,8 @@
 """State of a run of adaptive jobs between two rounds as numbers and bytes: snapshot and restore.
 
-Training curves and step times are told again, jobs that have not come are read again. What has been fitted is kept:
-a lesson hangs on all measurements before it. ``tests/style/test_saved_fields.py`` has the list.
+Training curves and step times are passed to the new run, and jobs that have not arrived are read again. Fitted
+parameters are stored, since each fit depends on all measurements before it. The list of fields is in
+``tests/style/test_saved_fields.py``.
 """
 
 from libc.stdint cimport int32_t
@@ -132,7 +133,7 @@ cdef tuple learned_state(LearnedPerformance learned):
 
 cdef int learned_restore(LearnedPerformance learned, numbers, parts) except -1:
     cdef int32_t n = numbers["lessons"], i
-    cdef int32_t initial = learned.n                   # before any job trained: nobody comes to these by training
+    cdef int32_t initial = learned.n                   # rows from before any job trained; no training leads to them
     cdef const Measurements* at
     if n < initial:
         raise ValueError(f"{n} lessons, expected {initial} or more")

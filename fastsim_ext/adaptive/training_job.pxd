@@ -1,4 +1,4 @@
-# A training job: its placement, its measured step times and the GPU time it has used.
+# A training job, its training curve, the step times of its placement, and the measurements of all jobs.
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.adaptive.goodput cimport Grid, Noise, Perf
@@ -21,7 +21,7 @@ cdef class PlacedStepTimes:
     cdef readonly int64_t group, nodes, gpus, replicas, stages
     cdef readonly int64_t low, high                # samples that a GPU takes at once here
     cdef readonly int64_t seen                     # most of them ever measured on so many GPUs
-    cdef double[::1] step_s, sync_s                # by samples of a turn; NaN = not asked yet
+    cdef double[::1] step_s, sync_s                # by samples of a turn; NaN = not computed yet
     cdef Grid grid                                 # of the batch sizes that are tried here
     cdef int seconds(self, int64_t atomic, double* step_s, double* sync_s) except -1
 
@@ -30,7 +30,7 @@ cdef struct Measurements:      # all measurements from the root to here
     int32_t most_replicas
     int64_t nodes, replicas, atomic    # of the last measurement
     double turn_s, step_s
-    Perf perf            # what all of them were fitted with
+    Perf perf            # parameters fitted to all of them
 
 
 @cython.final
@@ -53,8 +53,8 @@ cdef class TrainingJob:
     cdef TrainingCurveTable curve
     cdef LearnedPerformance learned
     cdef readonly PlacedStepTimes site                        # None = no GPUs
-    cdef readonly int32_t[::1] history__g           # what it has learned of each group of nodes
-    cdef readonly int64_t batch, gpus_asked        # what its user asked for, samples and GPUs
+    cdef readonly int32_t[::1] history__g           # by group of nodes: its row in ``learned``
+    cdef readonly int64_t batch, gpus_asked        # requested by its user: samples and GPUs
     cdef readonly bint tuned, merged, noisy
     cdef Noise noise                               # of the batch it trained last, if noisy
     cdef readonly double submit_s, restart_s, speed

@@ -1,5 +1,8 @@
-"""A training job: its placement, its measured step times and the GPU time it has used. By hand:
-`tests.reference.rounds.adaptive_job`."""
+"""A training job, and what it reads: training curves, step times by placement, fitted performance.
+
+``TrainingJob`` counts the GPU time it has used. ``LearnedPerformance`` is a tree of measured step times: jobs with the
+same history share one node, and so one fit. Reference: `tests.reference.rounds.adaptive_job`.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol

@@ -1,5 +1,8 @@
-"""A training job: its placement, its measured step times and the GPU time it has used. By hand:
-`tests.reference.rounds.adaptive_job`."""
+"""A training job, and what it reads: training curves, step times by placement, fitted performance.
+
+``TrainingJob`` counts the GPU time it has used. ``LearnedPerformance`` is a tree of measured step times: jobs with the
+same history share one node, and so one fit. Reference: `tests.reference.rounds.adaptive_job`.
+"""
 
 cimport cython
 from libc.math cimport NAN, ceil, isnan, rint
@@ -182,7 +185,7 @@ cdef class TrainingCurveTable:
         cdef int64_t hi = 0
         cdef double below, above, span
         if not self.init_batch <= batch <= self.max_batch:
-            self.curve.gradients(batch, epoch)         # tells what is wrong
+            self.curve.gradients(batch, epoch)         # raises the error with its reason
             raise AssertionError("a batch size outside of the recorded ones")
         while self.batch__b[hi] < batch:
             hi += 1

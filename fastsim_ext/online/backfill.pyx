@@ -1,7 +1,7 @@
 """Reservations for waiting pods, from estimated durations.
 
 EASY: only the first pod in the line that does not fit has a reservation. Conservative backfilling: every waiting pod
-has one, made in the order of the line. A pod that has run longer than was told is believed to end now.
+has one, made in the order of the line. A pod that has run longer than its estimate is taken to end now.
 """
 
 from libc.math cimport INFINITY, isnan
@@ -126,7 +126,7 @@ cdef class Backfill:
     cdef bint holds_unchanged(self, double now) noexcept nogil:
         """Whether all reservations still hold: no pod came or went since, and none is overdue.
 
-        Then free amounts change only later than now, at the same times as before; who could not start still cannot.
+        Free amounts then change only later than now, at the same times as before; pods that could not start still wait.
         """
         return self.valid_moves == self.membership.moves and not self.forecast.overdue(now)
 

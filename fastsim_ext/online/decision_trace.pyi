@@ -1,4 +1,9 @@
-"""The online engine with a listener that is called before and after every decision on watched pods."""
+"""The online engine with a listener that is called before and after every decision on watched pods.
+
+``DecisionTrace`` runs without rules, ``RulesDecisionTrace`` with them; both decide as in any other run.
+During a call the listener may query the inputs of the decision: ``filtered``, ``scored`` and ``picked`` compute them by
+the engine's own filter, scores and device pick, without reading or changing the caches of its faster variants.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -12,7 +17,7 @@ from fastsim_ext.state.pod_table import WorkTable
 ABSENT: int
 """Stands for a reason where a node is not there at the moment."""
 NO_GPU_MEMORY: int
-"""Stands for a reason where enough devices have room, but not enough of them the memory that is asked for."""
+"""Stands for a reason where enough devices have room, but too few of them the requested memory."""
 
 class _Listener(Protocol):
     def before(self, seq: int, cls: int, t_s: float) -> None: ...
@@ -20,7 +25,12 @@ class _Listener(Protocol):
     def never(self, seq: int, cls: int, t_s: float, reason: int) -> None: ...
 
 class DecisionTrace(OnlineLoop):
-    """A run that calls ``listener`` for the pods whose arrival number is marked in ``watched``."""
+    """A run that calls ``listener`` for the pods whose arrival number is marked in ``watched``.
+
+    ``listener.before(seq, class, t)`` is called before a decision at ``t`` seconds and
+    ``listener.after(seq, node, devices as bits)`` after it, with node -1 if there was none. A pod that
+    no empty node can host is never decided on: ``listener.never(seq, class, t, reason)`` is called instead.
+    """
 
     def __init__(
         self,
@@ -49,7 +59,14 @@ class _TracedRulesLoopListener(Protocol):
     def never(self, seq: int, cls: int, t_s: float, reason: int) -> None: ...
 
 class RulesDecisionTrace(QueueLoop):
-    """A run with rules that calls ``listener`` for the pods whose arrival number is marked in ``watched``."""
+    """A run with rules that calls ``listener`` for the pods whose arrival number is marked in ``watched``.
+
+    ``listener.before(seq, class, t)`` is called before a decision at ``t`` seconds and
+    ``listener.after(seq, node, devices as bits, how)`` after it, with node -1 if the pod did not start. ``how`` is
+    ``preemption``, ``backfill``, ``over_quota``, ``gang`` (all members start, or another one fits nowhere) or empty.
+    A pod that could not start on an empty cluster either is never decided on:
+    ``listener.never(seq, class, t, reason)`` is called instead.
+    """
 
     def __init__(
         self,

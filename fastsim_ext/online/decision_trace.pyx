@@ -1,8 +1,8 @@
 """The online engine with a listener that is called before and after every decision on watched pods.
 
-In between nothing differs from any other run. While the listener is told, it may ask what the
-decision is about to look at; the answers come from the engine's own filter, scores and device pick,
-in their plain spelling: what a faster one keeps is neither asked nor touched.
+``DecisionTrace`` runs without rules, ``RulesDecisionTrace`` with them; both decide as in any other run.
+During a call the listener may query the inputs of the decision: ``filtered``, ``scored`` and ``picked`` compute them by
+the engine's own filter, scores and device pick, without reading or changing the caches of its faster variants.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
@@ -22,7 +22,7 @@ ABSENT = -1
 """Stands for a reason where a node is not there at the moment."""
 
 NO_GPU_MEMORY = -2
-"""Stands for a reason where enough devices have room, but not enough of them the memory that is asked for."""
+"""Stands for a reason where enough devices have room, but too few of them the requested memory."""
 
 
 cdef class DecisionTrace(OnlineLoop):
@@ -30,7 +30,7 @@ cdef class DecisionTrace(OnlineLoop):
 
     ``listener.before(seq, class, t)`` is called before a decision at ``t`` seconds and
     ``listener.after(seq, node, devices as bits)`` after it, with node -1 if there was none. A pod that
-    no empty node can host is never decided on; the listener hears ``listener.never(seq, class, t, reason)``.
+    no empty node can host is never decided on: ``listener.never(seq, class, t, reason)`` is called instead.
     """
 
     def __init__(self, nodes, work, select, options, watched, listener):
@@ -51,7 +51,7 @@ cdef class DecisionTrace(OnlineLoop):
         return placed
 
     cdef bint watches(self, int64_t seq) noexcept nogil:
-        """Whether the listener wants to know about this pod."""
+        """Whether this pod is watched."""
         return 0 <= seq < self.watched.shape[0] and self.watched[seq] != 0
 
     cdef int place(self, int32_t slot) except -1 nogil:
@@ -146,8 +146,8 @@ cdef class RulesDecisionTrace(QueueLoop):
     ``listener.before(seq, class, t)`` is called before a decision at ``t`` seconds and
     ``listener.after(seq, node, devices as bits, how)`` after it, with node -1 if the pod did not start. ``how`` is
     ``preemption``, ``backfill``, ``over_quota``, ``gang`` (all members start, or another one fits nowhere) or empty.
-    A pod that could not start on an empty cluster either is never decided on; the listener hears
-    ``listener.never(seq, class, t, reason)``.
+    A pod that could not start on an empty cluster either is never decided on:
+    ``listener.never(seq, class, t, reason)`` is called instead.
     """
 
     def __init__(self, nodes, work, select, options, watched, listener):
@@ -166,7 +166,7 @@ cdef class RulesDecisionTrace(QueueLoop):
         return placed
 
     cdef bint watches(self, int64_t seq) noexcept nogil:
-        """Whether the listener wants to know about this pod."""
+        """Whether this pod is watched."""
         return 0 <= seq < self.watched.shape[0] and self.watched[seq] != 0
 
     cdef bint watches_any(self, int32_t slot) noexcept nogil:
@@ -305,7 +305,7 @@ cdef class RulesDecisionTrace(QueueLoop):
         return count
 
     cdef void mask(self, int cls, int count) noexcept nogil:
-        """Show devices without the memory that the class asks for as full, as a decision does."""
+        """Mark devices with less memory left than the class requests as full, as a decision does."""
         cdef const ClassConstraints* rule = self.constraints.rule(cls)
         cdef int f
         if rule != NULL and rule.gpu_mem > 0 and self.work.classes[cls].num_gpu > 0:

@@ -11,14 +11,14 @@ cdef struct Bound:       # of one node, for one kind
     double gap           # the longest of the other times with room, seconds
     int64_t version      # of the node's states when this was worked out
 
-cdef struct Kind:        # pods that ask for about the same
-    Pod least            # what each of them asks for at least
+cdef struct Kind:        # pods with about the same request
+    Pod least            # amounts that each of them requests at least
     Bound* bare          # by node, from the running pods alone
-    Bound* booked          # by node, with promises
+    Bound* booked          # by node, with reservations
     int64_t walk         # the last one in which ``seen`` was needed
 
 cdef class EarliestFit:
-    # not saved: follows from the outlook
+    # not saved: follows from the forecast
     cdef FreeForecast forecast
     cdef Kind[MAX_KINDS] kinds
     cdef int n_kinds

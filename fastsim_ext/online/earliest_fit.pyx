@@ -1,7 +1,7 @@
 """Lower bounds of the earliest time at which each node can host a kind of pod.
 
-A kind is less than each of its pods asks for: amounts are rounded down, memory and conditions left out. During a walk
-along the line promises only take, so what was worked out earlier in the walk is never too late; it may be too early.
+A kind is a lower bound of its pods' requests: amounts are rounded down, memory and constraints left out. During a walk
+along the line reservations only take room, so a bound from earlier in the walk may be too early, but never too late.
 """
 
 from libc.math cimport INFINITY
@@ -130,7 +130,7 @@ cdef class EarliestFit:
 
     cdef void update_bound(self, const Kind* kind, int n, const NodeForecast* of, bint later,
                            Bound* out) noexcept nogil:
-        """When a node has room for the least that pods of a kind ask for; ``later``: not before the bound of now."""
+        """Bound of a node for the least request of a kind; ``later``: its first time is not before the present one."""
         cdef const Pod* pod = &kind.least
         cdef const int64_t* row
         cdef double since = INFINITY

@@ -1,7 +1,7 @@
 """One pool of interchangeable devices under strict FIFO: the cluster in which position does not matter.
 
-Jobs start in order of arrival, so one heap of ends is all there is to keep. Devices are taken back
-only when a job needs them: what is free is then never more than is known to be, and often cheaper.
+Jobs start in order of arrival, so the only state is a heap of their ends. Devices return to the pool only when a job
+needs them, which saves work; until then the count of free devices is a lower bound.
 """
 
 from libc.math cimport INFINITY, NAN
@@ -17,7 +17,7 @@ def fifo_starts(const double[::1] submit, const double[::1] duration, const int3
                 double[::1] start):
     """Start of every job in seconds, NaN if it never starts; returns how many start.
 
-    ``submit`` rises; a ``duration`` of NaN is for ever; no job asks for more ``devices`` than ``capacity``.
+    ``submit`` rises; a ``duration`` of NaN never ends; no job requests more ``devices`` than ``capacity``.
     """
     cdef int64_t n = submit.shape[0]
     if not n == duration.shape[0] == devices.shape[0] == start.shape[0]:
@@ -29,7 +29,7 @@ def fifo_starts(const double[::1] submit, const double[::1] duration, const int3
 
 cdef int64_t play(const double[::1] submit, const double[::1] duration, const int32_t[::1] devices, int32_t capacity,
                   double[::1] start) except -1 nogil:
-    """Start the jobs one after another; answers how many start."""
+    """Start the jobs one after another; returns how many start."""
     # Jobs that hold a device are at most as many as there are devices; the others hold nothing.
     cdef Held* heap = <Held*> malloc((<size_t> capacity + 1) * sizeof(Held))
     cdef int64_t i

@@ -26,15 +26,15 @@ cdef class FreeForecast:
     cdef PodMembership membership
     cdef int nodes, width, columns       # columns of a state
     cdef NodeForecast* bare                    # by node, from the running pods alone
-    cdef NodeForecast* booked                    # the same with all promises
+    cdef NodeForecast* booked                    # the same with all reservations
     cdef int64_t* version                # by node: changes of what is seen
-    cdef int64_t* revisions                  # by node: how often it was not what had been believed
+    cdef int64_t* revisions                  # by node: how often it differed from its forecast
     cdef bint* changed                   # by node: whether that was so at the last look
     cdef NodeForecast fresh                    # scratch
-    cdef int64_t* moves_then                  # by node: what the roster said when it was looked at
+    cdef int64_t* moves_then                  # by node: its changes in ``membership`` at the last look
     cdef bint* was_present                     # by node: whether it was present then
     cdef bint* touched                   # by node: whether what is seen is more than the running pods
-    cdef Reservation* reservations               # promises of this walk
+    cdef Reservation* reservations               # reservations of this walk
     cdef int32_t n_reservations, reservation_room
     cdef double end_s(self, int32_t slot, double now) noexcept nogil
     cdef int rebuilt(self, int n, NodeForecast* of, double now) except -1 nogil

@@ -1,7 +1,7 @@
 """Forecast of the free amounts of every node, state by state.
 
-Running pods end as was told, one that is overdue ends now, and pods with a promise come and go. A state holds until the
-next one begins; all that happens at one time makes one state.
+Running pods end at their estimates, overdue ones now; pods with a reservation start and end as reserved. A state holds
+until the next one begins; all changes at one time make one state.
 """
 
 from libc.math cimport INFINITY, isnan

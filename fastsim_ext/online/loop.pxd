@@ -27,7 +27,7 @@ cdef class OnlineLoop:
     cdef readonly int64_t events, n_rows         # processed so far; timeline rows to drain
     cdef Counts counts
     cdef int queue_rule, record          # record: 0 nothing, 1 every event, 2 samples
-    cdef bint freed, checked, last_batch, binds, starts_recorded     # told: stays that begin are outcomes, too
+    cdef bint freed, checked, last_batch, binds, starts_recorded     # the last: stays that begin are outcomes, too
     cdef double until, gpu_sample_s, sample_s, next_sample, began, area_from
     cdef const int64_t[::1] a_pod_id     # a_: of the present batch
     cdef const int32_t[::1] a_class, a_priority, a_payer, a_node, change_node, change_adds

@@ -33,7 +33,7 @@ class OnlineLoop:
         """The next batch of arrivals, in time order; ``last`` if there are no more.
 
         ``a_node`` is the node that each pod is bound to when it arrives (-1: none), ``a_gpus`` its devices as bits or
-        0; both are None if nobody is.
+        0; both are None if no pod is bound.
         """
     def advance(self, budget: int) -> int:
         """Process up to ``budget`` events; returns the Status for which it stopped."""

@@ -24,7 +24,7 @@ cdef struct NodeView:        # one node at one real or imagined moment
     int64_t[MAX_EXTRA] extra_left
 
 cdef class ConstraintTable:
-    # not saved: told again, and taken from the nodes by the running pods again
+    # not saved: constraints are passed again, and running pods take their amounts again
     cdef NodeTable nodes
     cdef WorkTable work
     cdef Selector select

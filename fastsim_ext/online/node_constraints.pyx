@@ -1,7 +1,7 @@
 """Constraints of pod classes besides CPU, memory and devices, and the node state they are checked against.
 
-A device without enough memory left looks full to a pod that asks for device memory, in the filter, in the scores and
-in the choice of devices. A decision about such a class looks at every node.
+In the filter, the scores and the choice of devices, a device with less memory left than a pod requests counts as full.
+A decision about such a class looks at every node.
 """
 
 from libc.math cimport NAN

@@ -12,7 +12,7 @@ cdef enum:
 
 @cython.final
 cdef class OrderedQueue:
-    # not saved: told, or made again from the pods that wait
+    # not saved: options, or rebuilt from the waiting pods
     cdef NodeTable nodes
     cdef WorkTable work
     cdef PodMembership membership

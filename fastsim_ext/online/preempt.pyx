@@ -1,8 +1,8 @@
 """Preemption: the pods of lower priority to stop, on the node where that costs least.
 
 On each node, imagine all pods of lower priority gone that may be stopped. If the pod then fits, they come back one
-after another (higher priority first, then the earlier start, then the earlier arrival) while the pod still fits; who
-cannot come back is a victim.
+after another (higher priority first, then the earlier start, then the earlier arrival) while the pod still fits; those
+that cannot come back are the victims.
 """
 
 from libc.math cimport INFINITY
@@ -35,7 +35,7 @@ cdef class PreemptionPlan:
         free(self.failures)
 
     cdef int find(self, int32_t slot) except -1 nogil:
-        """Find the ``node`` to make room on for the pod in ``slot``, or -1; ``victims`` says who has to go."""
+        """Find the ``node`` to make room on for the pod in ``slot``, or -1; ``victims`` are the pods to stop."""
         cdef int cls = self.work.slots[slot].cls
         cdef int n, k
         cdef int32_t* other

@@ -48,7 +48,7 @@ cdef class QueueLoop(RulesLoop):
                 self.start(slot)
         elif self.skips():
             self.start(slot)
-        elif self.ordered:   # who comes may stand before others, and others may stand elsewhere by now
+        elif self.ordered:   # the new entry may stand before others, whose order may have changed, too
             self.in_order()
         else:
             head = self.front(slot)

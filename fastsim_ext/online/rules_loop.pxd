@@ -8,7 +8,7 @@ from fastsim_ext.state.pod_membership cimport PodMembership, TenantUsage
 
 cdef class RulesLoop(OnlineLoop):
     # saved
-    cdef bint endless    # node changes go on and are asked for in pieces
+    cdef bint endless    # node changes go on and are fed in batches
     cdef int64_t passed  # node changes before those at hand
     cdef int64_t planned, failed         # planned changes to come; nodes that have failed
     # not saved: tables of their own, options, columns that belong to the caller, what is at hand

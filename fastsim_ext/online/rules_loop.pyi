@@ -8,27 +8,27 @@ from fastsim_ext.online.node_constraints import ConstraintTable
 from fastsim_ext.state.pod_membership import PodMembership, TenantUsage
 
 class RulesLoop(OnlineLoop):
-    """An Online that keeps the rules of a regime."""
+    """An OnlineLoop with gangs, quotas, preemption and nodes that fail."""
 
     constraints: ConstraintTable
     tenants: TenantUsage
     membership: PodMembership
     def snapshot(self) -> dict[str, Any]:
-        """As Online.snapshot, with the node changes that are behind; the roster has its own."""
+        """As OnlineLoop.snapshot, with the number of past node changes; ``membership`` has a snapshot of its own."""
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over what a snapshot() of this loop or of a plain one remembers; the roster must be restored.
+        """Restore a snapshot() of this loop or of a plain one; ``membership`` must have been restored before.
 
-        The next change that is fed must be the first one that was not behind.
+        The next change that is fed must be the first one after the snapshot.
         """
     def restore_members(self, members: Mapping[int, tuple[int, int, bool, float]]) -> None:
-        """Pods of a plain loop: (tenant, group, whether it may be stopped, seconds it is told to run) by arrival."""
+        """Enter pods of a plain loop: (tenant, group, whether it may be stopped, estimated seconds) by arrival."""
     def evict(self, slot: int) -> None:
         """Take a running pod off its node; it keeps its slot and departure for move()."""
     def discard(self, slot: int) -> None:
         """Take back a trial()."""
     def verify(self) -> int:
-        """As Online.verify, and the tables of the rules."""
+        """As OnlineLoop.verify, and the tables of the rules."""
     def feed_changes(self, t: Any, node: Any, adds: Any, random: Any, last: bool) -> None:
         """The next node changes in order: seconds, position, whether it comes, whether it is a failure or repair."""
     def feed_members(self, tenant: Any, group: Any, preemptible: Any, est: Any, job: Any, gang: Any) -> None:
-        """The same batch as in feed(): tenants and groups by number, seconds that are told, jobs and sizes of gangs."""
+        """Further columns of the batch in feed(): tenants, groups, estimated seconds, jobs, sizes of gangs."""

@@ -1,7 +1,7 @@
 """The online engine with gangs, quotas, preemption and nodes that fail.
 
-Here pods start and stop; ``queue_loop`` says who may try when. An entry of the waiting line is one pod or one gang,
-which its last pod stands for.
+This module starts and stops pods; ``queue_loop`` decides which entry may try when. An entry of the waiting line is one
+pod or one gang, represented by its last pod.
 """
 
 from libc.math cimport NAN, floor, isnan
@@ -18,7 +18,7 @@ from fastsim_ext.types cimport Pod
 
 
 cdef class RulesLoop(OnlineLoop):
-    """An Online that keeps the rules of a regime."""
+    """An OnlineLoop with gangs, quotas, preemption and nodes that fail."""
 
     def __init__(self, nodes, work, select, options):
         OnlineLoop.__init__(self, nodes, work, select, options)
@@ -40,12 +40,12 @@ cdef class RulesLoop(OnlineLoop):
         self.endless = not last
 
     def feed_members(self, tenant, group, preemptible, est, job, gang):
-        """The same batch as in feed(): tenants and groups by number, seconds that are told, jobs and sizes of gangs."""
+        """Further columns of the batch in feed(): tenants, groups, estimated seconds, jobs, sizes of gangs."""
         self.a_tenant, self.a_group, self.a_preemptible = tenant, group, preemptible
         self.a_est, self.a_job, self.a_gang = est, job, gang
 
     def snapshot(self):
-        """As Online.snapshot, with the node changes that are behind; the roster has its own."""
+        """As OnlineLoop.snapshot, with the number of past node changes; ``membership`` has a snapshot of its own."""
         ended = not self.endless and self.change_next >= self.change_t.shape[0]
         return OnlineLoop.snapshot(self) | {
             "change_next": self.passed + self.change_next, "ended": ended, "planned": self.planned,
@@ -53,9 +53,9 @@ cdef class RulesLoop(OnlineLoop):
         }
 
     def restore(self, state):
-        """Take over what a snapshot() of this loop or of a plain one remembers; the roster must be restored.
+        """Restore a snapshot() of this loop or of a plain one; ``membership`` must have been restored before.
 
-        The next change that is fed must be the first one that was not behind.
+        The next change that is fed must be the first one after the snapshot.
         """
         cdef int32_t s
         OnlineLoop.restore(self, state)
@@ -68,7 +68,7 @@ cdef class RulesLoop(OnlineLoop):
         self.verify()
 
     def restore_members(self, members):
-        """Pods of a plain loop: (tenant, group, whether it may be stopped, seconds it is told to run) by arrival."""
+        """Enter pods of a plain loop: (tenant, group, whether it may be stopped, estimated seconds) by arrival."""
         cdef int32_t s
         for s in range(self.work.n_slots):
             tenant, group, preemptible, est = members.get(self.work.slots[s].seq, (-1, -1, False, NAN))
@@ -87,7 +87,7 @@ cdef class RulesLoop(OnlineLoop):
         OnlineLoop.discard(self, slot)
 
     cpdef int verify(self) except -1:
-        """As Online.verify, and: device memory and further resources are within their bounds."""
+        """As OnlineLoop.verify, and: device memory and further resources are within their bounds."""
         cdef int n, g
         cdef int32_t s
         cdef int64_t left, pending = 0, waiting = self.work.waiting

@@ -1,7 +1,7 @@
-"""Selection of the jobs of a round: candidates by priority, deficit and share, as long as GPUs are left.
+"""Selection of the jobs of a round, by priority, deficit and share as long as GPUs are left, and the heap it uses.
 
-Pairs without a share that never ran stand all at the same place of a line, so they are drawn one by one from a
-stream instead of being listed: those that were there at the last settlement, and those with a younger member.
+Pairs without a share that never ran are equal in that order, so they are drawn one by one from a stream instead of
+being listed: those that were there at the last settlement, and those with a younger member.
 """
 
 cimport cython
@@ -158,14 +158,14 @@ cdef class CandidateSelection:
         return False
 
     cdef bint can_share(self, int32_t row, int32_t mate, int32_t model, bint ran) noexcept nogil:
-        """Whether both jobs fit and are believed to get on with each other; who ``ran`` together, is known."""
+        """Whether two jobs fit and can share GPUs: by their kinds if they ``ran`` together, else by believed kinds."""
         cdef const Job* a = &self.table.jobs[row]
         cdef const Job* b = &self.table.jobs[mate]
         if a.taken or b.taken or a.num_gpu != b.num_gpu or a.num_gpu > self.free[model]:
             return False
         if ran:
             return self.mix(a.kind, b.kind, model)
-        # What is believed is a part of the rate alone, so nothing is believed of who cannot run alone.
+        # A believed rate is a fraction of the rate alone, so a job that cannot run alone has none.
         return (self.mix(a.believed_kind, b.believed_kind, model)
                 and (a.believed_kind == a.kind or self.alone[a.kind, model] > 0)
                 and (b.believed_kind == b.kind or self.alone[b.kind, model] > 0))
@@ -296,7 +296,7 @@ cdef class CandidateHeap:
         cdef int64_t child = 1
         cdef const Place* one
         self.n_heap -= 1
-        # What takes the place of the best one came from the bottom and mostly returns there: it is not looked at on
+        # The entry that replaces the best one came from the bottom and mostly returns there, so it is not compared on
         # the way down.
         while child + 1 < self.n_heap:
             one = &self.heap[child]

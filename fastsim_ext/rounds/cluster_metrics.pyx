@@ -163,7 +163,7 @@ cdef class ClusterMetrics:
         if isnan(self.began_s):
             self.began_s = self.now.t = change.t
         self.now.kind, self.now.pod = change.kind, change.job
-        if change.t < self.now.t:  # told late; it has waited since
+        if change.t < self.now.t:  # reported late; it has waited since
             self.area[0] += self.now.t - change.t
         else:
             self.pass_time(change.t)

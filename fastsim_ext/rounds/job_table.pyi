@@ -1,7 +1,7 @@
 """The active jobs of a run in rounds, in order of their ids, and the pairs of them that have a history of their own."""
 
 class JobTable:
-    """Rows of gangs and couples; ``width`` GPU models, rounds of twice ``half`` seconds."""
+    """Rows of jobs and pairs; ``width`` GPU models, rounds of twice ``half`` seconds."""
 
     n: int
     n_pairs: int
@@ -12,4 +12,4 @@ class JobTable:
     def observed(self) -> list[tuple[int, int, int]]:
         """(job, job, model) for each pair that first ran on a model since the last call."""
     def verify(self) -> int:
-        """Jobs rise by id, couples by their members."""
+        """Jobs rise by id, pairs by their members."""

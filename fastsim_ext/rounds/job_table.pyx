@@ -1,7 +1,6 @@
 """The active jobs of a run in rounds, in order of their ids, and the pairs of them that have a history of their own.
 
-Most pairs never have a share and never run. All they could remember follows from their members, so only the others,
-here called couples, have a row.
+Most pairs never have a share and never run. Their state follows from their members, so only the other pairs have a row.
 """
 
 cimport cython
@@ -43,7 +42,7 @@ cdef void job_waits(Job* job, double now_s) noexcept nogil:
 
 @cython.final
 cdef class JobTable:
-    """Rows of gangs and couples; ``width`` GPU models, rounds of twice ``half`` seconds."""
+    """Rows of jobs and pairs; ``width`` GPU models, rounds of twice ``half`` seconds."""
 
     def __cinit__(self, int32_t width, double half):
         self.width, self.half = width, half
@@ -238,7 +237,7 @@ cdef class JobTable:
         return pairs
 
     cpdef int verify(self) except -1:
-        """Jobs rise by id, couples by their members."""
+        """Jobs rise by id, pairs by their members."""
         cdef int32_t i
         for i in range(1, self.n):
             assert self.jobs[i - 1].id < self.jobs[i].id, f"jobs out of order at row {i}"

@@ -12,10 +12,10 @@ cdef struct OrderedJob:
     double[RESOURCES] share      # in this round
     double step_s                # of one step at the fair share, on the best GPU model
     double own_speedup, speedup  # over the fair share: with what it needs; now
-    double attained_s            # at work so far, not times GPUs
+    double attained_s            # running time so far, not times GPUs
     double last_s                # end of the last round it ran in; its arrival before that
     int32_t priority             # 1: it has waited for too long
-    int32_t model, first_part, n_parts   # GPU model; its first seat, or -1; how many it has
+    int32_t model, first_part, n_parts   # GPU model; its first server part, or -1; how many it has
     uint8_t plain                # it progresses as with its fair share in this round
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 class OrderedJobTable:
-    """Rows of stakes; ``terms`` are (term, sign) and ``level_s`` the steps of the term LEVEL, GPU seconds."""
+    """Rows of ordered jobs; ``terms`` are (term, sign) and ``level_s`` the steps of the term LEVEL, GPU seconds."""
 
     def __init__(self, terms: Sequence[tuple[int, float]], level_s: Any) -> None: ...
     def speedups(self) -> list[float]:

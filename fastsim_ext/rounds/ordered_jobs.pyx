@@ -14,7 +14,7 @@ from fastsim_ext.sorting cimport MOST_TERMS, KeyInputs, OrderContext, key_term, 
 
 @cython.final
 cdef class OrderedJobTable:
-    """Rows of stakes; ``terms`` are (term, sign) and ``level_s`` the steps of the term LEVEL, GPU seconds."""
+    """Rows of ordered jobs; ``terms`` are (term, sign) and ``level_s`` the steps of the term LEVEL, GPU seconds."""
 
     def __init__(self, terms, level_s):
         cdef int i

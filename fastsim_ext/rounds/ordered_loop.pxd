@@ -10,7 +10,7 @@ from fastsim_ext.rounds.round_log cimport RoundLog
 from fastsim_ext.rounds.server_allocation cimport ServerAllocation
 
 cdef struct RoundRecord:        # one round
-    int64_t round, jobs, running, gpus, at_fair      # at_fair: jobs at work that go no faster than with a fair share
+    int64_t round, jobs, running, gpus, at_fair      # at_fair: running jobs, no faster than with a fair share
     double t, cpu_alloc, memory_alloc, cpu_used, memory_used, cpu_demand, memory_demand     # milli-CPU, MiB
 
 

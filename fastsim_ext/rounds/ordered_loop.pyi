@@ -75,4 +75,4 @@ class OrderedLoop:
     def drained(self) -> bytes:
         """Records of rounds since the last call, as bytes."""
     def verify(self) -> int:
-        """Tables, seats and totals are sound."""
+        """Tables, allocation and totals are sound."""

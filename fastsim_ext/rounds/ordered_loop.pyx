@@ -266,7 +266,7 @@ cdef class OrderedLoop:
     # ------------------------------------------------------------------ a round
 
     cdef int run_round(self) except -1 nogil:
-        """Seat the jobs in their order and set those with a seat to work."""
+        """Allocate servers to the jobs in their order and run the jobs that have an allocation."""
         cdef int32_t i
         cdef bint moved = False
         cdef Task* task
@@ -330,7 +330,7 @@ cdef class OrderedLoop:
         return job.num_gpu > 0 and job.task >= 0 and self.leases.last[job.task].id == job.id
 
     cdef void begin_task(self, int32_t place, int32_t row) noexcept nogil:
-        """Note that a job has its seats."""
+        """Add the task of a job that has an allocation."""
         cdef const Job* job = &self.table.jobs[row]
         cdef Task* task = &self.leases.tasks[self.leases.n]
         self.leases.n += 1
@@ -464,7 +464,7 @@ cdef class OrderedLoop:
                                    <int64_t> rint(entry.share[0]), <int64_t> rint(entry.share[1]))
 
     cpdef int verify(self) except -1:
-        """Tables, seats and totals are sound."""
+        """Tables, allocation and totals are sound."""
         cdef int32_t i
         self.table.verify()
         assert self.ordered_jobs.n == self.table.n, f"{self.ordered_jobs.n} stakes of {self.table.n} jobs"

@@ -1,7 +1,7 @@
 """CPU, memory and storage of a server that a job gets beside its GPUs.
 
 ``fair``: as much as its GPUs are part of the server. ``greedy``: what it needs, or it waits. ``tune``: what it needs;
-if there is not enough, its fair share; if others took more than theirs, they give it back. ``opt``: as it was told.
+if there is not enough, its fair share; jobs with more than theirs give it back. ``opt``: the amounts already chosen.
 """
 
 cimport cython

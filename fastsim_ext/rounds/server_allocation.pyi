@@ -14,6 +14,6 @@ class ServerAllocation:
     def left(self) -> list[tuple[int, tuple[float, ...]]]:
         """By server: free GPUs, and what is left of every resource."""
     def taken(self) -> list[tuple[int, int, int, tuple[float, ...]]]:
-        """(row, server, GPUs as bits, shares) of every seat."""
+        """(row, server, GPUs as bits, shares) of every server part."""
     def verify(self) -> int:
-        """Seats and what is left make up every server."""
+        """Parts and free amounts add up to every server."""

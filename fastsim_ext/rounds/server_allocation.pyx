@@ -59,7 +59,7 @@ cdef class ServerAllocation:
         free(self.server_of)
 
     cdef int reserve(self, int32_t jobs) except -1 nogil:
-        """Room for the seats of a round: one for every GPU, and one for every job without."""
+        """Room for the server parts of a round: one for every GPU, and one for every job without GPUs."""
         cdef int32_t most = self.gpus + jobs
         if most > self.room:
             self.parts = <ServerPart*> memory_grown(self.parts, 2 * most, sizeof(ServerPart))
@@ -198,7 +198,7 @@ cdef class ServerAllocation:
         part.server, part.gpus, part.num_gpu = server, gpus, num_gpu
         self.n_picks += 1
 
-    # ------------------------------------------------------------------ seats
+    # ------------------------------------------------------------------ parts
 
     cdef void commit(
         self, OrderedJob* entry, int32_t row, int32_t model, int32_t num_gpu, const double* need
@@ -290,12 +290,12 @@ cdef class ServerAllocation:
                 for s in range(self.count)]
 
     def taken(self):
-        """(row, server, GPUs as bits, shares) of every seat."""
+        """(row, server, GPUs as bits, shares) of every server part."""
         return [(self.parts[i].row, self.parts[i].server, self.parts[i].gpus,
                  tuple([self.parts[i].share[r] for r in range(RESOURCES)])) for i in range(self.n)]
 
     cpdef int verify(self) except -1:
-        """Seats and what is left make up every server."""
+        """Parts and free amounts add up to every server."""
         cdef int32_t i, s, r
         cdef uint64_t gpus
         for s in range(self.count):

@@ -67,7 +67,7 @@ class ShareLoop:
     ) -> None:
         """Further jobs in order of arrival; ``closed``: these are the last ones.
 
-        ``guise`` is the kind each is believed to be when it shares GPUs, its own if nothing is given.
+        ``believed_kind`` is each job's estimated kind when it shares GPUs; None: its own kind.
         """
     def reprice(self, price: Any, next_change_s: float) -> None:
         """Prices from now on, $/h for a GPU of each model, until they may change again."""

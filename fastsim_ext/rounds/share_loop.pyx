@@ -18,7 +18,7 @@ cdef enum:
 
 
 cdef bint round_completes(const Task* task, const Job* jobs) noexcept nogil:
-    """Whether a task does all that is left of a job, which may be less than time can tell."""
+    """Whether a task completes a job, by its steps: the time of the last ones may be lost to rounding."""
     cdef const Job* job = &jobs[task.row]
     cdef const Job* mate = job if task.mate < 0 else &jobs[task.mate]
     return task.steps >= job.total - job.run or (task.mate >= 0 and task.mate_steps >= mate.total - mate.run)
@@ -61,7 +61,7 @@ cdef class ShareLoop:
              const int32_t[::1] tenant, bint closed, const int32_t[::1] believed_kind=None):
         """Further jobs in order of arrival; ``closed``: these are the last ones.
 
-        ``guise`` is the kind each is believed to be when it shares GPUs, its own if nothing is given.
+        ``believed_kind`` is each job's estimated kind when it shares GPUs; None: its own kind.
         """
         cdef int64_t i, n = submit.shape[0]
         cdef int64_t id = self.table.added
@@ -327,7 +327,7 @@ cdef class ShareLoop:
 
     cdef bint starved(self, const Job* job, double steps) noexcept nogil:
         """Whether a GPU of the gang has nothing to do: each takes a whole share, the last one what is left."""
-        # Who has nothing to do at all is done as soon as it starts.
+        # A job without any steps is complete as soon as it starts.
         return job.total > 0 and (steps <= 0 or (self.last_chunk and job.num_gpu > 1 and steps < job.num_gpu))
 
     cdef void gain(self, Job* job, const Task* task, double steps, double spent) noexcept nogil:
@@ -394,7 +394,7 @@ cdef class ShareLoop:
         task.finish_s = max(task.finish_s, finish_s)
 
     cdef double steps_of(self, Job* job, double rate, Task* task, double* finish_s) noexcept nogil:
-        """Steps of one job until the round ends or it is complete; ``finish_s`` says which comes first.
+        """Steps of one job until the round ends or it is complete; ``finish_s`` is the earlier of the two.
 
         A first start costs nothing. A delay spoils the task's GPUs, in a pair half of them.
         """

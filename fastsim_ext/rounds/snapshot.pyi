@@ -1,4 +1,9 @@
-"""State of a run in rounds between two rounds as numbers and bytes: snapshot and restore."""
+"""State of a run in rounds between two rounds as numbers and bytes: snapshot and restore.
+
+For ``ShareLoop``, and with the prefix ``ordered_`` for ``OrderedLoop``; ``request_allocation`` is for forks. Arguments
+of the run and fields that every round rewrites before it reads them are left out; jobs that have not arrived are read
+again. ``tests/style/test_saved_fields.py`` has the list.
+"""
 
 from collections.abc import Mapping
 from typing import Any

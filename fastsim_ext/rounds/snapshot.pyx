@@ -1,7 +1,8 @@
 """State of a run in rounds between two rounds as numbers and bytes: snapshot and restore.
 
-What is rewritten in every round before it is read is left out, and so is what the run is told when it is made; jobs
-that have not arrived are read again. ``tests/style/test_saved_fields.py`` has the list.
+For ``ShareLoop``, and with the prefix ``ordered_`` for ``OrderedLoop``; ``request_allocation`` is for forks. Arguments
+of the run and fields that every round rewrites before it reads them are left out; jobs that have not arrived are read
+again. ``tests/style/test_saved_fields.py`` has the list.
 """
 
 from libc.stdint cimport int32_t, int64_t

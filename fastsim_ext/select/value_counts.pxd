@@ -1,4 +1,4 @@
-# A multiset of numbers in a known range, with its smallest and its largest.
+# A multiset of numbers in a known range, with its smallest and its largest; comparison of rows of 32 numbers.
 from libc.stdint cimport int32_t, uint32_t
 
 cdef enum:

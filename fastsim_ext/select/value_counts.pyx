@@ -1,4 +1,4 @@
-"""A multiset of numbers in a known range, with its smallest and its largest.
+"""A multiset of numbers in a known range, with its smallest and its largest; comparison of rows of 32 numbers.
 
 Raw points of one class over the nodes take few distinct values in a known range, so there is a counter for each
 value. After the removal of an extreme the next one is searched for at the next query.

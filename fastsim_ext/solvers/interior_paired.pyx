@@ -16,7 +16,7 @@ cdef int REFINEMENTS = 2
 
 
 cdef void paired_gathered(const Paired* p, const double* x, double* rows) noexcept nogil:
-    """What the columns use of all rows of each kind together."""
+    """Use of the rows by the columns, summed over all rows of each kind."""
     cdef int m, r, g, models = p.models
     cdef double each, total, own
     cdef double* rate = rows + p.classes
@@ -44,7 +44,7 @@ cdef void paired_gathered(const Paired* p, const double* x, double* rows) noexce
 
 
 cdef void paired_asked(const Paired* p, const double* rows, double* x) noexcept nogil:
-    """What the rows' multipliers ask for each column."""
+    """Product of the transposed constraints and the rows' multipliers, by column."""
     cdef int m, r, g, models = p.models
     cdef const double* rate = rows + p.classes
     cdef const double* gpus = rate + p.held
@@ -68,7 +68,7 @@ cdef void paired_asked(const Paired* p, const double* rows, double* x) noexcept 
 
 @cython.cdivision(True)
 cdef void paired_used(const void* of, const double* x, double level, double* rows) noexcept nogil:
-    """Time of each class, less than nothing of what each held class gets beyond the level, GPUs of each model."""
+    """Left sides of the rows: time of each class, level less rate of each held class, GPUs of each model."""
     cdef const Paired* p = <const Paired*> of
     cdef int i
     paired_gathered(p, x, rows)
@@ -77,7 +77,7 @@ cdef void paired_used(const void* of, const double* x, double level, double* row
 
 
 cdef double paired_pull(const void* of, const double* z, double* x) noexcept nogil:
-    """What the multipliers ask for each column; returns what they ask for the level."""
+    """Product of the transposed constraints and the multipliers, by column; returns its entry for the level."""
     cdef const Paired* p = <const Paired*> of
     cdef int i, n = p.groups * p.models
     paired_asked(p, z + n, x)
@@ -87,7 +87,7 @@ cdef double paired_pull(const void* of, const double* z, double* x) noexcept nog
 
 
 cdef double paired_lifted(const Paired* p, const double* rows) noexcept nogil:
-    """What the rows' multipliers ask for the level."""
+    """Product of the level's coefficients and the rows' multipliers."""
     cdef double found = 0.0
     cdef int i
     for i in range(p.classes + p.held + p.models):
@@ -160,7 +160,7 @@ cdef void paired_weigh(void* of, const double* weight, const double* damping, do
 
 
 cdef void paired_group(Paired* p, int r) noexcept nogil:
-    """What one more of each multiplier takes from each row through one group's columns."""
+    """Add one group's columns to the matrix: the change of each row by a unit of each multiplier."""
     cdef int models = p.models, groups = p.groups, m, o, g
     cdef int64_t gpus = p.classes + p.held, c, d, at, by
     cdef double give, total = 0.0, mixed, both, use = p.use__r[r]

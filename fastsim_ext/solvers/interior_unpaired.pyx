@@ -13,7 +13,7 @@ from fastsim_ext.solvers.self_dual_embedding cimport (
 
 
 cdef void unpaired_used(const void* of, const double* x, double level, double* rows) noexcept nogil:
-    """Time of each class, less than nothing of what each held class gets beyond the level, GPUs of each model."""
+    """Left sides of the rows: time of each class, level less rate of each held class, GPUs of each model."""
     cdef const Unpaired* p = <const Unpaired*> of
     cdef int models = p.models, c, g, h
     cdef double* rate = rows + p.classes
@@ -35,7 +35,7 @@ cdef void unpaired_used(const void* of, const double* x, double level, double* r
 
 
 cdef double unpaired_pull(const void* of, const double* z, double* x) noexcept nogil:
-    """What the multipliers ask for each column; returns what they ask for the level."""
+    """Product of the transposed constraints and the multipliers, by column; returns its entry for the level."""
     cdef const Unpaired* p = <const Unpaired*> of
     cdef int models = p.models, c, g, h
     cdef const double* time = z + p.classes * models
@@ -154,7 +154,7 @@ cdef void unpaired_hold(Unpaired* p, int h) noexcept nogil:
 
 
 cdef void unpaired_free(const Unpaired* p, const double* x, double* free) noexcept nogil:
-    """What the columns give way if only time and rate pull at them."""
+    """Columns that follow from the multipliers of time and rate alone, without those of GPUs."""
     cdef int models = p.models, c, g, h
     for c in range(p.classes):
         for g in range(models):

@@ -177,7 +177,7 @@ cdef class Knapsack:
         return self.best
 
     cdef void list_options(self, double reach) noexcept nogil:
-        """What each class may take within reach: cheapest first, of equals the largest."""
+        """List the options of each class with an extra cost within ``reach``: cheapest first, of equals the largest."""
         cdef int64_t x, n = 0, at
         cdef int c
         cdef double least
@@ -295,7 +295,7 @@ cdef class Knapsack:
 
     @cython.cdivision(True)
     cdef bint seen(self, int64_t depth, int64_t start, const int64_t* room, double extra) noexcept nogil:
-        """Whether the search was here before and had paid no more; if not, remember it."""
+        """Whether this state was visited before at no more cost; if not, record the visit."""
         cdef int32_t[MOST_KINDS + 3] key
         cdef int width = self.kinds + 2, k
         cdef uint64_t mixed = 0

@@ -280,7 +280,7 @@ cdef bint lbfgsb_aimed(Walk* walk, const Box* box, bint compared) noexcept nogil
 
 
 cdef void lbfgsb_learn(Walk* walk, const Box* box, int variables) noexcept nogil:
-    """Keep what the last step tells of the curvature, if it bends upwards."""
+    """Add the last step to the curvature if the function bends upwards along it."""
     cdef double[VARIABLES] turn
     cdef double across = walk.after.slope - walk.before.slope, promised = -walk.before.slope, along = walk.square
     cdef int i, known = walk.known.pairs

@@ -1,12 +1,12 @@
-# What a search knows of a function's curvature: its last steps, and how slopes changed along them.
+# Curvature of a function, from the last steps of a search and the changes of slopes along them.
 
 cdef enum:
     VARIABLES = 8            # most that a function may have
-    PAIRS = 10               # steps that are remembered
+    PAIRS = 10               # most steps that are kept
 
 cdef struct Curvature:
     int variables
-    int pairs                # remembered so far, the oldest first
+    int pairs                # kept so far, the oldest first
     double scale             # curvature where nothing is known
     double[PAIRS][VARIABLES] step__pv
     double[PAIRS][VARIABLES] turn__pv        # change of the slope along each step

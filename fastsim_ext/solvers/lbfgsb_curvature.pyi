@@ -1,1 +1,1 @@
-"""What a search knows of a function's curvature; kernels only."""
+"""Curvature of a function, from the last steps of a search; kernels only."""

@@ -1,4 +1,4 @@
-"""What a search knows of a function's curvature, in the compact form of limited memory.
+"""Curvature of a function, from the last steps of a search, in the compact form of limited memory.
 
     B = scale I - W M W',  W = [changes of slope, scale * steps]
 
@@ -106,7 +106,7 @@ cdef void curvature_drop_oldest(Curvature* known) noexcept nogil:
 
 cdef bint curvature_learn(Curvature* known, const double* step, const double* turn, double across,
                           double along) noexcept nogil:
-    """Remember a step, how slopes changed along it, and two of their products; False if B is no more definite."""
+    """Add a step, the change of slopes along it, and two of their products; False if B is not positive definite."""
     cdef int n = known.variables, j, last
     if known.pairs == PAIRS:
         curvature_drop_oldest(known)

@@ -1,7 +1,7 @@
-"""One step of a search in a box, by a quadratic model of what is known of the function.
+"""One step of a search in a box, by a quadratic model of the function.
 
-Downhill from where the search is, a path bends wherever a variable meets its bound; the first least point of the model
-along it says which variables stay free, and the model's least point over those is the target. After R. H. Byrd, P. Lu,
+Downhill from the present point, a path bends wherever a variable meets its bound; the first least point of the model
+along it gives the free variables, and the model's least point over those is the target. After R. H. Byrd, P. Lu,
 J. Nocedal and C. Zhu, SIAM J. Scientific Computing 16 (1995), with the projection of J. L. Morales and J. Nocedal, ACM
 TOMS 38 (2011).
 """

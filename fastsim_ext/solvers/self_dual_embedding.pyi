@@ -1,5 +1,4 @@
-"""A linear program by the homogeneous self-dual embedding: the same steps as
-``fastsim/policies/solvers/interior_point.py``.
+"""A linear program by the homogeneous self-dual embedding, and the solution of dense symmetric equations.
 
-That module says what the numbers mean and where they come from; this one takes the steps without numpy.
+The steps are those of ``fastsim/policies/solvers/interior_point.py``, without numpy; that module explains the numbers.
 """

@@ -1,7 +1,6 @@
-"""A linear program by the homogeneous self-dual embedding: the same steps as
-``fastsim/policies/solvers/interior_point.py``.
+"""A linear program by the homogeneous self-dual embedding, and the solution of dense symmetric equations.
 
-That module says what the numbers mean and where they come from; this one takes the steps without numpy.
+The steps are those of ``fastsim/policies/solvers/interior_point.py``, without numpy; that module explains the numbers.
 """
 
 cimport cython
@@ -137,7 +136,7 @@ cdef void embedding_weigh(Path* path, const double* ratio) noexcept nogil:
 
 @cython.cdivision(True)
 cdef void embedding_look(Path* path) noexcept nogil:
-    """What is missed, and how far slacks and multipliers are from excluding each other."""
+    """Residuals, both objectives, and the complementarity gap of the present point."""
     cdef const Program* of = path.of
     cdef int n = of.columns, m = of.columns + of.rows, i
     cdef double pull_level = of.pull(of.of, path.z, path.miss_x)
@@ -157,7 +156,7 @@ cdef void embedding_look(Path* path) noexcept nogil:
 
 
 cdef double embedding_worth(const Path* path, const double* x, double level) noexcept nogil:
-    """What columns and level add to the objective."""
+    """Primal objective: cost of the columns and gain of the level."""
     cdef double found = path.of.gain * level
     cdef int i
     for i in range(path.of.columns):
@@ -166,7 +165,7 @@ cdef double embedding_worth(const Path* path, const double* x, double level) noe
 
 
 cdef double embedding_price(const Path* path, const double* z) noexcept nogil:
-    """What the room of the rows costs at these multipliers."""
+    """Dual objective: room of the rows, priced at these multipliers."""
     cdef double found = 0.0
     cdef int i
     for i in range(path.of.columns, path.of.columns + path.of.rows):
@@ -211,7 +210,7 @@ cdef double embedding_reach(double fall, double dtau, double dkappa) noexcept no
 
 @cython.cdivision(True)
 cdef bint embedding_advance(Path* path) noexcept nogil:
-    """One step: where Newton leads without an aim tells how far to aim. False if there is no way."""
+    """One predictor-corrector step; the predictor's length sets the centring. False if the method gets stuck."""
     cdef const Program* of = path.of
     cdef int n = of.columns, m = of.columns + of.rows, i
     cdef double tau = path.tau, kappa = path.kappa, fall = 0.0, two_level, bend, dtau, dkappa, dz, ds
@@ -268,10 +267,10 @@ cdef bint embedding_advance(Path* path) noexcept nogil:
 
 @cython.cdivision(True)
 cdef void dense_factor(double* a, int n) noexcept nogil:
-    """Turn ``a`` into its factors: the pivots, and right of each what it takes of the rows below.
+    """Factor the symmetric ``a`` in place: the pivots, and right of each its row after elimination.
 
     Without square roots and without exchanges: the matrices are positive but for rounding. A pivot of 0 makes
-    infinities, in the checked build too: whoever takes steps notices that they lead nowhere.
+    infinities, in the checked build too; ``embedding_advance`` then returns False.
     """
     cdef int k, i, j
     cdef double part
