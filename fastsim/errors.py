@@ -72,7 +72,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
 
 def short(value: object, most: int = 60) -> str:
-    """The value as Python writes it, of ``most`` characters at most; no more of it is looked at than is told."""
+    """The value as Python writes it, cut to ``most`` characters; parts beyond the cut are not formatted."""
     text = ""
     for piece in _pieces(value):
         text += piece
@@ -105,7 +105,7 @@ def _pieces(value: object) -> Iterator[str]:
 
 
 def _line(value: object, most: int) -> str:
-    """What a message tells of the user's words: on one line, whatever they hold."""
+    """The text of a value on one line: cut to ``most`` characters, unprintable ones escaped."""
     text = str(value)
     text = text if len(text) <= most else f"{text[: most - 3]}..."
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

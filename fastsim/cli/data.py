@@ -116,8 +116,8 @@ def import_synergy(source: Path, output: Path, as_nodes: bool) -> None:
 @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
 @click.option("--rules", default="all", show_default=True, help="all, or synergy: the jobs of its experiments.")
-@click.option("--exponential", is_flag=True, help="Synergy: jobs of any time, as its drawn arrivals take them.")
-@click.option("--single-gpu", is_flag=True, help="Synergy: jobs of any size, as its runs on single GPUs take them.")
+@click.option("--exponential", is_flag=True, help="Synergy: keep jobs of any arrival time, for drawn arrivals.")
+@click.option("--single-gpu", is_flag=True, help="Synergy: keep jobs of any size, for runs on single GPUs.")
 def import_philly(source: Path, output: Path, rules: str, exponential: bool, single_gpu: bool) -> None:
     """Jobs of a Philly log (JSON) or of its reduced form (CSV), plain or .gz."""
     from fastsim.workload import Workload
@@ -134,9 +134,7 @@ def import_philly(source: Path, output: Path, rules: str, exponential: bool, sin
 @click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
 @click.option("--nodes", "as_nodes", is_flag=True, help="Write the nodes, not the pods.")
-@click.option(
-    "--memory-unit", default="GiB", show_default=True, help="What one of aliyun.com/gpu-mem means: GiB or MiB."
-)
+@click.option("--memory-unit", default="GiB", show_default=True, help="Unit of aliyun.com/gpu-mem: GiB or MiB.")
 @click.option(
     "--as", "read_as", default="now", show_default=True, metavar="now|trace",
     help="Pods as they stand now, or at their recorded times, finished ones included.",
@@ -292,7 +290,7 @@ def profile() -> None:
     "--server", default="8:24:500:500", show_default=True, metavar="GPUS:CPUS:GB:MB_S",
     help="Servers the job shall run on.",
 )  # fmt: skip
-@click.option("--slack", type=float, default=0.05, show_default=True, help="How much slower than the best is enough.")
+@click.option("--slack", type=float, default=0.05, show_default=True, help="Accepted slowdown, a part of the best.")
 @click.option("--json", "as_json", metavar="FILE", type=click.Path(path_type=Path), help="Epochs and storage as JSON.")
 def profile_synergy(
     source: Path, output: Path, workload: str, task: str, dataset_gb: float, disk_mb_s: float, samples: int,

@@ -46,12 +46,12 @@ def sweep() -> None:
 )
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Runs at a time.")
 @click.option(
-    "--on", type=click.Choice(PLACES), default="processes", show_default=True, help="Where: the same bytes from each."
+    "--on", type=click.Choice(PLACES), default="processes", show_default=True, help="Executor; all give the same bytes."
 )
-@click.option("--address", metavar="A", help="Ray or Dask cluster that is there.  [default: one is started here]")
-@click.option("--timeout", "timeout_s", type=float, metavar="S", help="Give a run up that takes more than S seconds.")
-@click.option("--storage-option", "options", multiple=True, metavar="K=V", help="Of a URL, as fsspec takes them.")
-@click.option("--resume", is_flag=True, help="Only go on: an error if DIR has no sweep.")
+@click.option("--address", metavar="A", help="Existing Ray or Dask cluster.  [default: one is started here]")
+@click.option("--timeout", "timeout_s", type=float, metavar="S", help="Give up a run after S seconds.")
+@click.option("--storage-option", "options", multiple=True, metavar="K=V", help="Option of fsspec for a URL.")
+@click.option("--resume", is_flag=True, help="Only resume: an error if DIR has no sweep.")
 @click.option("--dry-run", is_flag=True, help="Check everything and list the runs; run nothing.")
 @allow_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
@@ -123,10 +123,10 @@ def init(kind: str, flags: tuple[str, ...], output: Path | None, data: Path | No
 @sweep.command()
 @click.argument("folder", metavar="DIR")
 @click.option("--metric", default="jct_mean_s", show_default=True, metavar="M", help="Column of the summary.")
-@click.option("--over", default="policy", show_default=True, metavar="KEY", help="What competes.")
-@click.option("--pairs", default="seed", show_default=True, metavar="KEY", help="What repetitions differ in.")
+@click.option("--over", default="policy", show_default=True, metavar="KEY", help="Key of the candidates.")
+@click.option("--pairs", default="seed", show_default=True, metavar="KEY", help="Key of the repetitions.")
 @click.option("--higher/--lower", default=None, help="More, or less, is better.  [default: as the metric is defined]")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Of intervals and of the verdict.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of intervals and verdict.")
 @click.option("--bootstrap", is_flag=True, help="Intervals from resampling instead of Student's t.")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def stats(
@@ -150,11 +150,11 @@ def stats(
 
 @sweep.command()
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--low", type=float, required=True, metavar="R", help="A load that is stable for sure.")
-@click.option("--high", type=float, required=True, metavar="R", help="A load that is not.")
+@click.option("--low", type=float, required=True, metavar="R", help="A load known to be stable.")
+@click.option("--high", type=float, required=True, metavar="R", help="A load known to be unstable.")
 @click.option("--key", default="rate_per_hour", show_default=True, help="The key of the load.")
-@click.option("--tolerance", type=float, default=0.05, show_default=True, help="Relative width of the answer.")
-@click.option("--growth", type=float, default=0.05, show_default=True, help="Part that may stay.")
+@click.option("--tolerance", type=float, default=0.05, show_default=True, help="Relative precision of the limit.")
+@click.option("--growth", type=float, default=0.05, show_default=True, help="Growth limit, over arrivals.")
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Runs at a time.")
 @allow_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
@@ -201,7 +201,7 @@ def knee(
     epilog="Example: fastsim plan --cluster openb:200 --workload 'synth:openb?pods=2000' --add g2 --add 2*t4+g2"
 )
 @click.option("--cluster", metavar="C", help="The cluster as it is: openb:1000, kubernetes:PATH, a table, ...")
-@click.option("--workload", metavar="W", help="What it has to do: kubernetes:PATH, synth:openb?pods=1000, a file, ...")
+@click.option("--workload", metavar="W", help="Its workload: kubernetes:PATH, synth:openb?pods=1000, a file, ...")
 @click.option("--policy", metavar="P", help="A name or a sum: 'fgd', '0.9*fgd + 0.1*pwr'.  [default: fgd]")
 @click.option("--scenario", metavar="FILE", help="TOML file with any of these; options here come first.")
 @click.option("--seed", type=int, help="Seed of every random choice.  [default: 0]")
@@ -209,7 +209,7 @@ def knee(
     "--queue", metavar="Q", help="Pods that fit nowhere: drop, fifo(-skip), ...  [default: drop; with a wait fifo]"
 )
 @click.option("--add", "kinds", multiple=True, required=True, metavar="NODE_TYPE",
-              help="What may be added, again for more: g2, 2*g2+t4, node:NAME (a copy), a YAML file.")  # fmt: skip
+              help="Possible addition, again for more: g2, 2*g2+t4, node:NAME (a copy), a YAML file.")  # fmt: skip
 @click.option(
     "--p95-wait-s", type=float, metavar="S", help="95 % of the pods shall wait less; else all shall just fit."
 )

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 @click.option("--snapshot", required=True, metavar="S",
               help="Nodes and pods: what `kubectl get nodes,pods -A -o json` wrote, or an address.")  # fmt: skip
 @click.option("--policy", default="fgd", show_default=True, metavar="P", help="A name or a sum: '0.9*fgd + 0.1*pwr'.")
-@click.option("--listen", default="127.0.0.1:8888", show_default=True, metavar="HOST:PORT", help="Where to answer.")
+@click.option("--listen", default="127.0.0.1:8888", show_default=True, metavar="HOST:PORT", help="HTTP address.")
 @click.option("--typical", metavar="PODS", help="Pods that fragmentation is measured with.  [default: those there]")
 @click.option(
     "--refresh-s", type=click.FloatRange(0), default=1.0, show_default=True, help="Greatest age of the snapshot."
 )
 @click.option("--timeout-s", type=click.FloatRange(0, min_open=True), default=5.0, show_default=True,
-              help="How long a request may take to arrive, and the API server to answer.")  # fmt: skip
+              help="Time limit of a request's arrival and of the API server's answer, seconds.")  # fmt: skip
 @click.option("--limit-mib", type=click.IntRange(1, 256), default=16, show_default=True, help="Longest request.")
 @click.option("--memory-unit", type=click.Choice(("GiB", "MiB")), default="GiB", show_default=True,
-              help="What one of aliyun.com/gpu-mem is.")  # fmt: skip
+              help="Unit of aliyun.com/gpu-mem.")  # fmt: skip
 def serve_extender(
     snapshot: str, policy: str, listen: str, typical: str | None, refresh_s: float, timeout_s: float, limit_mib: int,
     memory_unit: str,

@@ -36,7 +36,7 @@ def list_(kind: str, as_json: bool) -> None:
 
 @click.command("new-policy")
 @click.argument("name")
-@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("."), metavar="DIR", help="Where to.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("."), metavar="DIR", help="Folder.")
 def new_policy(name: str, out: Path) -> None:
     """Write a working policy of your own, its test, and the project that makes it a plugin."""
     from fastsim.policies.template import new_policy as write_policy

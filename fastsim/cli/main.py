@@ -27,7 +27,7 @@ from fastsim.foundation import interrupts
 
 BROKEN_PIPE = 141
 COMPLETION = "_FASTSIM_COMPLETE"
-"""What a shell sets when it asks for completions, or for the function that asks: click's name for it."""
+"""The environment variable by which click recognises a shell's request for completions, or for their function."""
 
 
 VERBS: list[click.Command] = [

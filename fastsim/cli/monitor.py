@@ -22,7 +22,7 @@ AT_END = ("stop", "hold", "repeat")
 
 _sources = click.argument("sources", nargs=-1, required=True, metavar="SRC...")
 _profile = click.option("--profile", type=click.Choice(PROFILES), default="dcgm2", show_default=True,
-                        help="Names, units and labels of which exporter.")  # fmt: skip
+                        help="Exporter whose names, units and labels are used.")  # fmt: skip
 _names = click.option(
     "--names", type=click.Path(path_type=Path), metavar="FILE", help="A table of names of your own (CSV)."
 )
@@ -40,7 +40,7 @@ def monitor() -> None:
 
 @monitor.command()
 @_sources
-@click.option("--listen", default="127.0.0.1:9400", show_default=True, metavar="HOST:PORT", help="Where to answer.")
+@click.option("--listen", default="127.0.0.1:9400", show_default=True, metavar="HOST:PORT", help="HTTP address.")
 @click.option("--speed", type=float, default=1.0, show_default=True, help="Recorded seconds for each second.")
 @click.option("--at-end", type=click.Choice(AT_END), default="stop", show_default=True, help="After the last reading.")
 @_profile
@@ -96,13 +96,13 @@ def export(
 @monitor.command("import")
 @_sources
 @click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
-@click.option("--start", metavar="TIME", help="From when on, such as 2024-01-01T00:00:00Z or Unix seconds.")
-@click.option("--end", metavar="TIME", help="Until when.  [default: now]")
+@click.option("--start", metavar="TIME", help="Begin, such as 2024-01-01T00:00:00Z or Unix seconds.")
+@click.option("--end", metavar="TIME", help="End.  [default: now]")
 @click.option("--last", type=float, metavar="S", help="The last S seconds, instead of --start.")
 @click.option("--step", type=click.IntRange(1), metavar="S", help="One value every S seconds.  [default: as stored]")
 @click.option("--where", default="", metavar="M", help="Only series with these labels: 'Hostname=\"n1\"'.")
 @click.option("--timeout-s", type=click.FloatRange(0, min_open=True), default=30.0, show_default=True,
-              help="How long the server may take for an answer.")  # fmt: skip
+              help="Time limit of the server's answer, seconds.")  # fmt: skip
 @_names
 def import_(
     sources: tuple[str, ...], output: Path, step: int | None, where: str, timeout_s: float, names: Path | None,
@@ -169,7 +169,7 @@ def plot(
 @monitor.command()
 @_sources
 @click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Pods, Parquet.")
-@click.option("--profiles", metavar="FILE", type=click.Path(path_type=Path), help="What each did to its GPUs, CSV.")
+@click.option("--profiles", metavar="FILE", type=click.Path(path_type=Path), help="GPU profiles of the pods, CSV.")
 @_names
 def jobs(sources: tuple[str, ...], output: Path, profiles: Path | None, names: Path | None) -> None:
     """Make a workload of the pods that readings name, and profiles for `run --telemetry "15?profiles=FILE"`."""

@@ -17,7 +17,7 @@ from fastsim.foundation import interrupts
 GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
 RECORDS = ("none", "summary", "timeline", "placements", "all")
 RECORD = "run.json"
-"""The file that tells one result in a folder from another."""
+"""The file whose status changes when a folder gets another result."""
 ATTEMPTS = ("first", "placed", "all")
 
 
@@ -33,13 +33,13 @@ ATTEMPTS = ("first", "placed", "all")
     metavar="Q",
     help="Pods that fit nowhere: drop, fifo(-skip), priority, drf, easy, conservative, srtf …",
 )
-@click.option("--gpu-pick", type=click.Choice(GPU_PICKS), help="Which GPUs of the node.  [default: the policy's]")
-@click.option("--record", type=click.Choice(RECORDS), help="What to keep.  [default: all with --out, else summary]")
+@click.option("--gpu-pick", type=click.Choice(GPU_PICKS), help="Rule for the GPUs of a node.  [default: the policy's]")
+@click.option("--record", type=click.Choice(RECORDS), help="Tables to keep.  [default: all with --out, else summary]")
 @click.option("--sample-s", type=float, metavar="S", help="A timeline row every S seconds, not for every event.")
 @click.option("--until", "until_s", type=float, metavar="S", help="Stop after S seconds of simulated time.")
 @click.option("--deschedule", multiple=True, metavar="D", help="After the run: frag_one_pod:0.05; at 60 s: …:0.05@60.")
 @click.option("--inflation", type=float, metavar="R", help="After the run: clones up to R times the pods.")
-@click.option("--preempt", type=click.Choice(("none", "priority")), help="Whom a pod that fits nowhere may stop.")
+@click.option("--preempt", type=click.Choice(("none", "priority")), help="Victims of a pod that fits nowhere.")
 @click.option(
     "--checkpoint-every-s", type=float, metavar="S", help="Work a stopped pod keeps.  [default: none; 0: all]"
 )
@@ -48,7 +48,7 @@ ATTEMPTS = ("first", "placed", "all")
 @click.option("--weights", metavar="W", help="Weights of tenants for --queue drf: 'anna=2,bert=1'.")
 @click.option("--failures", metavar="F", help="Random failures of nodes, mean seconds: 'mtbf=86400,mttr=3600'.")
 @click.option("--maintenance", metavar="FILE", help="CSV or Parquet file with node, down_s, up_s.")
-@click.option("--on-node-loss", type=click.Choice(("lost", "requeue")), help="Pods of a node that goes.")
+@click.option("--on-node-loss", type=click.Choice(("lost", "requeue")), help="Pods of a lost node.")
 @click.option("--round-s", type=float, metavar="S", help="Jobs: seconds of a round.  [default: 360]")
 @click.option(
     "--realloc-s", type=float, metavar="S", help="Jobs: least time between allocations.  [default: 1920, fifo: 0]"
@@ -57,11 +57,11 @@ ATTEMPTS = ("first", "placed", "all")
 @click.option("--window", metavar="A:B", help="Jobs: ids that count; others go on arriving.")
 @click.option("--rates", metavar="R", help="Jobs: steps/s, a file, 'default' or 'synergy'.  [default: the workload's]")
 @click.option("--prices", metavar="P", help="'fixed?v100=2.48&k80=0.45' or a folder of recorded prices.")
-@click.option("--global-queue", is_flag=True, default=None, help="Jobs: one line for all GPU models.")
-@click.option("--profiling", type=float, metavar="P", help="Jobs: part of the rates of sharing measured.  [default: 1]")
-@click.option("--references", type=int, metavar="N", help="Jobs: workloads they are measured with.  [default: all]")
+@click.option("--global-queue", is_flag=True, default=None, help="Jobs: one queue for all GPU models.")
+@click.option("--profiling", type=float, metavar="P", help="Jobs: measured part of the rates of sharing.  [default: 1]")
+@click.option("--references", type=int, metavar="N", help="Jobs: reference workloads for sharing.  [default: all]")
 @click.option("--ideal", is_flag=True, default=None, help="Jobs: without rounds, each progresses by its shares.")
-@click.option("--log", type=click.Path(path_type=Path), metavar="FILE", help="Jobs: the text Gavel's simulator prints.")
+@click.option("--log", type=click.Path(path_type=Path), metavar="FILE", help="Jobs: log in Gavel's format.")
 @click.option("--telemetry", metavar="T", help="Sample every GPU each so many seconds: 15, '15?refresh_s=6:8'.")
 @click.option("--compat", metavar="C", help="Behaviours of an original, by system or by name: 'gavel'.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the result.")
@@ -121,7 +121,7 @@ def resume(folder: Path, force: bool, allow_code: bool, as_json: bool) -> None:
 @click.option("--at", "at_s", type=float, metavar="S", help="Seconds of simulated time.  [default: the checkpoint's]")
 @click.option("--policy", metavar="P", help="Another policy from then on.")
 @click.option("--queue", metavar="Q", help="Another rule for pods that fit nowhere.")
-@click.option("--gpu-pick", type=click.Choice(GPU_PICKS), help="Which GPUs of the node from then on.")
+@click.option("--gpu-pick", type=click.Choice(GPU_PICKS), help="Another rule for the GPUs of a node.")
 @click.option("--seed", type=int, help="Another seed.")
 @click.option("--until", "until_s", type=float, metavar="S", help="Stop after S seconds of simulated time.")
 @click.option("--inflation", type=float, metavar="R", help="After the run: clones up to R times the pods.")
@@ -206,7 +206,7 @@ def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
 @click.argument("pods", metavar="[POD]...", nargs=-1)
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="N pods spread over the run, instead of POD.")
 @click.option("--attempt", type=click.Choice(ATTEMPTS), default="placed", show_default=True,
-              help="Which decisions about a pod that had to wait.")  # fmt: skip
+              help="Decisions to explain if a pod had to wait.")  # fmt: skip
 @click.option("--all", "every", is_flag=True, help="Every node, not the best ten.")
 @click.option("--csv", "csv", type=click.Path(path_type=Path), metavar="FILE", help="All rows as a CSV table.")
 @strict_option
@@ -262,7 +262,7 @@ def _checkpoints(text: str | None, keep: bool) -> Any:
 
 
 def _warn_of_dropped(result: Any) -> None:
-    """Says on standard error how many pods were dropped, and what to do; where nobody leaves, waiting is vain."""
+    """Warn of dropped pods on standard error, with the remedy; not if no pod finishes, as waiting is vain then."""
     row = result.summary.row(0, named=True)
     dropped, plan = row["pods_unplaced"], result.provenance.get("plan")
     if dropped and row["pods_finished"] and isinstance(plan, dict) and plan.get("queue") == "drop":

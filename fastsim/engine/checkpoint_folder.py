@@ -38,7 +38,7 @@ UNREADABLE = (
     OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, OverflowError, MemoryError, RuntimeError,
     SyntaxError, struct.error, zipfile.BadZipFile,
 )  # fmt: skip
-"""What reading a file that is no state, or a damaged one, may end with."""
+"""Exceptions from reading a damaged file, or one that is no state."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class PartChecksums:
 def write_state(
     path: Path, header: str, told: Mapping[str, Any], meta: Mapping[str, Any], arrays: Mapping[str, Any]
 ) -> None:
-    """Put a state in the place of the file, completely or not at all; ``header`` is the name of all that is no array.
+    """Put a state in the place of the file, completely or not at all; ``header`` names the entry without arrays.
 
     ``told`` comes first in the header, then the checksum of everything else, then ``meta``.
     """
@@ -163,7 +163,7 @@ def stored_state_of(path: str | os.PathLike[str], header: str) -> tuple[dict[str
 
 
 def _refuse_shape(stored: zipfile.ZipFile, name: str) -> None:
-    """ValueError if an array says that it is larger than its bytes, before room is made for it."""
+    """ValueError if the declared shape of an array does not match its bytes, before memory is allocated for it."""
     with stored.open(name) as part:
         major, _ = np.lib.format.read_magic(part)
         told = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0

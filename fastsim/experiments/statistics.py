@@ -119,7 +119,7 @@ def winners(
 ) -> pl.DataFrame:  # fmt: skip
     """Candidates (values of ``over``) in the order of their mean ``metric``, the best first, for each case of ``by``.
 
-    Which of them is the best says the definition of the metric (see `fastsim describe metrics`), or ``higher``.
+    The definition of the metric (see `fastsim describe metrics`), or ``higher``, decides which of them is the best.
 
     ``difference`` is to the best one, over the repetitions (values of ``pairs``) that both have; ``p_value`` is
     corrected for the number of candidates. ``verdict``: ``best``; ``tie``, not significantly different from the best;

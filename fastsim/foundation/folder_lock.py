@@ -63,7 +63,7 @@ def recover(folder: Path) -> None:
     if folder.exists() or not formers(folder):
         return
     path, lock = lock_file(folder), -1
-    with suppress(OSError, ResultError):  # somebody is at work on it, or it may only be read
+    with suppress(OSError, ResultError):  # locked by another process, or read-only
         lock = _granted(folder, path)
         recovered(folder)
     if lock >= 0:

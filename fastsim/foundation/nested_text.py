@@ -1,4 +1,4 @@
-"""JSON and TOML whose depth is limited: what is nested deeper is a ValueError, never a crash of whoever walks it."""
+"""JSON and TOML of limited depth: deeper nesting is a ValueError, never a crash of the code that walks it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONG_KEY = re.compile(rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+
 
 
 def json_value(text: str | bytes, **options: Any) -> Any:
-    """What a JSON text says; ``options`` are those of ``json.loads``."""
+    """The value of a JSON text; ``options`` are those of ``json.loads``."""
     try:
         found = json.loads(text, **options)
     except RecursionError:
@@ -27,7 +27,7 @@ def json_value(text: str | bytes, **options: Any) -> Any:
 
 
 def toml_value(text: str) -> dict[str, Any]:
-    """What a TOML text says."""
+    """The value of a TOML text."""
     import tomllib
 
     if LONG_KEY.search(text):

@@ -56,7 +56,7 @@ def most_bytes() -> int:
 
 
 def too_large(where: str) -> InputError:
-    """What is told of a file that holds more."""
+    """The error for a file that holds more than :func:`most_bytes`."""
     mib = most_bytes() >> 20
     found = f"more than {mib:,} MiB when unpacked"
     return InputError(where, found, f"at most {mib:,} MiB", f"unpack it, or set {CHOICE}")

@@ -24,7 +24,7 @@ RUN_RECORD = "run.json"
 RUN_FILES = frozenset(
     f"{name}.parquet" for name in ("summary", "timeline", "placements", "jobs", "stages", "telemetry")
 )
-"""What a run writes beside its record."""
+"""Files of a run beside its record."""
 DEMO_FILES = frozenset({"report.html", "report.png", "table.csv"})
 REPRODUCED_FILES = frozenset({"index.html", "cells.parquet", "curves.parquet"})
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
@@ -70,7 +70,7 @@ def exchange(partial: Path, target: Path, former: Path) -> None:
 
 
 def recovered(folder: Path) -> None:
-    """Undo or finish the exchange of a process that was killed; nobody else may write to the folder meanwhile."""
+    """Undo or finish the exchange of a process that was killed; no other process may write to the folder meanwhile."""
     for former in formers(folder):
         if os.path.lexists(folder):
             shutil.rmtree(former, ignore_errors=True)
@@ -79,7 +79,7 @@ def recovered(folder: Path) -> None:
 
 
 def formers(folder: Path) -> list[Path]:
-    """What stood at this name before, if an exchange was broken off."""
+    """Former folders of this name that broken exchanges left behind."""
     kept = re.compile(rf"\.{re.escape(folder.name)}\.\d+\.former")
     with suppress(OSError):  # a folder that may not be listed
         return sorted(path for path in folder.absolute().parent.iterdir() if kept.fullmatch(path.name))
@@ -87,7 +87,7 @@ def formers(folder: Path) -> list[Path]:
 
 
 def _protected(folder: Path) -> str:
-    """What this place is, if it must stay whatever it holds; else nothing."""
+    """The kind of a place that must stay whatever it holds, such as a mount point; empty for any other place."""
     if folder.is_symlink():
         return "a symbolic link"
     real, here = folder.resolve(), Path.cwd().resolve()

@@ -1,7 +1,7 @@
 """Workloads whose pods start together: training jobs of Kubeflow, JobSet, LeaderWorkerSet, RayJob and RayCluster.
 
 Each is a list of roles, such as a launcher and its workers. A role has equal pods; all roles of one gang start
-together, unless the workload tells a smaller number.
+together, unless the workload sets a smaller number.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GANG_KINDS = (
 
 
 class Role(NamedTuple):
-    """Equal pods: `template` is the one they are made from, `gang` tells the gangs of one workload apart."""
+    """Equal pods, made from `template`; `gang` distinguishes the gangs of one workload."""
 
     name: str
     pods: int
@@ -113,7 +113,7 @@ def _leaders_and_workers(item: Manifest) -> Iterator[Role]:
 
 
 def _head_and_workers(item: Manifest, above: tuple[str, ...]) -> Iterator[Role]:
-    """Ray's head and its groups of workers, as many as are asked for at first."""
+    """Ray's head and its groups of workers, each of its initial size."""
     spec = item.part(*above)
     yield Role("head", 1, item.part(*above, "headGroupSpec", "template"))
     for group in sequence(spec, "workerGroupSpecs", item.where):

@@ -83,7 +83,7 @@ class _Count:
             raise ValueError(TOO_DEEP)
 
     def _alias(self, anchor: str) -> None:
-        size = self.anchors.get(anchor, 1)  # one of no anchor is told by whoever builds the document
+        size = self.anchors.get(anchor, 1)  # the loader refuses an alias without an anchor
         if size is None:
             raise ValueError(f"the alias *{anchor[:60]} inside what it stands for")
         self.repeated += size

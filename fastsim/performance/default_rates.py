@@ -58,7 +58,7 @@ GANGS = (1, 2, 4, 8)
 EFFICIENCY = 0.35
 """Share of the peak that the arithmetic reaches."""
 SWITCHING = 1.05
-"""What two jobs on one GPU lose."""
+"""Factor by which two jobs on one GPU are slowed, beside their contention."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""How fast jobs run: steps per second of every kind of job on every GPU model, alone and sharing its GPUs.
+"""Speeds of jobs: steps per second of every kind of job on every GPU model, alone and sharing its GPUs.
 
 A *kind* is a workload together with the number of GPUs it runs on. Rates are those of the whole gang, not of one GPU.
 """

@@ -42,7 +42,7 @@ _NEEDED = ("workload", "gpu_model", "num_gpu", "steps_per_s")
 
 
 class RateArrays(NamedTuple):
-    """What an `Oracle` holds: kinds, GPU models, rates alone and rates in company."""
+    """Content of an `Oracle`: kinds, GPU models, rates alone and rates in company."""
 
     kinds: tuple[tuple[str, int], ...]
     gpu_models: tuple[str, ...]
@@ -173,7 +173,7 @@ def _partners(
 
 
 def _write(target: Any, index: tuple[Any, ...], values: Any, where: str) -> None:
-    """Fill the cells; two rows that say different things about one cell are an InputError."""
+    """Fill the cells; two rows with different rates for one cell are an InputError."""
     target[index] = values
     if not np.array_equal(target[index], values):
         row = int(np.flatnonzero(target[index] != values)[0])

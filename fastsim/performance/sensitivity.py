@@ -1,4 +1,4 @@
-"""How jobs depend on CPUs, memory and storage: what they ask a server for, and how fast they run with it.
+"""Dependence of jobs on CPUs, memory and storage: their demand on a server, and their speed with it.
 
 A :class:`Sensitivity` holds one :class:`~fastsim.performance.sensitivity_table.Profile` for each workload, for one GPU.
 Jobs have *kinds*: a workload and a number of GPUs, as everywhere. ``sensitivity.demands(kinds, Server(8, 24, 500, 500,
@@ -7,7 +7,7 @@ Jobs have *kinds*: a workload and a number of GPUs, as everywhere. ``sensitivity
 ====================  =============================================================================================
 ``cpu__k``            CPUs of the whole job, at most what a server has (or the fair share if it spans several)
 ``memory_gb__k``      GB likewise
-``storage_mb_s__k``   MB/s likewise; 0 where the server does not say what its storage can do
+``storage_mb_s__k``   MB/s likewise; 0 where the storage of the server is unknown
 ``speedup__k``        rate with this demand over the rate at the fair share
 ``iteration_s__k``    seconds of an iteration at the fair share, whatever the number of GPUs
 ``grids``             the whole surface for each GPU, `Grid(cpu__c, memory_gb__m, speedup__cm)`, None if unknown
@@ -47,13 +47,13 @@ QUIRKS = {
 }
 """Compat switches of Synergy that attaching a profile honours, and what they do."""
 FIXED_STORAGE_MB_S = 62.5
-"""What a GPU asks for under ``storage_demand_fixed``."""
+"""Demand of a GPU under ``storage_demand_fixed``, MB/s."""
 SIZES = (1, 2, 4, 8, 16)
 """Numbers of GPUs of the published experiments' jobs."""
 
 
 class Demand(NamedTuple):
-    """What one job asks for in all, and what it then gains."""
+    """Demand of one job with all its GPUs, and its speedup with it."""
 
     cpu: float
     memory_gb: float
@@ -151,7 +151,7 @@ class Sensitivity:
         return self.profiles[self.index[workload]]
 
     def demands(self, kinds: Iterable[Kind], server: Server, quirks: Collection[str] = ()) -> Demands:
-        """What jobs of these kinds ask servers of this shape for; ``quirks`` as in :data:`QUIRKS`."""
+        """Demands of jobs of these kinds on servers of this shape; ``quirks`` as in :data:`QUIRKS`."""
         kinds = tuple(kinds)
         found = [self.profile(workload) for workload, _ in kinds]
         asked = [attached(p, n, server, quirks) for p, (_, n) in zip(found, kinds, strict=True)]
@@ -184,7 +184,7 @@ class Sensitivity:
 
 
 def attached(profile: Profile, num_gpu: int, server: Server, quirks: Collection[str] = ()) -> Demand:
-    """What a job of ``num_gpu`` GPUs asks for: its profile times its GPUs, but no more than one server has.
+    """Demand of a job of ``num_gpu`` GPUs: its profile times its GPUs, but no more than one server has.
 
     A job that needs several servers for its GPUs gets its fair share of what one server cannot give, and gains
     nothing. Any other job whose demand is cut gains less, in proportion to what is left above its fair share.

@@ -1,9 +1,9 @@
-"""The table of sensitivities: how fast each workload runs with how many CPUs and how much memory, a row for each point.
+"""The table of sensitivities: the speed of each workload by CPUs and memory, a row for each point.
 
 ============  =====================================================================================================
 workload      name of what a job runs, the job's `workload`
 task          family it belongs to, such as `image`; mixes are given by task
-point         `demand`: the point a job asks for, one row for each workload (and each `cpus_per_gpu`);
+point         `demand`: the point a job requests, one row for each workload (and each `cpus_per_gpu`);
               `grid`: one point of the whole surface, CPUs x memory
 cpus_per_gpu  CPUs for each GPU of the servers that the row was measured on; empty = holds for any
 batch_size    samples in a batch
@@ -69,7 +69,7 @@ class Grid(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """One workload: what a GPU of it asks for, what that brings, and the whole surface if it is known."""
+    """One workload: demand of one GPU, speedup with it, and the whole surface if it is known."""
 
     workload: str
     task: str

@@ -1,4 +1,4 @@
-"""The step times a job believes in, fitted to those it has measured.
+"""Estimated step times of a job, fitted to its measured ones.
 
 Loss and slopes stand in `fastsim_ext.adaptive.step_time_fit`. What was never measured cannot be fitted and is pinned:
 without a second GPU, networks cost nothing; without a second node, they are a tenth slower between nodes than inside
@@ -21,7 +21,7 @@ from fastsim_ext.adaptive.step_time_fit import Observations
 Floats = npt.NDArray[np.float64]
 
 START = Perf(0.1, 0.01, 0.1, 0.01, 0.1, 0.01, 1.001)
-"""Where the search begins."""
+"""Start of the search."""
 FREE = 1e-8
 """Fixed value of a time without measurements, seconds; also the lower bound of all times."""
 LARGEST_GAMMA = 10.0
@@ -76,7 +76,7 @@ def _fitted(observed: tuple[Observation, ...]) -> Perf:
 
 
 def _pinned(observed: tuple[Observation, ...]) -> dict[int, float]:
-    """Parameters that the observations say nothing about, by position."""
+    """Fixed values of the parameters that no observation determines, by position."""
     alpha_c, _, alpha_n, beta_n, alpha_r, beta_r, _ = range(len(START))
     pinned = {}
     if len({at.atomic for at in observed}) == 1:

@@ -6,8 +6,8 @@ CPUs and a cache of ``m`` GB out of ``D`` an epoch takes
 
     max(compute_s(c), m / memory_gb_s(c) + 1024 (D - m) / disk_mb_s)
 
-and the storage must deliver ``1024 (D - m) / (compute_s(c) - m / memory_gb_s(c))`` MB/s to keep up; where it cannot, it
-is asked for all it has. CPUs and GB here are those of the whole job of ``num_gpu`` GPUs.
+and the storage must deliver ``1024 (D - m) / (compute_s(c) - m / memory_gb_s(c))`` MB/s to keep up; where it
+cannot, the demand is all its bandwidth. CPUs and GB here are those of the whole job of ``num_gpu`` GPUs.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Measured:
         return max(compute_s, self._fetch_s(cached_gb, memory_gb_s))
 
     def storage_mb_s(self, cpus: float, cached_gb: float) -> float:
-        """What the storage has to deliver, or all it has where that is too little."""
+        """Bandwidth that the storage has to deliver, or all it has where that is too little, MB/s."""
         compute_s, memory_gb_s = self._with(cpus)
         if self._fetch_s(cached_gb, memory_gb_s) > compute_s:
             return self.disk_mb_s
@@ -137,8 +137,8 @@ def modelled_profile(measured: Measured, server: Server, workload: str, task: st
     """The profile of a workload on servers of this shape, and its whole surface, for one GPU.
 
     Its demand is the least that is worth having: the fewest CPUs, and with them the least memory, that make an epoch
-    at most ``slack`` longer than the best one, but never longer than it is at the fair share. Storage is shared: where
-    the server tells what its own delivers, no more than the fair share of that is reckoned with.
+    at most ``slack`` longer than the best one, but never longer than it is at the fair share. Storage is shared: if
+    the server's bandwidth is known, at most the fair share of it counts.
     """
     if not 0 <= slack < 1:
         raise ScenarioError("profile: slack", slack, "a part of 1, 0 or more")
@@ -152,7 +152,7 @@ def modelled_profile(measured: Measured, server: Server, workload: str, task: st
     enough = min(float(epoch_s__cm.min()) * (1 + slack), fair_s)
     good = np.argwhere(epoch_s__cm <= enough)
     if not len(good):
-        # Nothing measured is as good as the share that lies between the points: then the share is asked for.
+        # The fair share lies between the points, and none of them is as good: the demand is the fair share.
         asked, asked_gb, asked_s = n * fair.cpus, fair_gb, fair_s
     else:
         c, m = (int(place) for place in good[0])

@@ -179,7 +179,7 @@ def run_folders(folders: Sequence[str | os.PathLike[str]]) -> list[Path]:
     found: list[Path] = []
     for folder in map(Path, folders):
         inside = [] if (folder / "run.json").exists() else sorted(folder.rglob("run.json"))
-        # What is being written has a name with a leading dot.
+        # Unfinished folders have names with a leading dot.
         whole = [path.parent for path in inside if not any(part[0] == "." for part in path.relative_to(folder).parts)]
         found += whole or [folder]
     return found

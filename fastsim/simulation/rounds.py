@@ -259,7 +259,7 @@ def _provenance(scenario: Scenario, inputs: PreparedRounds) -> dict[str, Any]:
 
 
 def with_estimates(plan: SharePlan | OrderPlan, setting: Setting, scenario: Scenario) -> SharePlan | OrderPlan:
-    """The plan with estimated rates of pairs, if a field asks for them; ScenarioError if its jobs never share GPUs."""
+    """The plan with estimated rates of pairs, if a field needs them; ScenarioError if its jobs never share GPUs."""
     changed = {"profiling": scenario.profiling != 1, "references": scenario.references is not None}
     field = next((name for name, differs in changed.items() if differs), None)
     if field is None:

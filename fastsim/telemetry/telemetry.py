@@ -77,7 +77,7 @@ class Telemetry:
 
 
 def _own_device(model: str, cluster: Cluster) -> Device:
-    """The device of a model that no catalogue has, as its nodes tell it."""
+    """The device of a model that no catalogue has, from the columns of its nodes."""
     names = ["gpu_memory_mib", "gpu_idle_w", "gpu_peak_w"]
     table = cluster.offered.select(["gpu_model", *names]).to_pylist()
     told = {tuple(row[name] for name in names) for row in table if row["gpu_model"] == model}

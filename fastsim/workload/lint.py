@@ -1,4 +1,4 @@
-"""What is wrong or odd about a trace, found before anything runs.
+"""Faults and oddities of a trace, found before anything runs.
 
 ========  ==============================================================================================
 error     a run refuses the row, or the pod can never run on the cluster

@@ -26,7 +26,7 @@ COLUMNS = (
     s.SUBMIT_S, s.DURATION_S, s.CPU_MILLI, s.MEMORY_MIB, s.NUM_GPU, s.GPU_MILLI, s.GPU_MODELS, s.WORKLOAD, s.TENANT,
     s.QOS,
 )  # fmt: skip
-"""What is looked at."""
+"""Columns of the pods that the figures need."""
 ANY = "any"
 
 
@@ -39,14 +39,14 @@ class Line(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """GPUs that pods of some models ask for: arrivals and ends in seconds, GPUs of each pod."""
+    """GPUs requested by pods of some models: arrivals and ends in seconds, GPUs of each pod."""
 
     begins_s: Any
     ends_s: Any
     gpus: Any
 
     def until(self, time_s: Any) -> Any:
-        """GPU seconds asked for up to these times."""
+        """GPU seconds requested up to these times."""
         return _area(self.begins_s, self.gpus, time_s) - _area(self.ends_s, self.gpus, time_s)
 
 
@@ -58,7 +58,7 @@ def trace_frame(workload: Workload) -> pl.DataFrame:
 
 
 def trace_lines(frame: pl.DataFrame, cluster: Cluster | None = None) -> list[Line]:
-    """All figures of a trace, in the order in which one asks for them."""
+    """All figures of a trace: arrivals, requests, durations, load."""
     if not len(frame):
         return [Line("rows", 0)]
     return [*_arrivals(frame), *_requests(frame), *_durations(frame), *_load(frame, cluster)]
@@ -127,7 +127,7 @@ def _spread(name: str, values: Any, unit: str) -> Iterator[Line]:
 
 
 def mean_load_pct(frame: pl.DataFrame, cluster: Cluster) -> float | None:
-    """Load offered from the first to the last arrival, per cent of the GPUs; None if nothing says how long rows run."""
+    """Load offered from the first to the last arrival, per cent of the GPUs; None if no row has a duration."""
     span_s = float(frame[s.SUBMIT_S][-1] - frame[s.SUBMIT_S][0]) if len(frame) else 0.0
     if s.DURATION_S not in frame.columns or span_s <= 0 or not cluster.total_gpu_milli:
         return None
@@ -139,7 +139,7 @@ def mean_load_pct(frame: pl.DataFrame, cluster: Cluster) -> float | None:
 
 
 def load_curve(frame: pl.DataFrame, cluster: Cluster | None = None, spans: int = SPANS) -> pl.DataFrame:
-    """Mean GPUs asked for in each span of time and by models: time_s (its begin), model, gpus, and load_pct if known.
+    """Mean GPUs requested in each span of time and by models: time_s (its begin), model, gpus, and load_pct if known.
 
     For jobs without durations ``gpus`` are those that arrive, per hour.
     """

@@ -136,7 +136,7 @@ def inflated(workload: Workload, ratio: float, cluster: Cluster, seed: int = 0) 
 
 
 def _instances_milli(table: pa.Table) -> Ints:
-    """Milli-GPU that each pod asks for as instances of partitioned GPUs."""
+    """Milli-GPU that each pod requests as instances of partitioned GPUs."""
     milli = np.zeros(len(table), np.int64)
     asking = [name for name in (s.EXTRA_RESOURCES, s.MIG) if name in table.column_names]
     for row, cells in enumerate(table.select(asking).to_pylist() if asking else ()):

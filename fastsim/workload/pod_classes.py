@@ -15,7 +15,7 @@ from fastsim_ext.state.request_index import RequestIndex
 
 _SEPARATOR = pa.scalar("\x1f", pa.string())
 ASKING = tuple(name for name in COLUMNS if name != s.GROUP)
-"""Columns that make conditions; a group alone asks for nothing."""
+"""Columns that make conditions; a group alone makes none."""
 
 REQUEST = np.dtype(
     [("cpu_milli", "i8"), ("memory_mib", "i8"), ("num_gpu", "i4"), ("gpu_milli", "i4"), ("models", "i8")]
@@ -60,7 +60,7 @@ class PodClasses:
         return np.frombuffer(self._index.row(k), REQUEST)[0]
 
     def mig_milli(self, rows: Any) -> Any:
-        """Milli-GPU (int64) of the instances of partitioned GPUs that some requests, as :meth:`rows`, ask for."""
+        """Milli-GPU (int64) of the instances of partitioned GPUs in some requests, as :meth:`rows`."""
         milli = np.array([gpu_milli(asked.extra_resources) for asked in self.conditions], np.int64)
         return milli[rows["models"]]
 

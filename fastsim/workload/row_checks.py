@@ -1,4 +1,4 @@
-"""What a pod row must look like; the first row that does not is named with row, column, found and expected."""
+"""Rules of pod rows; the first row that breaks one is named with row, column, found and expected."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def _gangs(batch: pa.RecordBatch) -> Iterable[Fault]:
 
 
 def _bound(batch: pa.RecordBatch) -> Iterable[Fault]:
-    """Devices that pods hold are as many as they ask for, on a node that is named."""
+    """Devices that pods hold are as many as `num_gpu`, and their node is named."""
     if s.BOUND_GPUS not in batch.schema.names or batch.column(s.BOUND_GPUS).null_count == batch.num_rows:
         return
     devices, counts = batch.column(s.BOUND_GPUS).to_pylist(), batch.column(s.NUM_GPU).to_pylist()

@@ -1,4 +1,4 @@
-"""What the texts for clusters, workloads and typical pods mean.
+"""The meaning of the texts for clusters, workloads and typical pods.
 
 Every text is ``HEAD`` or ``HEAD?name=value&name=value``. A head that names an existing file is a file.
 
@@ -18,7 +18,7 @@ workload          ``synth:openb?pods=1000&seed=1`` · ``synth:gavel?jobs=1000&ra
                   · ``synth:detectors?jobs=30&over=50`` (pods that share GPUs)
                   · a Parquet file · an openb pod list (CSV) · a Gavel trace (``.trace``, ``gavel:FILE``)
                   · ``kubernetes:PATH?nodes=PATH`` (pods, and the nodes they meet if those stand elsewhere;
-                  ``as=trace``: at the times they tell, those that are over among them)
+                  ``as=trace``: at their recorded times, finished ones included)
                   · a Synergy trace (``synergy:FILE``) · a Philly log (``philly:FILE``)
                   · a job list of Sia or Pollux (``sia:FILE``);
                   every one takes ``tune=1.3`` (GPU demand relative to the cluster) and ``tune_seed=0``

@@ -1,7 +1,7 @@
 """Typical pods: the target workload against which fragmentation is measured.
 
 The typical pods of a workload are its most popular requests. They are chosen once, before a run,
-and say how likely a future pod asks for what; memory plays no part in them. Published as the
+and give the probability of each request of a future pod; memory plays no part in them. Published as the
 target workload M of "Beware of Fragmentation" (USENIX ATC 2023).
 """
 
@@ -74,8 +74,8 @@ class TypicalPods:
         """The typical pods of a workload.
 
         Requests are taken by falling popularity, ``step`` at a time, until they cover ``threshold``
-        per cent of the total weight. A pod weighs 1; with a positive ``gpu_weight`` w, one that asks
-        for n whole GPUs weighs 1 + n w. ``cpu_pods=False`` leaves out pods without a GPU request.
+        per cent of the total weight. A pod weighs 1; with a positive ``gpu_weight`` w, one that requests
+        n whole GPUs weighs 1 + n w. ``cpu_pods=False`` leaves out pods without a GPU request.
         """
         _refuse_bad_options(threshold, step, gpu_weight)
         weights = _weights(workload.batches(), cpu_pods, gpu_weight)

@@ -85,7 +85,7 @@ class Workload:
 
     @property
     def rates(self) -> str | None:
-        """What the jobs run at, as the option `rates` of a run takes it, if whoever made them knows; None if not."""
+        """The rates of the jobs, as a value of the option `rates` of a run; None if the metadata has none."""
         return self.metadata.get("fastsim.rates")
 
     # ------------------------------------------------------------------ makers

@@ -200,7 +200,7 @@ class KnownChecksum:
 
 
 class Recorder:
-    """Records arrivals and rows of a run, in order, as far as ``record`` asks for them."""
+    """Records arrivals and rows of a run, in order, to the extent of ``record``."""
 
     def __init__(
         self, schema: pa.Schema, tables: Tables, record: str, waits: Waits | None = None, sha256: str | None = None

@@ -14,7 +14,7 @@ from fastsim.foundation import interrupts
 from fastsim.workload.pod_classes import PodClasses
 
 MOST_POINTS = 2.0**53
-"""Up to here a float tells whole numbers apart."""
+"""Every whole number up to here is a float."""
 
 
 class UserScorers:

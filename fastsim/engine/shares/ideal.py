@@ -190,7 +190,7 @@ class IdealRun:
         return len(new) > 0
 
     def reprice(self) -> None:
-        """Apply the current prices; a change asks for a new allocation."""
+        """Apply the current prices; a change requires a new allocation."""
         assert self.options.prices is not None
         price = self.options.prices.at(self.now_s)
         self.wanted |= bool((price != self.price__g).any())

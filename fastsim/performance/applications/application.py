@@ -18,7 +18,7 @@ from fastsim.performance.applications.training_curve import TrainingCurve
 TOLERANCE = 1e-8
 """How far above a whole number is still that number."""
 LONGEST_S = 12 * 3600.0
-"""A job that takes longer than this alone on its GPUs is not asked for, seconds."""
+"""Longest duration of a job on a tuned size of several GPUs, seconds."""
 
 
 class Split(NamedTuple):
@@ -32,8 +32,8 @@ class Split(NamedTuple):
 class Application:
     """One kind of training job.
 
-    ``restart_s`` is what a checkpoint and a restart take, ``believed_restart_s`` what a scheduler reckons with; jobs
-    run ``slowdown`` times slower than their measured steps say.
+    ``restart_s`` is the time of a checkpoint and a restart, ``believed_restart_s`` the scheduler's estimate of it. Jobs
+    run ``slowdown`` times slower than their measured steps.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What training an application comes to: epochs, iterations, and how noisy its gradients are on the way.
+"""The training curve of an application: epochs, iterations, and the noise of its gradients.
 
 Recorded at some batch sizes, one row an epoch; between two of them every quantity is linear in the batch size. Progress
 counts iterations as if the batch had kept its initial size, and all batch sizes share one axis of it.

@@ -52,7 +52,7 @@ class VirtualNodes:
         return len(self.owner__n)
 
     def one_model(self, row__n: Counts, models: Mapping[str, object]) -> Counts:
-        """What a job keeps: GPUs of the model it has most of, among those it can run on."""
+        """The GPUs that a job keeps: those of the model it has most of, among those it can run on."""
         groups = self.setting.groups
         count: dict[int, int] = {}
         for (group, _), gpus in zip(self.owner__n, row__n.tolist(), strict=True):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Seen:
-    """A scorer of one column of readings; telling apart who looks at telemetry and who does not."""
+    """A scorer of readings; ``sees_telemetry`` distinguishes it from scorers of requests."""
 
     sees_telemetry = True
 

@@ -1,4 +1,4 @@
-"""Alignment of what a pod asks for with what a node has left."""
+"""Alignment of a pod's request with a node's free resources."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from fastsim.policies.registry import policy
 @policy("gpu_clustering")
 @dataclass(frozen=True)
 class GpuClustering(Summand):
-    """Put pods next to pods that ask for GPUs in the same way (shared, or the same number of whole ones).
+    """Put pods next to pods whose GPU request is of the same kind (shared, or the same number of whole ones).
 
     score = 25 * (8000 - free milli-GPU of the node) / 8000, plus 75 if pods of the same kind are the only
     ones on the node, 50 if they are among others, 25 if the node has no GPU pod. CPU-only pods: 0.

@@ -1,4 +1,4 @@
-"""What every placement policy shares: weighing, adding, and the rule that picks the GPUs of a mix.
+"""The base of placement policies: weights, sums, and the rule that picks the GPUs of a mix.
 
 A :class:`Summand` scores nodes with one kernel. ``0.9 * FGD() + 0.1 * PWR()`` is a
 :class:`WeightedSum`; its weights become the smallest integers with the same ratios, so float noise
@@ -60,7 +60,7 @@ class Summand:
         return self.term().kernel
 
     def own_gpu_pick(self) -> str:
-        """How this policy picks GPUs when nothing else is asked for."""
+        """The rule by which this policy picks GPUs by default."""
         return "best"
 
     def plan(self, cluster: Cluster, workload: Workload) -> OnlinePlan:
@@ -125,7 +125,7 @@ class WeightedSum:
         return tuple(sorted(parts, key=lambda part: (_rank(part[1]), str(part[1]))))
 
     def check(self) -> None:
-        """Raise :class:`PolicyError` if the weights, or what the parts ask for, contradict themselves."""
+        """Raise :class:`PolicyError` if the weights have no usable ratios, or the parts set different GPU picks."""
         _picked_by(self.integer_parts())
 
     def plan(self, cluster: Cluster, workload: Workload) -> OnlinePlan:

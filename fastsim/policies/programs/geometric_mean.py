@@ -137,7 +137,7 @@ def _solved(matrix: Floats, right: Floats) -> Floats:
     try:
         return np.asarray(np.linalg.solve(matrix, right), np.float64)
     except np.linalg.LinAlgError:
-        # Many shares give the same rates, and rounding has flattened what told them apart: the shortest step will do.
+        # Many shares give the same rates, and rounding has made the matrix singular: the shortest step will do.
         return np.asarray(np.linalg.lstsq(matrix, right)[0], np.float64)
 
 

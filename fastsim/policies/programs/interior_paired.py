@@ -45,7 +45,7 @@ class Together:
         self.rows = np.concatenate([np.arange(every), every + held, 2 * every + np.arange(len(gpus__g))])
 
     def optimum(self) -> tuple[Floats, float] | None:
-        """What ``interior.optimum`` finds, by the compiled twin of it and of the equations below."""
+        """The result of ``interior_point.optimum``, by the compiled twin of it and of the equations below."""
         groups, models = self.shape
         work = np.empty(paired.space(groups, self.classes, models, len(self.held)))
         x, place = np.empty(len(self.cost)), np.full(self.classes, -1)

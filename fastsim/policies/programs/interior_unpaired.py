@@ -41,7 +41,7 @@ class Alone:
         self._lifts = self.size[held] * climb__c
 
     def optimum(self) -> tuple[Floats, float] | None:
-        """What ``interior.optimum`` finds, by the compiled twin of it and of the equations below."""
+        """The result of ``interior_point.optimum``, by the compiled twin of it and of the equations below."""
         work, x = np.empty(lone.space(self.classes, self.models, len(self._held))), np.empty(len(self.cost))
         level = lone.optimum(
             self.size, self._use, self._held, self.rate, self.climb, self.gain, self.cost, self.room, self.count,

@@ -166,7 +166,7 @@ def job_groups(view: RoundView, mode: str) -> Groups:
 
 
 def bisected_s(shortest_s: float) -> float:
-    """Where the published bisection ends if exactly the durations from ``shortest_s`` on are feasible, seconds."""
+    """The end of the published bisection if exactly the durations from ``shortest_s`` on are feasible, seconds."""
     low, high = FIRST_S, LAST_S
     while True:
         found = 0.0

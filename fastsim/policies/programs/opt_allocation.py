@@ -104,9 +104,9 @@ def useful_points(grid: Grid | None, fair: Server, workload: str) -> list[Point]
 
 
 def spread(choices: Sequence[Choice], server: Server, servers: int, solver: Solver) -> Spread:
-    """Where jobs stand, in parts if need be; jobs are counted through the choices in their order.
+    """Spread jobs over servers, in parts if need be; jobs are numbered through the choices in their order.
 
-    GPUs, CPUs and memory of every server suffice. A SolverError if they do not.
+    A SolverError if GPUs, CPUs or memory of the servers do not suffice.
     """
     classes = len(choices)
     counts = np.array([choice.jobs for choice in choices], np.float64)

@@ -76,7 +76,7 @@ class Shares:
         )
 
     def _centre(self, scale__c: Floats, rise__c: Floats, floor__c: Floats, cost: Floats) -> Floats | None:
-        """Where the published solver's steps lead, as the columns of the program; None if nowhere."""
+        """The columns of the program to which the published solver's steps lead; None if to none."""
         groups, gpus__g = self.groups, self.gpus__g
         pairs = len(groups.first__r) > groups.classes or len(groups.idle[0]) > 0
         if not gpus__g.all() or (pairs and groups.classes > MOST_CLASSES):

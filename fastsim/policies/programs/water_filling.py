@@ -89,7 +89,7 @@ class WaterFilling(Stateless):
 
 @dataclass(frozen=True, eq=False)
 class Claims:
-    """How fast each class rises with the level. ``weight__e`` of 0: no entities, every job rises by its own weight."""
+    """Rise of each class with the level. ``weight__e`` of 0: no entities, every job rises by its own weight."""
 
     weight__c: Floats
     entity__c: Ints

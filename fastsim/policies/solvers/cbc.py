@@ -26,7 +26,7 @@ Indices = npt.NDArray[np.int32]
 INFINITE = 1.79769313486e308
 """No bound, as CBC's binding spells it."""
 GAP_PERCENT = 0.01
-"""How far from the best bound CBC may stop: what the published simulator of Sia asks for."""
+"""Gap to the best bound at which CBC may stop, as in the published simulator of Sia."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class CbcSolver:
             model.solve()
         status = str(model.status)
         if status not in ("solution", "stopped on gap"):
-            if status.startswith("stopped on"):  # nothing else that stops it was asked for
+            if status.startswith("stopped on"):  # no other limit is set
                 raise KeyboardInterrupt
             raise SolverError(f"{what}: CBC found status {status!r}, expected an optimum")
         found: Ints = np.rint(model.primalVariableSolution).astype(np.int64)

@@ -207,7 +207,7 @@ class WholeProgram:
 class WholeSolver:
     """HiGHS, kept between programs; ``spent_s`` is the CPU time of all solves so far, in seconds.
 
-    First whole numbers are not asked for. Then every unit of a column costs at least its reduced cost more than that
+    The relaxation, solved first, gives a bound. Every unit of a column costs at least its reduced cost more than that
     bound, so a choice within ``reach`` of the bound only takes columns whose reduced cost is below ``reach``, and fills
     rows whose price is above it. The program of these few is solved; if its optimum is not within ``reach``, the reach
     is doubled. That is exact, and most programs end with the first reach.

@@ -27,7 +27,7 @@ KEEP, SHORTEST, LONGEST, LEAST_AIM = 0.99, 1e-6, 0.999, 1e-4
 HOPELESS = 1e6
 """Ratio of kappa to tau that only programs without a feasible point, or without a bound, come to."""
 DAMPING = 7e-8
-"""What is added to the diagonal of the balanced equations, so that weights far apart do not drown them in rounding."""
+"""Damping on the diagonal of the balanced equations, so that weights far apart do not drown them in rounding."""
 BALANCINGS = 3
 """Rounds in which rows and columns are divided by the roots of their largest entries before the start is chosen."""
 EVEN = 1e-6
@@ -111,7 +111,7 @@ class _Path:
         return primal < TOLERANCE and dual < TOLERANCE
 
     def advance(self) -> bool:
-        """One step: where Newton leads without an aim tells how far to aim. False if there is no way."""
+        """One predictor-corrector step: the reach of the predictor sets the aim. False if there is no way on."""
         s, z, tau, kappa = self.s, self.z, self.tau, self.kappa
         ratio = s / z
         solve = self._solver(ratio)
@@ -144,7 +144,7 @@ class _Path:
         return self.system.solver(weight + DAMPING * row * row, DAMPING * column * column, DAMPING * level * level)
 
     def _look(self) -> None:
-        """What is missed, and how far slacks and multipliers are from excluding each other."""
+        """Update residuals, objectives and complementarity."""
         system = self.system
         pull, pull_level = system.pull(self.z)
         self.worth = float(self._cost @ self.x) + system.gain * self.level

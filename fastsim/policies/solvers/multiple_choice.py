@@ -124,7 +124,7 @@ def _noise(program: ChoiceProgram) -> float:
 
 
 def _without_forced(p: ChoiceProgram, what: str) -> tuple[Ints, ChoiceProgram]:
-    """What forced classes take, and the program of the others in the room that is left."""
+    """Counts of the columns of forced classes, and the program of the others in the room that is left."""
     taken = np.zeros(len(p.cost__x), np.int64)
     if not p.forced__c.any():
         return taken, p

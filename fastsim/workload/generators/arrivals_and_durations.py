@@ -81,7 +81,7 @@ class SeasonalClock(PoissonClock):
         self._knots = np.concatenate((self._knots, self._knots[-1] + np.cumsum(rates)))
 
     def _walk(self) -> Floats:
-        """The logarithm of the hourly factor: each hour remembers part of the one before."""
+        """The logarithm of the hourly factor: each hour keeps a part of the one before."""
         news = (self._sd * math.sqrt(1 - self._memory**2) * self._moods.normal(_BLOCK)).tolist()
         memory = self._memory
         moods = list(accumulate(news, lambda mood, step: memory * mood + step, initial=self._mood))[1:]

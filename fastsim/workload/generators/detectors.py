@@ -21,7 +21,7 @@ SEED = 2020
 LARGEST_MIB, LARGEST_GB = 32_510, 31
 """Most that a job may declare."""
 NEEDED_MIB, NEEDED_GB = 6994, 7
-"""What the published detector needs, and what it declares without more."""
+"""Memory that the published detector needs, and declares by default."""
 
 
 def gaps_s(jobs: int, least_s: int = 20, most_s: int = 40, seed: int = SEED) -> list[int]:
@@ -33,7 +33,7 @@ def gaps_s(jobs: int, least_s: int = 20, most_s: int = 40, seed: int = SEED) -> 
 
 
 def declared(base: int, over_pct: float, largest: int = LARGEST_MIB) -> int:
-    """What a job declares that needs `base`, in the same unit, cut to a whole number and to the largest."""
+    """Declaration of a job that needs `base`, in the same unit: `over_pct` per cent more, whole, at most `largest`."""
     if base < 0 or not over_pct >= 0:
         raise ScenarioError("monitored jobs: declared", f"{base} and {over_pct} per cent more", "0 or more of each")
     return min(int(base + over_pct / 100 * base), largest)

@@ -112,7 +112,7 @@ class JobRecipe:
 
     @cached_property
     def choices(self) -> Choices:
-        """What jobs are drawn from."""
+        """Choices from which jobs are drawn."""
         return Choices(self.oracle, self.counts, self.workloads, self.reference)
 
     @cached_property
@@ -180,7 +180,7 @@ class JobDraws:
         size, head, tail = len(words), 2 + 4 * self._lasting, 1 + 2 * recipe.priorities
         starts = size - head
         column = recipe.gpus.picks(uniform[:starts]) if recipe.multi_gpu else np.zeros(starts, np.int64)
-        # Where the search for a workload ends that begins at each word; outside if it does not end here.
+        # End of the search for a workload that begins at each word; outside if it does not end here.
         ends = [_next_true(_hits(number, runs), size)[head:] for runs in choices.masks]
         chosen = ends[0] if len(ends) == 1 else np.choose(choices.mask_of[column], ends)
         at = chain(chosen + tail, count)
@@ -230,7 +230,7 @@ class JobStream:
         self._factors = Twister(seed + 6, 2 * self.jobs if recipe.slos else 0)
 
     def kept(self) -> dict[str, Any]:
-        """Where the stream stands: jobs drawn, words they took, the last arrival in seconds. For the constructor."""
+        """State of the stream for the constructor: jobs drawn, words they took, the last arrival in seconds."""
         return {"jobs": self.jobs, "words": self._draws.words.used, "submit_s": self._submit_s}
 
     def take(self, count: int) -> pa.RecordBatch:

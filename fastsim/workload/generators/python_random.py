@@ -72,7 +72,7 @@ class Twister:
 
 
 def floats_at(words: Words) -> Floats:
-    """What `random()` would answer at each word, of which it takes that and the next; the last word has no answer."""
+    """Result of `random()` at each word, from that and the next word; the last word has none."""
     # 27 and 26 high bits of two words: CPython's own arithmetic, exact at every step.
     high, low = (words[:-1] >> 5).astype(np.float64), (words[1:] >> 6).astype(np.float64)
     found: Floats = (high * 67108864.0 + low) * (1.0 / 9007199254740992.0)
@@ -80,7 +80,7 @@ def floats_at(words: Words) -> Floats:
 
 
 def numbers_at(words: Words, limit: int) -> Ints:
-    """What one attempt of `randrange(limit)` would see at each word; `limit` or more means another attempt."""
+    """Result of one attempt of `randrange(limit)` at each word; `limit` or more means another attempt."""
     return (words >> np.uint32(32 - limit.bit_length())).astype(np.int64)
 
 

@@ -45,7 +45,7 @@ class RequestTable:
         return float(self.chance @ self.gpus)
 
     def mean_gpu_seconds(self, mean_s: Sequence[float]) -> float:
-        """Devices times seconds a pod asks for on average, if each QoS class lasts `mean_s` seconds on average."""
+        """Devices times seconds of a pod on average, if each QoS class lasts `mean_s` seconds on average."""
         return float(self.chance @ (self.gpus * np.tile(mean_s, len(self.chance) // len(self.qos))))
 
     def mean_seconds(self, mean_s: Sequence[float]) -> float:

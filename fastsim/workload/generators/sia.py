@@ -1,7 +1,7 @@
 """Job lists that look like those of the Sia and Pollux experiments, without their traces.
 
-A style says how often each application comes and how arrivals swing from hour to hour: round numbers from the published
-lists of that name. What a job asks for is drawn among the tuned sizes of its application, as a careful user would.
+A style sets the shares of the applications and the variation of arrivals from hour to hour: round numbers from the
+published lists of that name. The request of a job is drawn from the tuned sizes of its application.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def synth_sia(
 
 
 def _columns(options: SiaOptions, family: Applications) -> dict[str, Any]:
-    """What is drawn, job by job."""
+    """Columns of the drawn jobs."""
     style, arrivals = STYLES[options.style], -(-options.jobs // options.copies)
     sizes = [_sizes(family[name], options) for name in style.share]
     table = {"hour_factor": [1.0] * 24, "hour_log_sd": style.hour_log_sd, "hour_correlation": HOUR_CORRELATION}

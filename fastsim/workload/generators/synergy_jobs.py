@@ -40,7 +40,7 @@ STATIC_GAP_S = 0.001
 MIXED_GPUS, MIXED_EDGES = (1, 2, 4, 8), (0.7, 0.8, 0.95)
 """GPUs of jobs without a log, and where the numbers drawn for them part."""
 UNUSED = 10
-"""What a job chooses among without any use."""
+"""Limit of the random number that ends a job's draws; the number has no use."""
 
 
 def short_seconds(branch: Floats, place: Floats) -> Floats:
@@ -156,7 +156,7 @@ class SynergyStream:
         self._turns = islice(workload_turns(recipe), self.jobs, None)
 
     def kept(self) -> dict[str, Any]:
-        """Where the stream stands: jobs made, words they took, the last arrival in seconds. For the constructor."""
+        """State of the stream for the constructor: jobs made, words they took, the last arrival in seconds."""
         return {"jobs": self.jobs, "words": self._words.used, "submit_s": self._submit_s}
 
     def batches(self, jobs: int | None = None, rows: int = PIECE) -> Iterator[pa.RecordBatch]:
@@ -197,7 +197,7 @@ class SynergyStream:
         return pa.RecordBatch.from_arrays([pa.array(found[f.name], f.type) for f in schema], schema=schema)
 
     def _numbers(self, count: int) -> tuple[Floats, Ints]:
-        """What `random()` would answer at each of the next words, and the word at which each job begins."""
+        """Result of `random()` at each of the next words, and the word at which each job begins."""
         recipe = self.recipe
         head = 2 * (recipe.arrivals == "poisson") + 6 * (recipe.log is None)
         guess = 64 + count * (head + 3)

@@ -6,7 +6,7 @@
 12 fields  the first seven of those, then mode, weight, SLO, duration, arrival (Shockwave)
 =======  =====================================================================================================
 
-Command, folder, steps option and needs data say how the original starts the job on a real cluster; they are left out.
+Command, folder, steps option and needs data serve only to start the job on a real cluster; they are left out.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _EXPECTED = {
 def import_jobs(path: str | os.PathLike[str]) -> Workload:
     """The jobs of one trace (plain or .gz) in the order of the file; `total_work` counts steps.
 
-    The number of fields of the first line says which format it is. Arrivals must not fall; an SLO below 0 is none.
+    The number of fields of the first line determines the format. Arrivals must not fall; an SLO below 0 is none.
     """
     lines = list(_lines(path))
     if not lines:
@@ -126,7 +126,7 @@ def _columns(path: str | os.PathLike[str], lines: list[str], layout: tuple[str, 
 
 
 class _Wrong:
-    """What a field that cannot be read is read as."""
+    """The value of a field that cannot be read."""
 
 
 _WRONG = _Wrong()

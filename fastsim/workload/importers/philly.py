@@ -154,7 +154,7 @@ def _workload(
 
 
 def _edge(row: _Kept, edge: Callable[..., datetime]) -> float | None:
-    """First start or last end in the row's seconds; null if the log does not tell."""
+    """First start or last end in the row's seconds; null if the log has no such time."""
     times = [time for a in row.job.attempts for time in ((a.start,) if edge is min else (a.end,)) if time is not None]
     return row.submit_s + (edge(times) - row.job.submit).total_seconds() if times else None
 

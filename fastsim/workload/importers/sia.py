@@ -1,6 +1,6 @@
 """Job lists of Sia and Pollux: CSV with one job a line.
 
-name, time (arrival, seconds), application, num_replicas (GPUs a user would ask for), batch_size (samples), and maybe
+name, time (arrival, seconds), application, num_replicas (GPUs a user would request), batch_size (samples), and maybe
 category: what a scheduler may change of a job, kept as `task_role`.
 
 ==========  ==================================================
@@ -66,7 +66,7 @@ def import_jobs(path: str | os.PathLike[str]) -> Workload:
 
 
 def job_list(columns: dict[str, Any], name: str, metadata: dict[str, str]) -> Workload:
-    """Jobs of whole GPUs and nothing else, from the columns that say more than that."""
+    """Jobs of whole GPUs, without CPUs and memory; ``columns`` holds everything else."""
     rows = len(columns[s.SUBMIT_S])
     nothing = np.zeros(rows, np.int64)
     columns = {s.POD_ID: np.arange(rows), s.CPU_MILLI: nothing, s.MEMORY_MIB: nothing, **columns}

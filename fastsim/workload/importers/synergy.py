@@ -42,7 +42,7 @@ _FIELDS = (
 def import_jobs(path: str | os.PathLike[str]) -> Workload:
     """The jobs of one trace (plain or .gz) by arrival; `total_work` counts iterations, `native_id` is the job's id.
 
-    Models are not looked up: a run says which of them its sensitivity does not know.
+    Models are not looked up: a run names those that its sensitivity does not have.
     """
     rows = sorted(_rows(path), key=lambda row: (row[2], row[0]))
     if not rows:
