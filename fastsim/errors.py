@@ -29,14 +29,15 @@ class Interrupted(FastsimError):
 
 
 class _BadInput(FastsimError):
-    """An input of the user is wrong (exit code 2)."""
+    """An input of the user is wrong (exit code 2); a tuple in ``found`` is several findings."""
 
     exit_code = 2
 
     def __init__(self, where: str, found: object, expected: str, do: str = "") -> None:
         self.where, self.found, self.expected, self.do = where, found, expected, do
         tail = f"; {do}" if do else ""
-        super().__init__(f"{_line(where, 1000)}: found {_line(found, 200)}, expected {expected}{tail}")
+        listed = [_line(item, 200) for item in (found if isinstance(found, tuple) else (found,))]
+        super().__init__(f"{_line(where, 1000)}: found {'; '.join(listed)}, expected {expected}{tail}")
 
     def __reduce__(self) -> tuple[type[_BadInput], tuple[str, object, str, str]]:
         # Exceptions cross process boundaries when runs are spread over workers.

@@ -266,8 +266,8 @@ def _warn_of_dropped(result: Any) -> None:
     row = result.summary.row(0, named=True)
     dropped, plan = row["pods_unplaced"], result.provenance.get("plan")
     if dropped and row["pods_finished"] and isinstance(plan, dict) and plan.get("queue") == "drop":
-        told = f"{dropped:,} of {row['pods']:,} pods found no room and were dropped; to let them wait: --queue fifo"
-        click.echo(f"fastsim: warning: {told}", err=True)
+        text = f"{dropped:,} of {row['pods']:,} pods found no room and were dropped; to let them wait: --queue fifo"
+        click.echo(f"fastsim: warning: {text}", err=True)
 
 
 @contextmanager

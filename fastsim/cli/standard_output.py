@@ -13,13 +13,13 @@ def keep_for_results() -> None:
     Compiled libraries and processes that are started write to descriptor 1, past ``sys.stdout``. What stays as it was
     where there is no standard output or error at all.
     """
-    told = sys.stdout
+    stream = sys.stdout
     with suppress(OSError, ValueError, AttributeError):
-        told.flush()
-        shown, errors = told.fileno(), sys.stderr.fileno()
+        stream.flush()
+        shown, errors = stream.fileno(), sys.stderr.fileno()
         own = os.dup(shown)
         os.dup2(errors, shown)
         ours = open(  # noqa: SIM115 (it is there until the process ends)
-            own, "w", buffering=1 if told.isatty() else -1, encoding=told.encoding, errors=told.errors
+            own, "w", buffering=1 if stream.isatty() else -1, encoding=stream.encoding, errors=stream.errors
         )
         sys.stdout = sys.__stdout__ = ours  # type: ignore[misc]

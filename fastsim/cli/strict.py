@@ -27,7 +27,7 @@ def refuse_not_honoured(notices: Iterable[str]) -> None:
     """InputError that lists the notices, unless there are none."""
     from fastsim.errors import InputError
 
-    distinct = "; ".join(dict.fromkeys(notices))
+    distinct = tuple(dict.fromkeys(notices))
     if distinct:
         expected = "objects of which everything is honoured"
         raise InputError("--strict", distinct, expected, "leave --strict out to go on without")

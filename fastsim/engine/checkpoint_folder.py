@@ -129,14 +129,14 @@ class PartChecksums:
 
 
 def write_state(
-    path: Path, header: str, told: Mapping[str, Any], meta: Mapping[str, Any], arrays: Mapping[str, Any]
+    path: Path, header: str, layout: Mapping[str, Any], meta: Mapping[str, Any], arrays: Mapping[str, Any]
 ) -> None:
     """Put a state in the place of the file, completely or not at all; ``header`` names the entry without arrays.
 
-    ``told`` comes first in the header, then the checksum of everything else, then ``meta``.
+    ``layout`` comes first in the header, then the checksum of everything else, then ``meta``.
     """
     plain = json.loads(json.dumps(meta))
-    text = json.dumps({**told, "checksum": state_checksum(plain, arrays), **plain})
+    text = json.dumps({**layout, "checksum": state_checksum(plain, arrays), **plain})
     with replacing(path) as partial, partial.open("wb") as file:
         parts: dict[str, Any] = {header: np.frombuffer(text.encode(), np.uint8), **arrays}
         np.savez(file, **parts)
@@ -166,8 +166,8 @@ def _refuse_shape(stored: zipfile.ZipFile, name: str) -> None:
     """ValueError if the declared shape of an array does not match its bytes, before memory is allocated for it."""
     with stored.open(name) as part:
         major, _ = np.lib.format.read_magic(part)
-        told = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
-        shape, _, kind = told(part)
+        header_of = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+        shape, _, kind = header_of(part)
         if kind.hasobject or math.prod(shape) * kind.itemsize + part.tell() != stored.getinfo(name).file_size:
             raise ValueError(f"{name} of another size than it says")
 

@@ -80,14 +80,14 @@ def _own_device(model: str, cluster: Cluster) -> Device:
     """The device of a model that no catalogue has, from the columns of its nodes."""
     names = ["gpu_memory_mib", "gpu_idle_w", "gpu_peak_w"]
     table = cluster.offered.select(["gpu_model", *names]).to_pylist()
-    told = {tuple(row[name] for name in names) for row in table if row["gpu_model"] == model}
+    kinds = {tuple(row[name] for name in names) for row in table if row["gpu_model"] == model}
     expected = "the same gpu_memory_mib, gpu_idle_w and gpu_peak_w of all its nodes, for telemetry"
-    if len(told) != 1:
-        raise InputError(f"GPU model {model}", f"{len(told)} kinds of devices", expected)
-    for name, value in zip(names, *told, strict=True):
+    if len(kinds) != 1:
+        raise InputError(f"GPU model {model}", f"{len(kinds)} kinds of devices", expected)
+    for name, value in zip(names, *kinds, strict=True):
         if value is None:
             raise InputError(f"GPU model {model}: {name}", "nothing", expected)
-    return Device(*next(iter(told)))
+    return Device(*next(iter(kinds)))
 
 
 def telemetry_from(source: Any) -> Telemetry | None:

@@ -56,19 +56,19 @@ cdef double fit_sum(const double* term, int64_t count) noexcept nogil:
 
 cdef void fit_predict(const Fit* fit, const double* perf) noexcept nogil:
     cdef const Measured* at
-    cdef Predicted* told
+    cdef Predicted* predicted
     cdef int64_t i
     for i in range(fit.count):
-        at, told = &fit.measured[i], &fit.predicted[i]
-        told.turn_s = perf[ALPHA_C] + perf[BETA_C] * at.atomic
-        told.network_s = TINY + TINY * at.beyond
+        at, predicted = &fit.measured[i], &fit.predicted[i]
+        predicted.turn_s = perf[ALPHA_C] + perf[BETA_C] * at.atomic
+        predicted.network_s = TINY + TINY * at.beyond
         if at.link == 1:
-            told.network_s = perf[ALPHA_N] + perf[BETA_N] * at.beyond
+            predicted.network_s = perf[ALPHA_N] + perf[BETA_N] * at.beyond
         elif at.link == 2:
-            told.network_s = perf[ALPHA_R] + perf[BETA_R] * at.beyond
-        told.turn_power, told.network_power = pow(told.turn_s, perf[GAMMA]), pow(told.network_s, perf[GAMMA])
-        told.total = told.turn_power + told.network_power
-        told.log_turn_s, told.log_total = log(told.turn_s), log(told.total)
+            predicted.network_s = perf[ALPHA_R] + perf[BETA_R] * at.beyond
+        predicted.turn_power, predicted.network_power = pow(predicted.turn_s, perf[GAMMA]), pow(predicted.network_s, perf[GAMMA])
+        predicted.total = predicted.turn_power + predicted.network_power
+        predicted.log_turn_s, predicted.log_total = log(predicted.turn_s), log(predicted.total)
 
 
 cdef inline double fit_off(const Fit* fit, int64_t i, double gamma, bint whole) noexcept nogil:
@@ -94,22 +94,22 @@ cdef double fit_weight(const Fit* fit, double gamma, bint whole, double* error) 
 cdef double fit_whole(const Fit* fit, const double* perf, double weight, double slope) noexcept nogil:
     """The slope in gamma, of which ``slope`` is known; those of whole steps in each time are kept."""
     cdef double gamma = perf[GAMMA], square = pow(gamma, TWICE), by
-    cdef Predicted* told
+    cdef Predicted* predicted
     cdef int64_t i
     for i in range(fit.count):
         fit.term[i] = -(weight * fit_off(fit, i, gamma, True)) * fit.predicted[i].log_total / square
     slope += fit_sum(fit.term, fit.count)
     for i in range(fit.count):
-        told = &fit.predicted[i]
-        by = weight * fit_off(fit, i, gamma, True) / gamma / told.total
-        told.by_turn = by * gamma * pow(told.turn_s, gamma - 1)
-        told.by_network = by * gamma * pow(told.network_s, gamma - 1)
-        fit.term[i] = by * log(told.network_s) * told.network_power
+        predicted = &fit.predicted[i]
+        by = weight * fit_off(fit, i, gamma, True) / gamma / predicted.total
+        predicted.by_turn = by * gamma * pow(predicted.turn_s, gamma - 1)
+        predicted.by_network = by * gamma * pow(predicted.network_s, gamma - 1)
+        fit.term[i] = by * log(predicted.network_s) * predicted.network_power
     slope += fit_sum(fit.term, fit.count)
     for i in range(fit.count):
-        told = &fit.predicted[i]
-        by = weight * fit_off(fit, i, gamma, True) / gamma / told.total
-        fit.term[i] = by * told.log_turn_s * told.turn_power
+        predicted = &fit.predicted[i]
+        by = weight * fit_off(fit, i, gamma, True) / gamma / predicted.total
+        fit.term[i] = by * predicted.log_turn_s * predicted.turn_power
     return slope + fit_sum(fit.term, fit.count)
 
 
@@ -123,12 +123,12 @@ cdef void fit_networks(const Fit* fit, double* slope) noexcept nogil:
 
 
 cdef void fit_turns(const Fit* fit, double weight, double* slope) noexcept nogil:
-    cdef Predicted* told
+    cdef Predicted* predicted
     cdef int64_t i
     for i in range(fit.count):
-        told = &fit.predicted[i]
-        told.by_turn += weight * fit_off(fit, i, 1.0, False) / told.turn_s
-        fit.term[i] = told.by_turn
+        predicted = &fit.predicted[i]
+        predicted.by_turn += weight * fit_off(fit, i, 1.0, False) / predicted.turn_s
+        fit.term[i] = predicted.by_turn
     slope[ALPHA_C] = fit_sum(fit.term, fit.count)
     for i in range(fit.count):
         fit.term[i] = fit.predicted[i].by_turn * fit.measured[i].atomic

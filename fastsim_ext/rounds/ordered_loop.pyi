@@ -15,8 +15,8 @@ class OrderedLoop:
     """A run; ``advance`` returns when Python must act, see ``fastsim.engine.orders.run``."""
 
     table: JobTable
-    stakes: OrderedJobTable
-    seats: ServerAllocation
+    ordered_jobs: OrderedJobTable
+    allocation: ServerAllocation
     shares: ResourceShares
     leases: Leases
     log: RoundLog
@@ -68,7 +68,7 @@ class OrderedLoop:
         """Prices from now on, $/h for a GPU of each model, until they may change again."""
     def chosen_rows(self) -> list[int]:
         """Rows of the jobs that run in this round, in their order, for mechanism ``opt``."""
-    def set_shares(self, need__jr: Any, speedup__j: Any) -> None:
+    def assign_shares(self, need__jr: Any, speedup__j: Any) -> None:
         """Set the resources and the speedup of each of these jobs."""
     def advance(self, budget: int) -> int:
         """Play on, at most ``budget`` rounds; returns why it stopped."""

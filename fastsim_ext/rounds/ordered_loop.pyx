@@ -85,7 +85,7 @@ cdef class OrderedLoop:
         """Rows of the jobs that run in this round, in their order, for mechanism ``opt``."""
         return [self.chosen[i] for i in range(self.n_chosen)]
 
-    def set_shares(self, const double[:, ::1] need__jr, const double[::1] speedup__j):
+    def assign_shares(self, const double[:, ::1] need__jr, const double[::1] speedup__j):
         """Set the resources and the speedup of each of these jobs."""
         cdef int32_t i, r
         cdef OrderedJob* entry

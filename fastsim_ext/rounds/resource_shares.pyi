@@ -14,8 +14,8 @@ class ResourceShares:
     def __init__(
         self,
         table: JobTable,
-        stakes: OrderedJobTable,
-        seats: ServerAllocation,
+        ordered_jobs: OrderedJobTable,
+        allocation: ServerAllocation,
         step_s__kg: Any,
         packed__k: Any,
         mechanism: int,

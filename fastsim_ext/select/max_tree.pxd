@@ -42,7 +42,7 @@ cdef void tree_free(MaxForest* forest) noexcept nogil
 cdef Tree tree_of(const MaxForest* forest, int32_t which) noexcept nogil
 cdef void tree_prefetch(const MaxForest* forest, int32_t at, bint soon) noexcept nogil
 cdef void tree_clear(Tree* tree) noexcept nogil
-cdef void tree_copy(const Tree* tree, Tree* to) noexcept nogil
+cdef void tree_duplicate(const Tree* tree, Tree* to) noexcept nogil
 cdef void tree_write(Tree* tree, int32_t at, int32_t value) noexcept nogil
 cdef void tree_rebuild(Tree* tree) noexcept nogil
 cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil

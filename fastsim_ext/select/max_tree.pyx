@@ -48,7 +48,7 @@ cdef class MaxTree:
         """Copy the numbers of another tree of the same size and width."""
         if other.tree.count != self.tree.count or other.tree.narrow != self.tree.narrow:
             raise ValueError(f"a tree of {other.tree.count} is no copy for one of {self.tree.count}")
-        tree_copy(&other.tree, &self.tree)
+        tree_duplicate(&other.tree, &self.tree)
 
     def put(self, int32_t at, int32_t value):
         """Write the number at a position."""
@@ -216,7 +216,7 @@ cdef void copy_cells(const Tree* tree, Tree* to, cell_t kind) noexcept nogil:
                 <const cell_t*> tree.level[level])[tree_offset(i, tree.stride)]
 
 
-cdef void tree_copy(const Tree* tree, Tree* to) noexcept nogil:
+cdef void tree_duplicate(const Tree* tree, Tree* to) noexcept nogil:
     """Copy all cells to a tree of the same size and width."""
     if tree.narrow:
         copy_cells(tree, to, <int8_t> 0)

@@ -20,7 +20,7 @@ from fastsim_ext.select.class_demands cimport (
 )
 from fastsim_ext.select.max_tree cimport (
     ROW, MaxForest, Tree, tree_clear, tree_prefetch, tree_free, tree_first, tree_leaf, tree_of, tree_alloc,
-    tree_put, tree_put_row, tree_copy, tree_sound, tree_rebuild, tree_write,
+    tree_put, tree_put_row, tree_duplicate, tree_sound, tree_rebuild, tree_write,
 )
 from fastsim_ext.select.max_tree_updates cimport updates_apply
 from fastsim_ext.select.state_memo cimport UNKNOWN, Key, Memo, memo_figure, memo_keep, memo_spread
@@ -440,4 +440,4 @@ cdef void move_column(ScoreColumns table, int32_t c, int32_t to) noexcept nogil:
         table.memo_at[term * ROOM + to] = to + max(table.figure[term], 0)
     demands_set(table.demands, to, &table.columns[to].pod)
     demands_drop(table.demands, c)
-    tree_copy(table.tree(c), &table.trees[to])
+    tree_duplicate(table.tree(c), &table.trees[to])

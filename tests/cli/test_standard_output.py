@@ -73,7 +73,9 @@ def test_what_a_scorer_prints_goes_to_standard_error(tmp_path: Path, monkeypatch
     assert isinstance(parsed(told), dict)
     assert all(told.err.count(line) == 12 for line in ("printed by a scorer", "written past", "said by a process"))
     (tmp_path / "sweep.toml").write_text(SWEEP.replace('"random"', "\"python(scorer='noisy:points')\""))
-    told = fastsim("sweep", tmp_path / "sweep.toml", "--out", tmp_path / "runs", "--workers", 2, "--json")
+    told = fastsim(
+        "sweep", tmp_path / "sweep.toml", "--out", tmp_path / "runs", "--workers", 2, "--json", "--allow-code"
+    )
     assert isinstance(parsed(told), list)
     assert told.err.count("printed by a scorer") > 12
 

@@ -185,8 +185,8 @@ class CheckpointWriter:
         try:
             self._restore(run, meta, arrays)
         except (ValueError, KeyError, TypeError, IndexError, OverflowError, AssertionError) as error:
-            told = " ".join(str(error).split())[:200]
-            raise ResultError(f"{self.folder}: found {told}, expected the checkpoint of a run") from error
+            reason = " ".join(str(error).split())[:200]
+            raise ResultError(f"{self.folder}: found {reason}, expected the checkpoint of a run") from error
 
     def _restore(self, run: OnlineRun, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
         run.work.restore(arrays["slots"], meta["line"])

@@ -158,7 +158,7 @@ class OnlineRun:
         seed = self.options.seed % 2**64
         if SPELLING == "scan" or not indexable(self.plan, self.cluster):
             return Selector(self.nodes, self.work, terms, seed, self.scorers)
-        memo, kind = self._lent()
+        memo, kind = self._acquired_memo()
         terms |= {"memo": memo, "kind": kind, "state": np.full(len(kind), -1, np.int32)}
         return IndexedSelector(self.nodes, self.work, terms, seed, self.scorers)
 
@@ -168,7 +168,7 @@ class OnlineRun:
         self.target_cpus = columns["groups"]["cpu"]
         return TypicalTable(columns)
 
-    def _lent(self) -> tuple[Memo, Any]:
+    def _acquired_memo(self) -> tuple[Memo, Any]:
         """A memo of points for this run's nodes, plan and typical pods, and the kind of every node."""
         self.release_memo()
         plan = [(term.kernel, term.dim, term.norm) for term in self.plan.terms if term.kernel in REMEMBERED]
@@ -307,7 +307,7 @@ class OnlineRun:
         self.typical = typical
         self.nodes.retarget(self._target(typical))
         if isinstance(self.select, IndexedSelector):
-            self.select.restart(self._lent()[0])
+            self.select.restart(self._acquired_memo()[0])
 
     def note_stage(self, tag: str) -> None:
         """Record the current state as a stage with this name."""

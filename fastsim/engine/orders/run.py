@@ -73,7 +73,7 @@ class OrderedDriver(Driver):
         chosen = [queue[k].pop(0) for k in kinds.tolist()]
         need = np.array([(p.cpu * 1000, p.memory_gb * GB_MIB, 0.0) for p in chosen], np.float64)
         speedup = np.array([p.speedup for p in chosen], np.float64)
-        self.loop.set_shares(need.reshape(len(chosen), len(RESOURCES)), speedup)
+        self.loop.assign_shares(need.reshape(len(chosen), len(RESOURCES)), speedup)
 
     def parts(self, kinds: npt.NDArray[Any]) -> dict[int, list[ResourcePoint]]:
         """Resources of jobs of these kinds, by kind; equal sets of jobs have equal resources."""

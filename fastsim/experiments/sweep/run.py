@@ -319,5 +319,5 @@ def _legend(metric: str) -> str:
     from fastsim.engine.audit.metric_definitions import better, unit
 
     known = (f"in {unit('summary', metric)}" * bool(unit("summary", metric)), better("summary", metric))
-    told = ", ".join(text for text in (known[0], f"{known[1]} is better" * bool(known[1])) if text)
-    return f"{metric}: {told}\n" if told else ""
+    legend = ", ".join(text for text in (known[0], f"{known[1]} is better" * bool(known[1])) if text)
+    return f"{metric}: {legend}\n" if legend else ""

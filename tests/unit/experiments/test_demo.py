@@ -85,14 +85,14 @@ def test_the_folder_has_table_report_picture_and_every_run(tmp_path: Path) -> No
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), FastsimError("no report extra")])
 def test_a_failure_keeps_the_folder_of_before(tmp_path: Path, error: Exception) -> None:
     folder = tmp_path / "demo"
-    folder.mkdir()
-    (folder / "old").write_text("old")
+    demo.write_folder(Compared(("best_fit",)), folder)  # type: ignore[arg-type]
+    before = tree(tmp_path)
     compared: Any = Compared(("fgd",), error)
     with pytest.raises(FastsimError) as raised:
         demo.write_folder(compared, folder)
     if isinstance(error, OSError):
         assert type(raised.value) is ResultError
         assert str(raised.value) == f"{folder}: cannot be written: No space left on device"
-    assert tree(tmp_path) == ["demo/old"]
+    assert tree(tmp_path) == before and "demo/runs/best_fit/run.json" in before
     demo.write_folder(Compared(("fgd",)), folder)  # type: ignore[arg-type]
-    assert "demo/old" not in tree(tmp_path) and "demo/report.png" in tree(tmp_path)
+    assert "demo/runs/fgd/run.json" in tree(tmp_path) and "demo/runs/best_fit/run.json" not in tree(tmp_path)

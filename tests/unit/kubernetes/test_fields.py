@@ -24,7 +24,7 @@ from tests.objects import node, pod, written
 
 READERS = sorted(
     {item.name for item in pkgutil.walk_packages(fastsim.kubernetes.__path__, "fastsim.kubernetes.")}
-    - {f"fastsim.kubernetes.{name}" for name in ("fields", "memory_step", "objects", "quantity")}
+    - {f"fastsim.kubernetes.{name}" for name in ("fields", "memory_step", "objects", "quantity", "yaml_text")}
 )
 """Modules that read what is in objects."""
 NAME = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(/[A-Za-z0-9_.-]*)?|[A-Z_]+")

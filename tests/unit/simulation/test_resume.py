@@ -253,7 +253,7 @@ def test_swapped_waits_are_refused(place: Path, tmp_path: Path) -> None:
     longest = max(map(len, contents))
     for path, content in zip((wait, jct), reversed(contents), strict=True):
         path.write_bytes(content.ljust(longest, bytes(1)))
-    told = r"\.f8: found other bytes than were written, expected those of its checkpoint"
+    told = r"\.f8: found other bytes than were written, expected those of the checkpoint"
     with pytest.raises(fs.ResultError, match=told):
         fs.resume(tmp_path / "run")
     with pytest.raises(fs.ResultError, match=told):

@@ -115,7 +115,7 @@ def test_another_run_is_refused(tmp_path: Path) -> None:
 
 def test_a_decider_without_a_memory_is_refused(tmp_path: Path) -> None:
     plan = AdaptivePlan(Whims(SETTING, random.Random(1)))
-    with pytest.raises(PolicyError, match="Whims, whose state cannot be saved"):
+    with pytest.raises(PolicyError, match="Whims, whose state cannot be stored"):
         run_adaptive(told_of(SETTING), SETTING, plan, [], checkpoint=CheckpointSchedule(tmp_path / "state.npz"))
 
 
@@ -186,7 +186,7 @@ def test_beliefs_of_several_models_become_one_and_back(before: Any, after: Any, 
 
 def test_jobs_that_came_with_measurements_cannot_forget_them(tmp_path: Path) -> None:
     kept, jobs = state(tmp_path).without_memory(), random_jobs(random.Random(1), 3)
-    with pytest.raises(PolicyError, match=r"jobs that come with measurements on \[2, 8\], expected on \[0, 0\]"):
+    with pytest.raises(PolicyError, match=r"jobs that arrive with measurements on \[2, 8\], expected on \[0, 0\]"):
         played(Sia(measured_nodes=2, measured_gpus=8), jobs, resume=kept)
     with pytest.raises(ResultError, match="nothing about beliefs"):
         meta = {name: part for name, part in kept.meta.items() if name != "fit_settings"}

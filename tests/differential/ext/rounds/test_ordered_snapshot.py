@@ -40,7 +40,7 @@ def played(case: Case, cut: int = 3, **more: Any) -> OrderedOutcome:
 def assert_same(found: OrderedOutcome, expected: OrderedOutcome) -> None:
     for name in LAST:
         assert np.array_equal(found.jobs[name], expected.jobs[name], equal_nan=True), name
-    for name in ("tasks", "held", "rows", "turns", "busy_s"):
+    for name in ("tasks", "held", "rows", "round_records", "busy_s"):
         assert getattr(found, name).tolist() == getattr(expected, name).tolist(), name
     for name in ("rounds", "makespan_s", "max_active", "job_rounds", "extensions", "opportunities", "reclaims"):
         assert getattr(found, name) == getattr(expected, name), name

@@ -132,7 +132,7 @@ def test_tables_of_one_target_share_no_scratch() -> None:
     typical = TypicalPods((1000,), (300,), (1,), ((),), (1,), (1.0,))
     known = typical_columns(typical, ModelIds([]))
     one, two = fresh_target(known), fresh_target(known)
-    written = [(one[name], two[name]) for name in ("fit", "small", "spoilt")]
+    written = [(one[name], two[name]) for name in ("fit", "small", "unusable")]
     for mine, other in [*written, (one["groups"]["scratch"], two["groups"]["scratch"])]:
         assert mine.tolist() == other.tolist() and not np.shares_memory(mine, other)
     assert one["cpu"] is two["cpu"] and one["groups"]["share"] is two["groups"]["share"]

@@ -182,7 +182,11 @@ def test_a_folder_in_use_is_kept_unless_overwritten(pods: Workload, tmp_path: Pa
     (tmp_path / "run" / "mine.txt").write_text("keep")
     with pytest.raises(ResultError, match="exists already"):
         written(few, tmp_path / "run")
-    assert (tmp_path / "run" / "mine.txt").exists()
+    with pytest.raises(ResultError, match=r"not of fastsim \(mine.txt\)"):
+        written(few, tmp_path / "run", overwrite=True)
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["mine.txt"]
+    (tmp_path / "run" / "mine.txt").unlink()
+    written(few, tmp_path / "run")
     written(few, tmp_path / "run", overwrite=True)
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == sorted(
         ["run.json", *(f"{name}.parquet" for name in FRAMES)]

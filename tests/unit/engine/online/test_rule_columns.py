@@ -29,7 +29,7 @@ class Heard:
 
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
-        self.demand = self.tenants = self
+        self.constraints = self.tenants = self
 
     def __getattr__(self, name: str) -> Any:
         return lambda *arguments: self.told.append((name, *arguments))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import fastsim as fs
 from fastsim.cluster.cluster import Cluster
 from fastsim.decisions.explain import explained
-from fastsim.decisions.replay import SelectedPod, Replay
+from fastsim.decisions.replay import Replay, SelectedPod
 from fastsim.engine.online.plan import QUEUES, OnlinePlan, ScoreTerm
 from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.engine.tables import REASONS
