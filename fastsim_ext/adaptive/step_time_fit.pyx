@@ -66,7 +66,8 @@ cdef void fit_predict(const Fit* fit, const double* perf) noexcept nogil:
             predicted.network_s = perf[ALPHA_N] + perf[BETA_N] * at.beyond
         elif at.link == 2:
             predicted.network_s = perf[ALPHA_R] + perf[BETA_R] * at.beyond
-        predicted.turn_power, predicted.network_power = pow(predicted.turn_s, perf[GAMMA]), pow(predicted.network_s, perf[GAMMA])
+        predicted.turn_power = pow(predicted.turn_s, perf[GAMMA])
+        predicted.network_power = pow(predicted.network_s, perf[GAMMA])
         predicted.total = predicted.turn_power + predicted.network_power
         predicted.log_turn_s, predicted.log_total = log(predicted.turn_s), log(predicted.total)
 

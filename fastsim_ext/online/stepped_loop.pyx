@@ -74,7 +74,7 @@ cdef class SteppedLoop(OnlineLoop):
         for s in range(self.work.n_slots):
             if self.work.slots[s].seq >= 0:
                 self.nodes.release(self.work.slots[s].node, &self.work.classes[self.work.slots[s].cls],
-                                self.work.slots[s].gpus)
+                                   self.work.slots[s].gpus)
                 self.work.leave(s)
         while self.departures.size > 0:
             self.departures.pop()

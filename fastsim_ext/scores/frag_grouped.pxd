@@ -47,7 +47,7 @@ cdef struct View:              # one node seen by the groups
 cdef int grouped_rank(const Groups* groups, int64_t cpu_left) noexcept nogil
 cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, View* view) noexcept nogil
 cdef void grouped_restore(const Node* node, const Groups* groups, int32_t* room, int32_t free, double before,
-                        View* view) noexcept nogil
+                          View* view) noexcept nogil
 cdef void grouped_pack(const View* view, uint16_t* rows) noexcept nogil
 cdef void grouped_unpack(View* view, const uint16_t* rows) noexcept nogil
 cdef void grouped_classes(const View* view, int64_t* out__k) noexcept nogil

@@ -137,7 +137,7 @@ cdef void grouped_view(const Node* node, const Groups* groups, int32_t* room, Vi
 
 
 cdef void grouped_restore(const Node* node, const Groups* groups, int32_t* room, int32_t free, double before,
-                        View* view) noexcept nogil:
+                          View* view) noexcept nogil:
     """The view of a node in a state seen before, with its stored sums; grouped_unpack restores the rows."""
     view.node, view.groups, view.free, view.before = node, groups, free, before
     view.open = groups.open__mg + <int64_t> (node.model + 1) * groups.n

@@ -54,13 +54,13 @@ cdef void power_savings(const Node* node, const int32_t* cpu__c, const int32_t* 
         return
     while first < last:
         saved_batch(node, cores, cpu__c + first, milli__c + first, num__c + first, min(last - first, BATCH),
-                      fullest, out__c + first)
+                    fullest, out__c + first)
         first += BATCH
 
 
 @cython.cdivision(True)
 cdef inline void saved_batch(const Node* node, int64_t cores, const int32_t* cpu__c, const int32_t* milli__c,
-                               const int32_t* num__c, int count, int32_t fullest, int32_t* out__c) noexcept nogil:
+                             const int32_t* num__c, int count, int32_t fullest, int32_t* out__c) noexcept nogil:
     """The same where milliwatts fit 32 bits, without branches, so that compilers can process several pods at a time."""
     cdef int32_t[BATCH] saved
     cdef int32_t step = <int32_t> (node.gpu_peak_mw - node.gpu_idle_mw)

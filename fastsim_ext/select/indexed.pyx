@@ -318,7 +318,7 @@ cdef class IndexedSelector(Selector):
                 and self.table.memo.n_lanes > 0 and self.nodes.target.groups.n_ranks <= MOST_RANKS
                 and demands_expressible(pod) and (pod.num_gpu > 0 or pod.cpu > 0)):
             entry = self.points_cache.entry_of(self.table.generation, self.table.state_of[n],
-                                        grouped_rank(&self.nodes.target.groups, node.cpu_left - pod.cpu), pod)
+                                               grouped_rank(&self.nodes.target.groups, node.cpu_left - pod.cpu), pod)
             if entry.points != NO_POINTS:
                 return entry.points
         self.nodes.load_view(node, n, &view)

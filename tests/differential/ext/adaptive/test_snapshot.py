@@ -188,7 +188,7 @@ def test_jobs_that_came_with_measurements_cannot_forget_them(tmp_path: Path) -> 
     kept, jobs = state(tmp_path).without_memory(), random_jobs(random.Random(1), 3)
     with pytest.raises(PolicyError, match=r"jobs that arrive with measurements on \[2, 8\], expected on \[0, 0\]"):
         played(Sia(measured_nodes=2, measured_gpus=8), jobs, resume=kept)
-    with pytest.raises(ResultError, match="nothing about beliefs"):
+    with pytest.raises(ResultError, match="no rules of fits"):
         meta = {name: part for name, part in kept.meta.items() if name != "fit_settings"}
         played(Sia(), jobs, resume=dataclasses.replace(kept, meta=meta))
 
