@@ -87,9 +87,9 @@ def _build(sources: Path, site: Path) -> None:
         for name, scheme in (("light", "default"), ("dark", "slate"))
     ]
     names = [{title(topic): f"{topic}.md"} for topic in TOPICS]
+    (sources / "mkdocs.yml").write_text("site_name: fastsim\n", encoding="utf-8")
     config = load_config(
-        config_file=None,
-        config_file_path=str(sources / "mkdocs.yml"),
+        config_file=str(sources / "mkdocs.yml"),
         site_name="fastsim",
         docs_dir=str(sources / "docs"),
         site_dir=str(site),
