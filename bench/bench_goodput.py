@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 
 from bench.conftest import Timed
-from fastsim.performance.goodput import Goodput, Limits, Noise, Perf
+from fastsim.performance.goodput import BatchLimits, Goodput, Noise, Perf
 from fastsim.performance.step_time_fit import Observation, _fitted
-from fastsim.policies.deciders.configurations import Configurations, NodeGroup
+from fastsim.policies.deciders.configurations import Configurations, NodeShape
 from fastsim.policies.deciders.sia_program import NONE, SiaInstance, best_choices, values
 from fastsim.policies.solvers.multiple_choice import ChoiceSolver
 from fastsim_ext.adaptive.fitness import evaluated
 from fastsim_ext.adaptive.genetic_operators import GeneticOperators
 
 PERF = Perf(0.1, 0.001, 0.05, 0.002, 0.02, 0.001, 1.5)
-GROUPS = (NodeGroup("aws", 6, 4), NodeGroup("dgx-ext", 2, 8), NodeGroup("rtx", 3, 8))
+GROUPS = (NodeShape("aws", 6, 4), NodeShape("dgx-ext", 2, 8), NodeShape("rtx", 3, 8))
 POPULATION = 100
 
 
 def bench_row(timed: Timed) -> None:
     """The best batch size of each of 19 configurations, 100 times."""
-    sizes, limits = Configurations(GROUPS), Limits(4096, 32, 1024, float32=True)
+    sizes, limits = Configurations(GROUPS), BatchLimits(4096, 32, 1024, float32=True)
     models = [Goodput(PERF, Noise(1.0, 10.0 * n, 128)) for n in range(1, 101)]
     found = timed(
         lambda: [model.best(sizes.nodes__q, sizes.gpus__q, limits).goodput for model in models],
@@ -47,7 +47,7 @@ def bench_fit(timed: Timed) -> None:
 @pytest.mark.parametrize(("scale", "jobs", "budget"), [(1, 16, 0.3), (32, 512, 12.0)])
 def bench_program(scale: int, jobs: int, budget: float, timed: Timed) -> None:
     """One choice of configurations for jobs that all differ."""
-    groups = [NodeGroup(g.gpu_model, g.nodes * scale, g.gpus_per_node, g.nodes) for g in GROUPS]
+    groups = [NodeShape(g.gpu_model, g.nodes * scale, g.gpus_per_node, g.nodes) for g in GROUPS]
     sizes, random = Configurations(tuple(groups)), np.random.default_rng(1)
     speed = random.uniform(1.0, 8.0, (jobs, len(groups)))[:, sizes.group__q]
     goodput = speed * sizes.gpus__q ** random.uniform(0.2, 0.9, (jobs, 1))

@@ -58,7 +58,7 @@ class Sampling:
         self._kept = {name: np.zeros((self._room, gpus)) for name in QUANTITIES}
         self._kept["who"] = np.zeros((self._room, gpus), np.int64)
         self._kept_ms: list[int] = []
-        self._labels: Labels | None = None
+        self._labels: DeviceLabels | None = None
 
     @property
     def due_s(self) -> float:
@@ -137,7 +137,7 @@ class Sampling:
         rows, self._kept_ms = len(self._kept_ms), self._kept_ms
         if rows and len(self.node) and self.sink is not None:
             if self._labels is None:
-                self._labels = Labels(self.node, self.index, self.names, self.models)
+                self._labels = DeviceLabels(self.node, self.index, self.names, self.models)
             ts = np.array(self._kept_ms, np.int64) + self.telemetry.epoch_ms
             for name in QUANTITIES:
                 self.sink(self._labels.batch(name, ts, self._kept[name][:rows], self._kept["who"][:rows]))
@@ -150,7 +150,7 @@ class Sampling:
         return total / np.maximum(gpus, 1)
 
 
-class Labels:
+class DeviceLabels:
     """The columns that identify devices, device by device in the order of the table."""
 
     def __init__(self, node: Array, index: Array, names: list[str], models: list[str | None]) -> None:

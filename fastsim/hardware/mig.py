@@ -30,7 +30,7 @@ MEDIA = "+me"
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class MigProfile:
     """One kind of instance: compute slices of ``gpu_slices``, memory slices and MiB, where it may begin.
 
     ``instances`` is the most of them on one GPU; ``starts`` are the memory slices at which one may begin.
@@ -62,22 +62,22 @@ class Profile:
 
 
 @cache
-def profiles() -> Mapping[str, Mapping[str, Profile]]:
+def profiles() -> Mapping[str, Mapping[str, MigProfile]]:
     """The profiles of every model that can be partitioned, by model and name."""
-    profiles_of: dict[str, dict[str, Profile]] = {}
+    profiles_of: dict[str, dict[str, MigProfile]] = {}
     with open(TABLES / "mig_profiles.csv", encoding="utf-8", newline="") as text:
         for row in csv.DictReader(text):
             numbers = ("compute_slices", "gpu_slices", "memory_slices", "memory_mib", "instances")
             compute, slices, memory, mib, most = (int(row[name]) for name in numbers)
             starts = tuple(int(start) for start in row["starts"].split())
-            profile = Profile(row["profile"], compute, slices, memory, mib, most, starts)
+            profile = MigProfile(row["profile"], compute, slices, memory, mib, most, starts)
             for model in row["gpu_models"].split():
                 profiles_of.setdefault(model, {})[profile.name] = profile
     return profiles_of
 
 
 @cache
-def resources() -> Mapping[str, Profile]:
+def resources() -> Mapping[str, MigProfile]:
     """A profile for every name of a resource; those of several models have the same share of a GPU."""
     return {profile.resource: profile for known in profiles().values() for profile in known.values()}
 
@@ -175,7 +175,7 @@ def _refuse_layout(where: str, layout: str, model: str) -> None:
         raise InputError(where, repr(layout), f"instances that fit on one {model}", f"alone, {most} would")
 
 
-def fit(names: Mapping[str, int], known: Mapping[str, Profile]) -> bool:
+def fit(names: Mapping[str, int], known: Mapping[str, MigProfile]) -> bool:
     """Whether these numbers of instances fit on one GPU: no two of them share a memory slice."""
     if any(count > known[name].instances for name, count in names.items()):
         return False
@@ -185,7 +185,7 @@ def fit(names: Mapping[str, int], known: Mapping[str, Profile]) -> bool:
     return _placed(sorted(wanted, key=lambda profile: -profile.memory_slices), 0)
 
 
-def _placed(wanted: Sequence[Profile], taken: int) -> bool:
+def _placed(wanted: Sequence[MigProfile], taken: int) -> bool:
     """Whether the instances fit beside the memory slices in `taken`, a bit each."""
     if not wanted:
         return True

@@ -41,7 +41,7 @@ class Noise(NamedTuple):
     init_batch: int
 
 
-class Limits(NamedTuple):
+class BatchLimits(NamedTuple):
     """Batch sizes a job may use, samples.
 
     ``max_batch`` bounds a step of all GPUs, ``low`` and ``high`` what a GPU takes at once. Without ``accumulation`` a
@@ -103,7 +103,7 @@ class Goodput:
         kernels.evaluated(self._perf, self._noise, n, k, m, s, *found)
         return found
 
-    def best(self, nodes: npt.ArrayLike, replicas: npt.ArrayLike, limits: Limits) -> Best:
+    def best(self, nodes: npt.ArrayLike, replicas: npt.ArrayLike, limits: BatchLimits) -> Best:
         """The batch size of most goodput in each configuration; the smaller index of equals."""
         n, k = (_ints(part) for part in np.broadcast_arrays(nodes, replicas))
         _at_least("replicas", k, 1)

@@ -1,8 +1,8 @@
 """Dependence of jobs on CPUs, memory and storage: their demand on a server, and their speed with it.
 
-A :class:`Sensitivity` holds one :class:`~fastsim.performance.sensitivity_table.Profile` for each workload, for one GPU.
-Jobs have *kinds*: a workload and a number of GPUs, as everywhere. ``sensitivity.demands(kinds, Server(8, 24, 500, 500,
-40))`` attaches the profiles to kinds on servers of that shape and answers columns, one value for each kind:
+A :class:`Sensitivity` holds one :class:`~fastsim.performance.sensitivity_table.WorkloadProfile` for each workload, for
+one GPU. Jobs have *kinds*: a workload and a number of GPUs, as everywhere. ``sensitivity.demands(kinds, Server(8, 24,
+500, 500, 40))`` attaches the profiles to kinds on servers of that shape and answers columns, one value for each kind:
 
 ====================  =============================================================================================
 ``cpu__k``            CPUs of the whole job, at most what a server has (or the fair share if it spans several)
@@ -34,7 +34,7 @@ from fastsim.cluster.server import Server
 from fastsim.errors import InputError, suggestion
 from fastsim.foundation.parquet import replacing, write_parquet
 from fastsim.performance.oracle import Kind, Oracle
-from fastsim.performance.sensitivity_table import Grid, Profile, profile_table, profiles, sensitivity_rows
+from fastsim.performance.sensitivity_table import Grid, WorkloadProfile, profile_table, profiles, sensitivity_rows
 
 TABLES = Path(__file__).parent / "tables"
 
@@ -96,7 +96,7 @@ class Demands:
 class Sensitivity:
     """Profiles of workloads, in the order that mixes count them."""
 
-    profiles: tuple[Profile, ...]
+    profiles: tuple[WorkloadProfile, ...]
     name: str = "sensitivity"
 
     # ------------------------------------------------------------------ makers
@@ -143,7 +143,7 @@ class Sensitivity:
         """Families of workloads, in the order of their first members."""
         return tuple(dict.fromkeys(profile.task for profile in self.profiles))
 
-    def profile(self, workload: str) -> Profile:
+    def profile(self, workload: str) -> WorkloadProfile:
         """The profile of a workload; an unknown name is an InputError."""
         if workload not in self.index:
             expected = f"one of {', '.join(self.workloads)}"
@@ -183,7 +183,7 @@ class Sensitivity:
         return int(table.num_rows)
 
 
-def attached(profile: Profile, num_gpu: int, server: Server, quirks: Collection[str] = ()) -> Demand:
+def attached(profile: WorkloadProfile, num_gpu: int, server: Server, quirks: Collection[str] = ()) -> Demand:
     """Demand of a job of ``num_gpu`` GPUs: its profile times its GPUs, but no more than one server has.
 
     A job that needs several servers for its GPUs gets its fair share of what one server cannot give, and gains
@@ -206,7 +206,7 @@ def attached(profile: Profile, num_gpu: int, server: Server, quirks: Collection[
     return Demand(given[0], given[1], given[2], speedup)
 
 
-def _between(profile: Profile, fair: float, given: float, wanted: float) -> float:
+def _between(profile: WorkloadProfile, fair: float, given: float, wanted: float) -> float:
     """Speedup of what is given, on the line from 1 at the fair share to the profile's at what is wanted."""
     if wanted == fair:
         found = "a job whose memory or storage is cut and whose CPUs are just the fair share"

@@ -68,7 +68,7 @@ class Grid(NamedTuple):
         return float(self.speedup__cm[fits].max(initial=0.0))
 
 
-class Profile(NamedTuple):
+class WorkloadProfile(NamedTuple):
     """One workload: demand of one GPU, speedup with it, and the whole surface if it is known."""
 
     workload: str
@@ -94,7 +94,9 @@ def sensitivity_rows(path: str | os.PathLike[str]) -> tuple[pa.Table, Where]:
     return table, lambda row: f"{path}:{csv_line(path, row)}"
 
 
-def profiles(table: pa.Table, name: str, where: Where, cpus_per_gpu: float | None = None) -> tuple[Profile, ...]:
+def profiles(
+    table: pa.Table, name: str, where: Where, cpus_per_gpu: float | None = None
+) -> tuple[WorkloadProfile, ...]:
     """Profiles in the order of their first rows, for servers of ``cpus_per_gpu``; None = the fewest in the table."""
     rows = _checked(table, name, where)
     ratios = sorted({row["cpus_per_gpu"] for row in rows if row["cpus_per_gpu"] is not None})
@@ -110,7 +112,7 @@ def profiles(table: pa.Table, name: str, where: Where, cpus_per_gpu: float | Non
     return tuple(_profile(workload, of_workload, name) for workload, of_workload in kept.items())
 
 
-def profile_table(found: tuple[Profile, ...], cpus_per_gpu: float | None = None) -> pa.Table:
+def profile_table(found: tuple[WorkloadProfile, ...], cpus_per_gpu: float | None = None) -> pa.Table:
     """The rows of these profiles, as measured on servers of ``cpus_per_gpu``."""
     rows = []
     for p in found:
@@ -150,13 +152,13 @@ def _checked(table: pa.Table, name: str, where: Where) -> list[dict[str, Any]]:
     return rows
 
 
-def _profile(workload: str, rows: list[dict[str, Any]], name: str) -> Profile:
+def _profile(workload: str, rows: list[dict[str, Any]], name: str) -> WorkloadProfile:
     asked = [row for row in rows if row["point"] == DEMAND]
     if len(asked) != 1:
         ratios = "for these CPUs per GPU" if not asked else "for the same CPUs per GPU"
         raise InputError(f"{name}: {workload}", f"{len(asked)} rows with its demand {ratios}", "exactly one")
     row = asked[0]
-    return Profile(
+    return WorkloadProfile(
         workload, row["task"] or workload, row["batch_size"] or 0, row["iteration_s"], row["cpu"], row["memory_gb"],
         row["storage_mb_s"] or 0.0, row["speedup"], _grid(workload, [r for r in rows if r["point"] == GRID], name),
     )  # fmt: skip

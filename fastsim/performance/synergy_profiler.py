@@ -26,7 +26,7 @@ from fastsim.cluster.server import Server
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.csv_table import csv_line, read_csv
 from fastsim.foundation.parquet import replacing
-from fastsim.performance.sensitivity_table import Grid, Profile
+from fastsim.performance.sensitivity_table import Grid, WorkloadProfile
 
 Floats = npt.NDArray[np.float64]
 PERCENTS = tuple(range(0, 101, 10))
@@ -133,7 +133,9 @@ def write_profile(measured: Measured, path: str | os.PathLike[str]) -> None:
         partial.write_text(json.dumps(profile_document(measured), indent=1) + "\n", encoding="utf-8")
 
 
-def modelled_profile(measured: Measured, server: Server, workload: str, task: str = "", slack: float = 0.05) -> Profile:
+def modelled_profile(
+    measured: Measured, server: Server, workload: str, task: str = "", slack: float = 0.05
+) -> WorkloadProfile:
     """The profile of a workload on servers of this shape, and its whole surface, for one GPU.
 
     Its demand is the least that is worth having: the fewest CPUs, and with them the least memory, that make an epoch
@@ -159,7 +161,7 @@ def modelled_profile(measured: Measured, server: Server, workload: str, task: st
         asked, asked_gb, asked_s = cpus[c], cached[m], float(epoch_s__cm[c, m])
     grid = Grid(np.array(cpus) / n, np.array(cached) / n, fair_s / epoch_s__cm)
     storage_mb_s = measured.storage_mb_s(asked, asked_gb) / n
-    return Profile(
+    return WorkloadProfile(
         workload, task or workload, measured.batch_size, fair_s / measured.iterations, asked / n, asked_gb / n,
         storage_mb_s, fair_s / asked_s, grid,
     )  # fmt: skip

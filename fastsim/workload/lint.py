@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from fastsim.workload import schema as s
-from fastsim.workload.row_checks import Fault, Order, conformed, request_faults
+from fastsim.workload.row_checks import Fault, RowOrder, conformed, request_faults
 from fastsim.workload.workload import BATCH_ROWS
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def worst(findings: list[Finding]) -> str:
 def _read(workload: Workload) -> tuple[list[Finding], pl.DataFrame]:
     """Broken rules, each once with its first row, and all rows that are readable."""
     faults: dict[tuple[str, str], tuple[int, Fault]] = {}
-    order, done, frames = Order(), 0, []
+    order, done, frames = RowOrder(), 0, []
     for batch in workload.source(BATCH_ROWS):
         good = conformed(batch)
         here: list[Fault] = [good] if isinstance(good, Fault) else request_faults(good)

@@ -38,7 +38,7 @@ class Line(NamedTuple):
     unit: str = ""
 
 
-class Demand(NamedTuple):
+class GpuDemand(NamedTuple):
     """GPUs requested by pods of some models: arrivals and ends in seconds, GPUs of each pod."""
 
     begins_s: Any
@@ -165,7 +165,7 @@ def load_curve(frame: pl.DataFrame, cluster: Cluster | None = None, spans: int =
     return pl.concat(parts, how="diagonal") if parts else pl.DataFrame(schema=schema)
 
 
-def demands(frame: pl.DataFrame) -> dict[str, Demand]:
+def demands(frame: pl.DataFrame) -> dict[str, GpuDemand]:
     """Demand of the rows with GPUs, by the models they accept; those of most GPUs first."""
     rows = frame.filter(pl.col(s.NUM_GPU) > 0).select(
         begin=pl.col(s.SUBMIT_S),
@@ -177,7 +177,9 @@ def demands(frame: pl.DataFrame) -> dict[str, Demand]:
     rows = rows.with_columns(pl.col("model").fill_null(ANY), pl.col("end").fill_null(float("inf")))
     found = {str(model): part for (model,), part in rows.group_by("model", maintain_order=True)}
     ordered = sorted(found, key=lambda model: (-found[model]["gpus"].sum(), model))
-    return {name: Demand(*(found[name][column].to_numpy() for column in ("begin", "end", "gpus"))) for name in ordered}
+    return {
+        name: GpuDemand(*(found[name][column].to_numpy() for column in ("begin", "end", "gpus"))) for name in ordered
+    }
 
 
 def capacity_gpus(cluster: Cluster, model: str) -> float | None:

@@ -236,7 +236,7 @@ def _first(mask: pa.Array) -> int:
     return int(pc.index(mask.fill_null(False), True).as_py())
 
 
-class Order:
+class RowOrder:
     """Carries the last row of one batch to the next, to see that the stream is sorted by (submit_s, pod_id)."""
 
     def __init__(self) -> None:
@@ -272,7 +272,7 @@ def checked(
 
     Rows that are ``known_good`` are not looked at again, only brought into the canonical types.
     """
-    order, done = Order(), 0
+    order, done = RowOrder(), 0
     for batch in batches:
         good = conformed(batch)
         if isinstance(good, Fault):

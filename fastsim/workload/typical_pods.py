@@ -27,14 +27,14 @@ SCHEMA_KEY = b"fastsim.schema"
 SCHEMA_NAME = b"typical_pods"
 
 
-class PodBatches(Protocol):
+class PodStream(Protocol):
     """Anything that streams pods as record batches, such as a workload."""
 
     def batches(self) -> Iterable[pa.RecordBatch]:
         """Record batches in submission order."""
 
 
-class Request(NamedTuple):
+class RequestShape(NamedTuple):
     """One distinct request: milli-CPU, milli-GPU of each device, devices, accepted GPU models."""
 
     cpu_milli: int
@@ -69,7 +69,7 @@ class TypicalPods:
 
     @classmethod
     def of(
-        cls, workload: PodBatches, threshold: int = 95, step: int = 1, cpu_pods: bool = True, gpu_weight: int = 0
+        cls, workload: PodStream, threshold: int = 95, step: int = 1, cpu_pods: bool = True, gpu_weight: int = 0
     ) -> TypicalPods:
         """The typical pods of a workload.
 
@@ -98,7 +98,7 @@ class TypicalPods:
             raise InputError(str(path), f"no column {missing[0]!r}", f"the columns {', '.join(COLUMNS)}")
         _refuse_bad_rows(frame, str(path))
         rows = frame.select(COLUMNS).iter_rows()
-        ranked = [(Request(cpu, milli, gpus, tuple(models)), count) for cpu, milli, gpus, models, count, _ in rows]
+        ranked = [(RequestShape(cpu, milli, gpus, tuple(models)), count) for cpu, milli, gpus, models, count, _ in rows]
         return cls._from_ranked(ranked, frame["frequency"].to_list())
 
     def to_parquet(self, path: str | Path) -> None:
@@ -118,7 +118,7 @@ class TypicalPods:
             partial.unlink(missing_ok=True)
 
     @classmethod
-    def _from_ranked(cls, ranked: list[tuple[Request, int]], frequency: list[float]) -> TypicalPods:
+    def _from_ranked(cls, ranked: list[tuple[RequestShape, int]], frequency: list[float]) -> TypicalPods:
         return cls(
             cpu_milli=tuple(request.cpu_milli for request, _ in ranked),
             gpu_milli=tuple(request.gpu_milli for request, _ in ranked),
@@ -129,18 +129,18 @@ class TypicalPods:
         )
 
 
-def _weights(batches: Iterable[pa.RecordBatch], cpu_pods: bool, gpu_weight: int) -> dict[Request, int]:
+def _weights(batches: Iterable[pa.RecordBatch], cpu_pods: bool, gpu_weight: int) -> dict[RequestShape, int]:
     """Weight of each distinct request, in no particular order."""
     counted = _counted(batches)
     if counted is None:
         return {}
-    weights: Counter[Request] = Counter()
+    weights: Counter[RequestShape] = Counter()
     models = counted["gpu_models"].to_list() if "gpu_models" in counted.columns else [None] * len(counted)
-    plain = counted.select(*Request._fields[:3], "rows").iter_rows()
+    plain = counted.select(*RequestShape._fields[:3], "rows").iter_rows()
     for (cpu, milli, gpus, rows), listed in zip(plain, models, strict=True):
         if milli > 0 or cpu_pods:  # no list and an empty one mean the same
             each = 1 + gpus * gpu_weight if milli == 1000 else 1
-            weights[Request(cpu, milli, gpus, tuple(listed or ()))] += rows * each
+            weights[RequestShape(cpu, milli, gpus, tuple(listed or ()))] += rows * each
     return weights
 
 
@@ -157,7 +157,7 @@ def _counted(batches: Iterable[pa.RecordBatch]) -> pl.DataFrame | None:
 def _grouped(batch: pa.RecordBatch) -> pl.DataFrame:
     import polars as pl
 
-    names = [name for name in Request._fields if name in batch.schema.names]
+    names = [name for name in RequestShape._fields if name in batch.schema.names]
     return pl.DataFrame(batch.select(names)).group_by(names).len("rows")
 
 
@@ -168,13 +168,13 @@ def _merged(parts: list[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(parts, how="vertical_relaxed").group_by(names).agg(pl.col("rows").cast(pl.Int64).sum())
 
 
-def _popularity(item: tuple[Request, int]) -> tuple[int, int, int, int, str]:
+def _popularity(item: tuple[RequestShape, int]) -> tuple[int, int, int, int, str]:
     """Sort key: weight first, then the larger request, then the larger list of models as text."""
     request, count = item
     return count, request.cpu_milli, request.gpu_milli, request.num_gpu, "|".join(request.gpu_models)
 
 
-def _cut(ranked: list[tuple[Request, int]], target: float, step: int) -> int:
+def _cut(ranked: list[tuple[RequestShape, int]], target: float, step: int) -> int:
     """How many of the ranked requests are needed, in steps, to reach the target weight."""
     covered = taken = 0
     while taken < len(ranked) and covered < target:

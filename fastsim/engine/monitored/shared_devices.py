@@ -31,7 +31,7 @@ OF_AREA = {
 """Columns of a row that are integrated over time, by the name of the integral."""
 
 
-class Change(NamedTuple):
+class CountChange(NamedTuple):
     """A change at a second: counts of pods that change, and one container more or less on a GPU."""
 
     t_s: float
@@ -100,7 +100,7 @@ def costs(held: Iterable[GpuPart], gpus: list[tuple[int, int]], tariff: Tariff) 
     return cost_of
 
 
-def changes(histories: Iterable[PodHistory], stays: Sequence[Stay], last_s: float) -> list[Change]:
+def changes(histories: Iterable[PodHistory], stays: Sequence[Stay], last_s: float) -> list[CountChange]:
     """All changes up to the end of the run, in order."""
     listed = []
     for one in histories:
@@ -113,17 +113,17 @@ def changes(histories: Iterable[PodHistory], stays: Sequence[Stay], last_s: floa
                 "unplaced_gpu": request.gpu_milli,
                 "unplaced_cpu": request.cpu_milli,
             }
-        listed.append(Change(request.submit_s, ARRIVAL, request.pod, counts))
+        listed.append(CountChange(request.submit_s, ARRIVAL, request.pod, counts))
     for stay in stays:
         pod, gpu = stay.container.pod, stay.container.gpu
-        listed.append(Change(stay.start_s, SAMPLE, pod, {"running": 1, "pending": -1}, gpu, 1))
+        listed.append(CountChange(stay.start_s, SAMPLE, pod, {"running": 1, "pending": -1}, gpu, 1))
         if stay.end_s <= last_s:
             kind, then = (SAMPLE, "pending") if stay.killed else (DEPARTURE, "finished")
-            listed.append(Change(stay.end_s, kind, pod, {"running": -1, then: 1}, gpu, -1))
+            listed.append(CountChange(stay.end_s, kind, pod, {"running": -1, then: 1}, gpu, -1))
     return sorted(listed, key=lambda one: (one.t_s, ORDER[one.kind]))
 
 
-class Devices:
+class SharedDevices:
     """Containers on each GPU, and the totals of the nodes that follow from them."""
 
     def __init__(self, cluster: Cluster, typical: TypicalPods, gpus: list[tuple[int, int]]) -> None:
@@ -145,14 +145,14 @@ class Devices:
         return self.totals__nut[node][self.used[node]] - self.totals__nut[node][old]
 
 
-def course(devices: Devices, happened: list[Change], last_s: float) -> ClusterCourse:
+def course(devices: SharedDevices, happened: list[CountChange], last_s: float) -> ClusterCourse:
     """The cluster after each change and at the end."""
     rows = np.zeros(len(happened) + 1, ROW)
     rows["seq"] = np.arange(len(rows))
     totals = devices.empty()
     counts = dict.fromkeys(COUNTS, 0)
     capacity, within = int(totals[TOTALS.index("gpu_cap")]), None
-    for row, one in zip(rows, [*happened, Change(last_s, END, -1, {})], strict=True):
+    for row, one in zip(rows, [*happened, CountChange(last_s, END, -1, {})], strict=True):
         for name, more in one.counts.items():
             counts[name] += more
         if one.more:

@@ -12,7 +12,15 @@ import polars as pl
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.monitored.containers import Stay
 from fastsim.engine.monitored.run import MonitoredRun, PodArrival, PodHistory
-from fastsim.engine.monitored.shared_devices import ClusterCourse, Devices, changes, costs, course, gpu_seconds, parts
+from fastsim.engine.monitored.shared_devices import (
+    ClusterCourse,
+    SharedDevices,
+    changes,
+    costs,
+    course,
+    gpu_seconds,
+    parts,
+)
 from fastsim.engine.summary import Waits, summary_frame
 from fastsim.engine.tables import (
     INTERVAL,
@@ -32,7 +40,7 @@ Array = Any
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRun:
     """A run with its timeline, GPU time and cost.
 
     ``gpus`` node and number of each device · ``ended`` end of each finished pod, seconds · ``gpu_s`` and ``cost``
@@ -50,7 +58,7 @@ class Measured:
 
 def measured(
     run: MonitoredRun, cluster: Cluster, typical: TypicalPods, gpus: list[tuple[int, int]], tariff: Tariff | None
-) -> Measured:
+) -> MeasuredRun:
     """The measurements of a run; without a ``tariff`` there is no cost."""
     stays, histories = run.stays(), list(run.histories.values())
     ended = {stay.container.pod: stay.end_s for stay in run.containers.stays if not stay.killed}
@@ -58,8 +66,8 @@ def measured(
     if any(one.request.pod not in ended and not too_large(one) for one in histories):
         last_s = max(last_s, run.now_s)
     held = parts(stays, last_s)
-    return Measured(
-        run, gpus, course(Devices(cluster, typical, gpus), changes(histories, stays, last_s), last_s), ended,
+    return MeasuredRun(
+        run, gpus, course(SharedDevices(cluster, typical, gpus), changes(histories, stays, last_s), last_s), ended,
         gpu_seconds(held), None if tariff is None else costs(held, gpus, tariff), max(typical.kept, 1),
     )  # fmt: skip
 
@@ -69,7 +77,7 @@ def too_large(one: PodHistory) -> bool:
     return one.binding is not None and one.binding.gpu < 0
 
 
-def makers(measurements: Measured, cluster: Cluster, listed: bool, timed: bool) -> FrameMakers:
+def makers(measurements: MeasuredRun, cluster: Cluster, listed: bool, timed: bool) -> FrameMakers:
     """Functions that make the tables, by name; ``listed``: stays are recorded, ``timed``: the timeline is."""
     names = pl.Series(pl.from_arrow(cluster.nodes["name"]), dtype=pl.String)
     rows = outcomes(measurements) if listed else np.zeros(0, OUTCOME)
@@ -83,7 +91,7 @@ def makers(measurements: Measured, cluster: Cluster, listed: bool, timed: bool) 
     }
 
 
-def outcomes(measurements: Measured) -> Array:
+def outcomes(measurements: MeasuredRun) -> Array:
     """A row for every stay of a container, the last of each pod closes it; pods that never ran have one, too."""
     run = measurements.run
     histories = sorted(run.histories.values(), key=lambda one: (one.request.submit_s, one.request.pod))
@@ -164,7 +172,7 @@ def paused_s(run: MonitoredRun) -> dict[int, float]:
     return {pod: found[pod] + (run.now_s - stay.end_s if stay.killed else 0.0) for pod, stay in last.items()}
 
 
-def totals(measurements: Measured) -> JobTotals:
+def totals(measurements: MeasuredRun) -> JobTotals:
     """Totals of the pods."""
     run, hours = measurements.run, measurements.course.areas["gpu_milli_alloc"] / 1000
     done, paused = (
@@ -181,7 +189,7 @@ def totals(measurements: Measured) -> JobTotals:
     )  # fmt: skip
 
 
-def by_tenant(measurements: Measured) -> Array | None:
+def by_tenant(measurements: MeasuredRun) -> Array | None:
     """GPU seconds of each tenant that had a pod; None if no pod has a tenant."""
     found: dict[str, float] = {}
     for one in measurements.run.histories.values():
@@ -192,7 +200,7 @@ def by_tenant(measurements: Measured) -> Array | None:
     return np.array(list(found.values())) if found else None
 
 
-def summary(measurements: Measured) -> pl.DataFrame:
+def summary(measurements: MeasuredRun) -> pl.DataFrame:
     """The summary."""
     histories, rows, waits = list(measurements.run.histories.values()), measurements.course.rows, Waits()
     first_s = {stay.container.pod: stay.start_s for stay in reversed(measurements.run.stays())}

@@ -48,7 +48,7 @@ def run_ideal(
     if not 0 <= realloc_s < float("inf"):
         raise ScenarioError("realloc_s", realloc_s, "seconds, finite and not negative")
     gpus = tuple(int(count) for count in setting.gpus__g)
-    arrivals = Arrivals(runnable(batches, setting, gpus))
+    arrivals = JobArrivals(runnable(batches, setting, gpus))
     run = IdealRun(setting, plan, options, arrivals, realloc_s, tenants)
     while not run.finished():
         run.step()
@@ -63,7 +63,7 @@ def run_ideal(
     )  # fmt: skip
 
 
-class Arrivals:
+class JobArrivals:
     """Future jobs as records, one batch at a time; ``added`` counts those that arrived."""
 
     def __init__(self, batches: Iterator[JobBatch]) -> None:
@@ -107,7 +107,7 @@ class IdealRun:
     """State of a run: the active jobs by id, and their rates, spending and GPUs until the next event."""
 
     def __init__(
-        self, setting: Setting, plan: SharePlan, options: RoundOptions, arrivals: Arrivals, realloc_s: float,
+        self, setting: Setting, plan: SharePlan, options: RoundOptions, arrivals: JobArrivals, realloc_s: float,
         tenants: Sequence[str],
     ) -> None:  # fmt: skip
         self.setting, self.plan, self.options = setting, plan, options

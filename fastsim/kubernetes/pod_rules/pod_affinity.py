@@ -76,7 +76,7 @@ class Term(NamedTuple):
         return json.dumps(parts, sort_keys=True, default=str)
 
 
-class Rules(NamedTuple):
+class AffinityRules(NamedTuple):
     """Rules between pods for one waiting kind: its group, node expressions, notices about rules not honoured."""
 
     group: str | None = None
@@ -116,14 +116,14 @@ class Peers:
     ) -> None:  # fmt: skip
         self._pods, self._namespaces = pods, namespaces or {}
         self._nodes = {node["name"]: node for node in nodes}
-        self._known: dict[Kind, Rules] = {}
+        self._known: dict[Kind, AffinityRules] = {}
         self._groups: dict[Kind, str | None] = {}
 
-    def rules(self, pod: PodManifest) -> Rules:
+    def rules(self, pod: PodManifest) -> AffinityRules:
         """The rules for this pod, its own and those of others about it; a pod on a node has its group only."""
         kind = kind_of(pod)
         if pod.node or not (kind.rules or self._keepers):
-            return Rules(self._group(kind) if kind.rules else None)
+            return AffinityRules(self._group(kind) if kind.rules else None)
         rules = self._known.get(kind)
         if rules is None:
             rules = self._known[kind] = self._rules(kind)
@@ -147,7 +147,7 @@ class Peers:
                 terms.setdefault(term.label, []).append((kind, term))
         return terms
 
-    def _rules(self, kind: Kind) -> Rules:
+    def _rules(self, kind: Kind) -> AffinityRules:
         notices = [
             f"pods: preferred {text}"
             for name, text in (("podAntiAffinity", "anti-affinity"), ("podAffinity", "affinity to other pods"))
@@ -157,7 +157,7 @@ class Peers:
         terms = [*kind.terms("podAffinity"), *kind.terms("podAntiAffinity")]
         if not self._namespaces and any(term.get("namespaceSelector") for term in terms):
             notices.append("pods: a namespaceSelector without objects of namespaces")
-        return Rules(self._group(kind), tuple(constraints), tuple(dict.fromkeys(notices)))
+        return AffinityRules(self._group(kind), tuple(constraints), tuple(dict.fromkeys(notices)))
 
     def _forbidden(self, kind: Kind, notices: list[str]) -> list[Constraint]:
         """Expressions against domains of pods with anti-affinity in either direction, unless both are of one group."""

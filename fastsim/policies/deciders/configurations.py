@@ -22,7 +22,7 @@ MOST_GPUS = 64
 
 
 @dataclass(frozen=True)
-class NodeGroup:
+class NodeShape:
     """The nodes of one GPU model: how many, and GPUs on each; jobs spread over at most ``max_nodes`` of them."""
 
     gpu_model: str
@@ -44,7 +44,7 @@ class NodeGroup:
 class Configurations:
     """Sizes of a job, group by group, in rising order; ``q`` counts configurations and ``g`` groups."""
 
-    groups: tuple[NodeGroup, ...]
+    groups: tuple[NodeShape, ...]
     most_gpus: int = MOST_GPUS
 
     @cached_property
@@ -82,7 +82,7 @@ class Configurations:
         return len(self._rows)
 
 
-def _sizes(group: NodeGroup, most_gpus: int) -> Iterator[tuple[int, int]]:
+def _sizes(group: NodeShape, most_gpus: int) -> Iterator[tuple[int, int]]:
     """Nodes and GPUs of every size."""
     most_nodes = min(group.nodes, group.max_nodes)
     if most_nodes:

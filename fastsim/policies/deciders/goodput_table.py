@@ -19,8 +19,8 @@ import numpy.typing as npt
 from fastsim.engine.adaptive.plan import AdaptiveSetting, Belief, JobView
 from fastsim.errors import InputError
 from fastsim.performance.applications.application import Application
-from fastsim.performance.goodput import Goodput, Limits, Noise
-from fastsim.policies.deciders.configurations import Configurations, NodeGroup
+from fastsim.performance.goodput import BatchLimits, Goodput, Noise
+from fastsim.policies.deciders.configurations import Configurations, NodeShape
 from fastsim.policies.deciders.sia_program import Flags, Ints, Singles
 from fastsim_ext.adaptive import goodput_table as kernels
 
@@ -175,8 +175,8 @@ class GoodputTable:
         app, belief = self.setting.applications[key.app], key.belief__g[group]
         low, high, stages = self._limits(app, group)
         if stages == NEVER:
-            return KnownGoodput(None, Limits(app.max_batch, low, high), 0, NEVER)
-        limits = Limits(key.batch, low, high, tuned=self._is_tuned(key), float32=True)
+            return KnownGoodput(None, BatchLimits(app.max_batch, low, high), 0, NEVER)
+        limits = BatchLimits(key.batch, low, high, tuned=self._is_tuned(key), float32=True)
         learned = None if belief is None or key.noise is None else Goodput(belief.perf, key.noise)
         return KnownGoodput(learned, limits, most, stages)
 
@@ -189,7 +189,7 @@ class KnownGoodput:
     """
 
     goodput: Goodput | None
-    limits: Limits
+    limits: BatchLimits
     max_replicas: int
     stages: int = 1
 
@@ -229,7 +229,7 @@ def goodput_row(
 
 
 def requested_row(
-    known: Sequence[KnownGoodput], ratio: Mapping[tuple[int, int], float], groups: Sequence[NodeGroup], gpus: int
+    known: Sequence[KnownGoodput], ratio: Mapping[tuple[int, int], float], groups: Sequence[NodeShape], gpus: int
 ) -> Singles:
     """Normalised goodput of exactly ``gpus`` GPUs of each group, the worst of them 1; 0 where a job cannot have them.
 

@@ -20,7 +20,7 @@ from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView,
 from fastsim.errors import InputError
 from fastsim.performance.applications.application import Application, fixed_split
 from fastsim.performance.applications.step_times import MICRO_BATCHES, Placement, packed
-from fastsim.policies.deciders.configurations import MOST_GPUS, NodeGroup, placed
+from fastsim.policies.deciders.configurations import MOST_GPUS, NodeShape, placed
 from fastsim.policies.deciders.sia_decider import node_groups
 
 Kind = tuple[str, int, int, int]
@@ -40,7 +40,7 @@ class OptimusDecider:
     solver_s: float = 0.0
 
     @cached_property
-    def groups(self) -> tuple[NodeGroup, ...]:
+    def groups(self) -> tuple[NodeShape, ...]:
         """Nodes of each GPU model."""
         return node_groups(self.setting)
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView, Place
 from fastsim.errors import InputError
 from fastsim.performance.applications.step_times import StepTimes
-from fastsim.performance.goodput import Goodput, Limits
+from fastsim.performance.goodput import BatchLimits, Goodput
 from fastsim.policies.deciders.goodput_table import grown_replicas
 from fastsim.policies.deciders.pollux_virtual_nodes import Counts, VirtualNodes
 from fastsim_ext.adaptive.genetic_search import Search
@@ -143,13 +143,13 @@ def speedups(jobs: Sequence[JobView], fair: tuple[int, int], most: int, tuned: b
 
 
 @lru_cache(maxsize=CACHED_GOODPUTS)
-def _goodputs(goodput: Goodput, limits: Limits, most: int) -> Floats:
+def _goodputs(goodput: Goodput, limits: BatchLimits, most: int) -> Floats:
     """Goodput with up to ``most`` replicas (second axis) on one node and on several: the same until an epoch ends."""
     return goodput.best(np.array([[1], [2]]), np.arange(1, most + 1), limits).goodput.reshape(2, most)
 
 
 @lru_cache(maxsize=CACHED_GOODPUTS)
-def fair_goodput(goodput: Goodput, fair: tuple[int, int], limits: Limits) -> float:
+def fair_goodput(goodput: Goodput, fair: tuple[int, int], limits: BatchLimits) -> float:
     """Goodput with a fair share, or with as much of it as a fixed batch size can use; 0 if it can use nothing."""
     found = goodput.best(fair[0], fair[1], limits).goodput
     if not found[0]:
@@ -164,12 +164,12 @@ def believed(job: JobView) -> Goodput | None:
     return None if belief is None or job.noise is None else Goodput(belief.perf, job.noise)
 
 
-def limits_of(job: JobView, tuned: bool) -> Limits:
+def limits_of(job: JobView, tuned: bool) -> BatchLimits:
     """Batch sizes that a job may use: those of the first GPU model it was ever measured on."""
     times = first_times(job)
     if tuned and job.job.mode == "adaptive":
-        return Limits(job.application.max_batch, times.low, times.high)
-    return Limits(job.job.batch_size, times.low, times.high, tuned=False)
+        return BatchLimits(job.application.max_batch, times.low, times.high)
+    return BatchLimits(job.job.batch_size, times.low, times.high, tuned=False)
 
 
 def first_times(job: JobView) -> StepTimes:

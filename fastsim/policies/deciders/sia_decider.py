@@ -13,7 +13,7 @@ from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView,
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.random_streams import Stream
 from fastsim.performance.applications.step_times import packed
-from fastsim.policies.deciders.configurations import Configurations, NodeGroup, placed
+from fastsim.policies.deciders.configurations import Configurations, NodeShape, placed
 from fastsim.policies.deciders.goodput_table import GoodputTable
 from fastsim.policies.deciders.sia_program import (
     NONE,
@@ -177,7 +177,7 @@ class SiaDecider:
         return places
 
 
-def node_groups(setting: AdaptiveSetting) -> tuple[NodeGroup, ...]:
+def node_groups(setting: AdaptiveSetting) -> tuple[NodeShape, ...]:
     """The nodes of each GPU model, which must all be of one size."""
     groups = []
     for group in setting.groups:
@@ -186,7 +186,7 @@ def node_groups(setting: AdaptiveSetting) -> tuple[NodeGroup, ...]:
             raise ScenarioError(f"cluster: nodes of {model}", f"{sorted(sizes)} GPUs", "as many GPUs on each of them")
         measured = [app.on(model).max_nodes for app in setting.applications.values() if model in app.steps]
         most = min(measured, default=0)
-        groups.append(NodeGroup(model, len(group.gpus__n), max(sizes), most))
+        groups.append(NodeShape(model, len(group.gpus__n), max(sizes), most))
     return tuple(groups)
 
 

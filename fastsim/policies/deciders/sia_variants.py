@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from fastsim.engine.adaptive.plan import AdaptiveView, JobView, Place
-from fastsim.policies.deciders.configurations import Configurations, NodeGroup, placed
+from fastsim.policies.deciders.configurations import Configurations, NodeShape, placed
 from fastsim.policies.deciders.goodput_table import KnownGoodput, goodput_row, grown_replicas
 from fastsim.policies.deciders.pollux_decider import believed, first_times, keeping, limits_of
 from fastsim.policies.deciders.pollux_virtual_nodes import Counts, VirtualNodes
@@ -65,7 +65,7 @@ class TypeBlindSiaDecider(SiaDecider):
     @cached_property
     def configurations(self) -> Configurations:
         """Sizes that jobs may have, on nodes of one kind."""
-        group = NodeGroup("any", len(self.nodes), self.nodes.gpus)
+        group = NodeShape("any", len(self.nodes), self.nodes.gpus)
         return Configurations((group,), self.nodes.most_replicas)
 
     def decide(self, view: AdaptiveView) -> Mapping[int, Place]:

@@ -25,7 +25,7 @@ OUTCOMES = ("direct", "correlation", "peak", "reject", "not_enough_values")
 """Outcomes: admitted by stage 0, 1 or 2, or not admitted."""
 
 
-class Line(NamedTuple):
+class LinearFit(NamedTuple):
     """A fit `offset + slope * x`."""
 
     offset: float
@@ -46,7 +46,7 @@ class AdmissionOutcome:
     percentile_mib: float | None = None
     harvested_mib: int | None = None
     autocorrelation: float | None = None
-    line: Line | None = None
+    line: LinearFit | None = None
     forecast_mib: int | None = None
 
     def __bool__(self) -> bool:
@@ -157,11 +157,11 @@ def autocorrelation(values: Sequence[float], lag: int) -> float:
     return quotient(above, total((value - mean) * (value - mean) for value in values))
 
 
-def lagged_line(values: Sequence[float], lag: int) -> Line:
+def lagged_line(values: Sequence[float], lag: int) -> LinearFit:
     """The line of least squares from each value to the one `lag` later."""
     pairs = list(zip(values, values[lag:], strict=False))
     count = len(pairs)
     mean_x, mean_y = total(x for x, _ in pairs) / count, total(y for _, y in pairs) / count
     above = total(x * y for x, y in pairs) - count * mean_x * mean_y
     slope = quotient(above, total(x * x for x, _ in pairs) - count * mean_x * mean_x)
-    return Line(mean_y - slope * mean_x, slope)
+    return LinearFit(mean_y - slope * mean_x, slope)

@@ -15,7 +15,7 @@ import numpy as np
 
 from fastsim.engine.shares.plan import Allocation, Floats, RoundView
 from fastsim.policies.programs.job_classes import Groups
-from fastsim.policies.programs.objectives import Stateless, job_groups, level_program
+from fastsim.policies.programs.objectives import StatelessProgram, job_groups, level_program
 from fastsim.policies.programs.share_program import Shares, inverse, isolated_rate
 from fastsim.policies.solvers.highs import Solution
 
@@ -25,7 +25,7 @@ ENOUGH = 1e-10
 """Relative distance to the optimum at which the steps end; the solver's corners are exact to 1e-9."""
 
 
-class FinishTime(Stateless):
+class FinishTime(StatelessProgram):
     """Minimises the largest ratio. State: the time that each job's progress would have taken in isolation."""
 
     def __init__(self, mode: str, solution: str) -> None:

@@ -17,7 +17,7 @@ FIRST_S, LAST_S, CLOSE = 100.0, 1e6, 1.05
 """The published bisection: first interval in seconds, and the ratio of its ends at which it stops."""
 
 
-class Stateless:
+class StatelessProgram:
     """An allocator without state between calls; the solver it holds may be reused."""
 
     def __init__(self, mode: str, solution: str) -> None:
@@ -44,7 +44,7 @@ class Stateless:
         """No state to restore."""
 
 
-class MaxMin(Stateless):
+class MaxMin(StatelessProgram):
     """Maximises the smallest normalised rate."""
 
     def shares(self, view: RoundView) -> tuple[Groups, Floats]:
@@ -77,7 +77,7 @@ def level_program(shares: Shares, scale__c: Floats) -> Program:
     return shares.program(scale__c, counts.astype(np.float64), np.where(counts, 0.0, NO_FLOOR))
 
 
-class MaxSum(Stateless):
+class MaxSum(StatelessProgram):
     """Maximises the sum of rates, by price with ``per_cost``, and meets deadlines if that is possible."""
 
     def __init__(self, mode: str, solution: str, per_cost: bool, deadlines: bool) -> None:
@@ -126,7 +126,7 @@ def worth__rg(groups: Groups, price__g: Floats) -> Floats:
     return worth
 
 
-class MinDuration(Stateless):
+class MinDuration(StatelessProgram):
     """Minimises the time until every job has ended. ``search``: the optimum, or the published bisection's result."""
 
     def __init__(self, mode: str, solution: str, search: str) -> None:

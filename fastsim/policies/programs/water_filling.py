@@ -16,7 +16,7 @@ import numpy.typing as npt
 from fastsim.engine.shares.plan import Floats, Ints, RoundView
 from fastsim.errors import SolverError
 from fastsim.policies.programs.job_classes import Groups
-from fastsim.policies.programs.objectives import Stateless, fair_groups, fair_scale, level_program
+from fastsim.policies.programs.objectives import StatelessProgram, fair_groups, fair_scale, level_program
 from fastsim.policies.programs.share_program import NO_FLOOR, Shares, inverse
 from fastsim.policies.solvers.highs import Solution
 
@@ -31,7 +31,7 @@ Entities = Mapping[str, tuple[float, str]]
 """Weight of each entity, and its inner policy: ``fairness`` or ``fifo``."""
 
 
-class WaterFilling(Stateless):
+class WaterFilling(StatelessProgram):
     """Maximises the smallest normalised rate, then the next smallest, and so on."""
 
     def __init__(self, mode: str, solution: str, entities: Entities) -> None:

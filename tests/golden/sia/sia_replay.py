@@ -15,9 +15,9 @@ import polars as pl
 from fastsim.performance.applications.application import Application, Split, fixed_split
 from fastsim.performance.applications.sia_folders import BELIEVED_RESTART_S, SLOWDOWN, USUAL_RESTART_S
 from fastsim.performance.applications.step_times import Placement
-from fastsim.performance.goodput import Goodput, Limits, Noise, Perf
+from fastsim.performance.goodput import BatchLimits, Goodput, Noise, Perf
 from fastsim.performance.step_time_fit import Observation, fitted
-from fastsim.policies.deciders.configurations import Configurations, NodeGroup
+from fastsim.policies.deciders.configurations import Configurations, NodeShape
 from fastsim.policies.deciders.goodput_table import KnownGoodput, goodput_row, grown_replicas
 from fastsim.policies.deciders.sia_program import Singles, keeping
 from tests.golden.sia.sia import SIA, golden_applications, recorded
@@ -106,7 +106,7 @@ class ReplayedJob:
             batch = max(self.app.init_batch, times.low * gpus)
             split = fixed_split(batch, gpus, high, self.app.max_batch, int(gpus == 1 and batch > self.app.init_batch))
         else:
-            best = model.best(len(self.placement), gpus, Limits(self.app.max_batch, times.low, high))
+            best = model.best(len(self.placement), gpus, BatchLimits(self.app.max_batch, times.low, high))
             split = Split(int(best.atomic[0]), int(best.accum[0]))
         most = min(times.largest_on(gpus) or split.atomic, self.app.max_batch // (gpus * (split.accum + 1)))
         return Split(min(split.atomic, most), split.accum)
@@ -141,7 +141,7 @@ class ReplayedJob:
         for model in models:
             times = self.app.on(model)
             known.append(
-                KnownGoodput(self._goodput(model), Limits(self.batch, times.low, times.high, float32=True), most)
+                KnownGoodput(self._goodput(model), BatchLimits(self.batch, times.low, times.high, float32=True), most)
             )
         ratio = {
             (c, d): self.app.rate_ratio(one, other) for c, one in enumerate(models) for d, other in enumerate(models)
@@ -165,7 +165,7 @@ class Replay:
     def sizes(self) -> Configurations:
         """The cluster."""
         nodes = self.summary["nnodes"]
-        return Configurations(tuple(NodeGroup(m, nodes[m], *GPUS_PER_NODE[m]) for m in sorted(nodes)))
+        return Configurations(tuple(NodeShape(m, nodes[m], *GPUS_PER_NODE[m]) for m in sorted(nodes)))
 
     def jobs(self) -> list[ReplayedJob]:
         """All jobs before anything happened."""

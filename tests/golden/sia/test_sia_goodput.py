@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from fastsim.performance.goodput import Limits
+from fastsim.performance.goodput import BatchLimits
 from tests.golden.sia.sia import models, recorded
 
 RELATIVE = 1e-12
@@ -30,7 +30,7 @@ def test_best_batch_sizes(kind: str, shared: Callable[[str], Path]) -> None:
     told = ("max_batch_size", "min_local_bsz", "max_local_bsz", "tune_bsz")
     count = 0
     for model, (most, low, high, tuned), part in models(rows, *told):
-        limits = Limits(most, low, high, tuned=tuned, float32=kind == "f32")
+        limits = BatchLimits(most, low, high, tuned=tuned, float32=kind == "f32")
         found = model.best(part["num_nodes"], part["num_replicas"], limits)
         # The recordings let a few single-precision choices differ; ours are all the same.
         assert found.atomic.tolist() == part["atomic_bsz"].to_list()

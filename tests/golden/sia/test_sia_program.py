@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.policies.deciders.configurations import Configurations, NodeGroup, placed
+from fastsim.policies.deciders.configurations import Configurations, NodeShape, placed
 from fastsim.policies.deciders.sia_program import (
     NONE,
     Ints,
@@ -91,7 +91,7 @@ def test_choices_are_as_good_and_the_same_unless_tied(shared: Callable[[str], Pa
 
 
 def test_configurations(shared: Callable[[str], Path]) -> None:
-    groups = (NodeGroup("aws", 6, 4, 16), NodeGroup("dgx-ext", 2, 8, 2), NodeGroup("rtx", 3, 8, 3))
+    groups = (NodeShape("aws", 6, 4, 16), NodeShape("dgx-ext", 2, 8, 2), NodeShape("rtx", 3, 8, 3))
     found = Configurations(groups)
     for call in lines(shared("golden/sia/functions") / "sia_ilp_snapshots.jsonl"):
         names = [groups[g].gpu_model for g in found.group__q]

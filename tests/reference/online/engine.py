@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fastsim.engine.online.plan import OnlinePlan
 from fastsim.scenario.outages import Change
 from fastsim.scenario.run_rules import NO_RULES, Rules
-from fastsim.workload.typical_pods import PodBatches, TypicalPods
+from fastsim.workload.typical_pods import PodStream, TypicalPods
 from tests.reference.online.closing_stages import Stages, Step, closing_stages, deschedule
 from tests.reference.online.frag import Fragmentation
 from tests.reference.online.gangs import Gangs, lasting_reasons, offer_gang, stop
@@ -64,7 +64,7 @@ class Event(NamedTuple):
 
 
 def simulate_reference(
-    cluster: Cluster, workload: PodBatches, plan: OnlinePlan, typical: TypicalPods, *, seed: int = 0,
+    cluster: Cluster, workload: PodStream, plan: OnlinePlan, typical: TypicalPods, *, seed: int = 0,
     sample_s: float | None = None, until_s: float | None = None,
     deschedule: Sequence[Step] = (), inflation: tuple[float, int] | None = None, retarget: TypicalPods | None = None,
     rules: Rules = NO_RULES,
@@ -84,7 +84,7 @@ class ReferenceEngine:
     """One run in progress, one event per :meth:`step`."""
 
     def __init__(
-        self, cluster: Cluster, workload: PodBatches, plan: OnlinePlan, typical: TypicalPods, seed: int,
+        self, cluster: Cluster, workload: PodStream, plan: OnlinePlan, typical: TypicalPods, seed: int,
         sample_s: float | None, stages: Stages | None = None, rules: Rules = NO_RULES,
     ) -> None:  # fmt: skip
         self.shapes, self.pods, self.sample_s = shapes(cluster), pods(workload), sample_s

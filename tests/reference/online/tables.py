@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastsim.engine.online.plan import PodRequest
 from fastsim.hardware.node_constraints import conditions_of, node_labels
-from fastsim.workload.typical_pods import PodBatches
+from fastsim.workload.typical_pods import PodStream
 from tests.reference.online.frag import CLASSES, Q3, Fragmentation, cpu_power, gpu_power
 from tests.reference.online.nodes import WHOLE, Node, Shape, demand_with_instances
 
@@ -177,7 +177,7 @@ def _shape(row: dict[str, Any], cluster: Cluster, mig_gpus: int) -> Shape:
     )  # fmt: skip
 
 
-def pods(workload: PodBatches) -> list[Outcome]:
+def pods(workload: PodStream) -> list[Outcome]:
     """The pods in submission order, each with an outcome still to be filled in."""
     rows = [row for batch in workload.batches() for row in batch.to_pylist()]
     return [_pod(sequence, row) for sequence, row in enumerate(rows)]

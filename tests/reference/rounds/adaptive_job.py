@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fastsim.engine.adaptive.plan import NEVER, AdaptiveJob
 from fastsim.performance.applications.application import TOLERANCE, Application, Split, fixed_split
 from fastsim.performance.applications.step_times import MICRO_BATCHES, Placement, StepSeconds, StepTimes
-from fastsim.performance.goodput import Limits, Noise, Perf
+from fastsim.performance.goodput import BatchLimits, Noise, Perf
 from fastsim.performance.step_time_fit import Observation, fitted
 from tests.reference.rounds.goodput import best
 
@@ -141,7 +141,7 @@ class JobByHand:
         elif self.noise is None or perf is None:
             batch = max(self.app.init_batch, low * gpus)
         else:
-            limits = Limits(self.app.max_batch, low, high)
+            limits = BatchLimits(self.app.max_batch, low, high)
             return Split(*best(perf, self.noise, limits, len(self.ring), gpus)[1:])
         return fixed_split(batch, gpus, high, self.app.max_batch, int(gpus == 1 and batch > self.app.init_batch))
 

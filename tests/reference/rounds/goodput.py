@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from fastsim.performance.goodput import Limits, Noise, Perf
+from fastsim.performance.goodput import BatchLimits, Noise, Perf
 
 TINY = 1e-8
 CANDIDATES = 50
@@ -44,7 +44,7 @@ def candidates(start: float, stop: float, float32: bool) -> list[float]:
     return [start, *inner, stop]
 
 
-def split(noise: Noise, limits: Limits, replicas: int, batch: float, float32: bool) -> tuple[int, int]:
+def split(noise: Noise, limits: BatchLimits, replicas: int, batch: float, float32: bool) -> tuple[int, int]:
     """Samples a GPU takes at once and extra turns that make up a batch size."""
     local, turns = batch / replicas, batch / replicas / limits.high - TINY
     if float32:
@@ -56,7 +56,7 @@ def split(noise: Noise, limits: Limits, replicas: int, batch: float, float32: bo
     return math.ceil(local / (accum + 1) - TINY), accum
 
 
-def best(perf: Perf, noise: Noise, limits: Limits, nodes: int, replicas: int) -> tuple[float, int, int]:
+def best(perf: Perf, noise: Noise, limits: BatchLimits, nodes: int, replicas: int) -> tuple[float, int, int]:
     """Goodput, samples a GPU takes at once and extra turns of the best batch size; the first of equals."""
     float32 = limits.float32 and limits.tuned
     tiny = float(np.float32(TINY)) if limits.float32 else TINY

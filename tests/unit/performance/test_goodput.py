@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 from fastsim.errors import InputError
-from fastsim.performance.goodput import Goodput, Limits, Noise, Perf
+from fastsim.performance.goodput import BatchLimits, Goodput, Noise, Perf
 from tests.reference.rounds import goodput as by_hand
 from tests.strategies import scenarios_per_run
 
@@ -29,12 +29,12 @@ noises = st.builds(Noise, times_s(1e-6, 1e15), times_s(1e-6, 1e15), st.integers(
 
 
 @st.composite
-def limits(draw: st.DrawFn, init_batch: int) -> Limits:
+def limits(draw: st.DrawFn, init_batch: int) -> BatchLimits:
     """Batch sizes that the initial one is among."""
     low = draw(st.integers(1, 64))
     high = low + draw(st.integers(0, 4096))
     max_batch = init_batch * draw(st.integers(1, 256))
-    return Limits(max_batch, low, high, draw(st.booleans()), draw(st.booleans()), draw(st.booleans()))
+    return BatchLimits(max_batch, low, high, draw(st.booleans()), draw(st.booleans()), draw(st.booleans()))
 
 
 @given(st.data(), perfs, noises, st.lists(st.integers(1, 64), min_size=1, max_size=6))
@@ -76,36 +76,36 @@ def test_pipelines_are_those_by_hand(
 
 
 def test_no_noise_asks_for_no_larger_batch() -> None:
-    found = Goodput(PERF, Noise(1.0, 1e-12, 128)).best(1, 1, Limits(4096, 1, 4096))
+    found = Goodput(PERF, Noise(1.0, 1e-12, 128)).best(1, 1, BatchLimits(4096, 1, 4096))
     assert (found.atomic.tolist(), found.accum.tolist()) == ([128], [0])
 
 
 def test_much_noise_asks_for_the_largest_batch() -> None:
-    found = Goodput(PERF, Noise(1e-12, 1e9, 128)).best([1, 2], [4, 8], Limits(4096, 1, 4096))
+    found = Goodput(PERF, Noise(1e-12, 1e9, 128)).best([1, 2], [4, 8], BatchLimits(4096, 1, 4096))
     assert (found.atomic * [4, 8] * (found.accum + 1)).tolist() == [4096, 4096]
 
 
 def test_a_batch_that_fits_nowhere_has_no_goodput() -> None:
-    found = Goodput(PERF, NOISE).best(1, 1, Limits(4096, 1, 64, accumulation=False))
+    found = Goodput(PERF, NOISE).best(1, 1, BatchLimits(4096, 1, 64, accumulation=False))
     assert found.goodput.tolist() == [0.0]
 
 
 def test_a_fixed_batch_is_split_evenly() -> None:
-    found = Goodput(PERF, NOISE).best([1, 1], [1, 4], Limits(1024, 1, 128, tuned=False))
+    found = Goodput(PERF, NOISE).best([1, 1], [1, 4], BatchLimits(1024, 1, 128, tuned=False))
     assert (found.atomic.tolist(), found.accum.tolist()) == ([128, 128], [7, 1])
 
 
 def test_one_gpu_needs_two_turns_to_see_the_noise() -> None:
-    found = Goodput(PERF, NOISE).best([1], [1], Limits(256, 1, 4096, tuned=False))
+    found = Goodput(PERF, NOISE).best([1], [1], BatchLimits(256, 1, 4096, tuned=False))
     assert (found.atomic.tolist(), found.accum.tolist()) == ([128], [1])
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda g: g.best([1], [0], Limits(256, 1, 256)),
-        lambda g: g.best([1], [1], Limits(64, 1, 256)),
-        lambda g: g.best([1], [1], Limits(256, 0, 256)),
+        lambda g: g.best([1], [0], BatchLimits(256, 1, 256)),
+        lambda g: g.best([1], [1], BatchLimits(64, 1, 256)),
+        lambda g: g.best([1], [1], BatchLimits(256, 0, 256)),
         lambda g: g.evaluated(1, 1, 64),
         lambda g: g.staged(1, 0, 4096, 2),
     ],

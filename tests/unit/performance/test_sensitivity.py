@@ -10,10 +10,10 @@ import pytest
 from fastsim.cluster.server import Server
 from fastsim.errors import InputError
 from fastsim.performance.sensitivity import QUIRKS, Sensitivity, attached
-from fastsim.performance.sensitivity_table import Grid, Profile
+from fastsim.performance.sensitivity_table import Grid, WorkloadProfile
 
 SERVER = Server(8, 24, 500, 500, 40)
-HUNGRY = Profile("hungry", "image", 1, 0.5, 9, 125, 100, 3.0, None)
+HUNGRY = WorkloadProfile("hungry", "image", 1, 0.5, 9, 125, 100, 3.0, None)
 
 
 def test_the_shipped_models_stand_in_the_order_of_their_classes() -> None:

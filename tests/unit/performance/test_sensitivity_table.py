@@ -13,7 +13,7 @@ from fastsim.errors import InputError
 from fastsim.performance.sensitivity_table import (
     SENSITIVITY_SCHEMA,
     Grid,
-    Profile,
+    WorkloadProfile,
     profile_table,
     profiles,
     sensitivity_rows,
@@ -23,7 +23,7 @@ HEAD = ",".join(SENSITIVITY_SCHEMA.names)
 DEMAND = "net,image,demand,,32,0.5,4,50,10,2"
 
 
-def read(path: Path, *lines: str, cpus_per_gpu: float | None = None) -> tuple[Profile, ...]:
+def read(path: Path, *lines: str, cpus_per_gpu: float | None = None) -> tuple[WorkloadProfile, ...]:
     path.write_text("\n".join([HEAD, *lines]) + "\n")
     table, where = sensitivity_rows(path)
     return profiles(table, str(path), where, cpus_per_gpu)

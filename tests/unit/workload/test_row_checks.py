@@ -12,7 +12,7 @@ from fastsim.workload.row_checks import (
     CPU_LIMIT,
     MEMORY_LIMIT,
     Fault,
-    Order,
+    RowOrder,
     checked,
     conformed,
     request_fault,
@@ -131,16 +131,16 @@ def test_rows_of_a_slice_count_from_its_beginning() -> None:
 
 def test_empty_batches_break_no_rule() -> None:
     empty = good(duration_s=[1.0, 2.0, 3.0], gpu_models=[["A"], None, None], gang_size=[1, 1, 1]).slice(0, 0)
-    assert request_fault(empty) is None and Order().fault(empty) is None
+    assert request_fault(empty) is None and RowOrder().fault(empty) is None
 
 
 def test_order_is_carried_over_batches_even_over_an_empty_one() -> None:
-    order = Order()
+    order = RowOrder()
     assert order.fault(good()) is None
     assert order.fault(good().slice(0, 0)) is None
     late = good(pod_id=[3, 4, 5], submit_s=[1.5, 2.0, 2.0])
     assert order.fault(late) == Fault(0, "submit_s", "1.5 after 2.0", "rows sorted by submit_s")
-    same = Order()
+    same = RowOrder()
     assert same.fault(good()) is None
     assert same.fault(good(pod_id=[2, 3, 4], submit_s=[2.0, 2.0, 2.0])) == Fault(
         0, "pod_id", "2 after 2 (duplicate)", "unique ids, rising with submit_s"
@@ -148,7 +148,7 @@ def test_order_is_carried_over_batches_even_over_an_empty_one() -> None:
 
 
 def test_the_smallest_id_and_a_negative_time_may_come_first() -> None:
-    assert Order().fault(good(pod_id=[-(2**63) + 1, 0, 1], submit_s=[-1e300, -1.0, 0.0])) is None
+    assert RowOrder().fault(good(pod_id=[-(2**63) + 1, 0, 1], submit_s=[-1e300, -1.0, 0.0])) is None
 
 
 def test_rows_are_counted_over_the_whole_stream() -> None:

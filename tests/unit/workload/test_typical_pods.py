@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.workload.typical_pods import Request, TypicalPods
+from fastsim.workload.typical_pods import RequestShape, TypicalPods
 
 POD = {"cpu_milli": 1000, "num_gpu": 1, "gpu_milli": 500, "gpu_models": None}
 SCHEMA = pa.schema(
@@ -64,12 +64,12 @@ def test_model_lists_are_compared_verbatim() -> None:
 @example([(number % 3, 1000, None) for number in range(100)])  # more batches than are held
 def test_weights_are_counts_of_rows(rows: list[tuple[int, int, list[str] | None]]) -> None:
     pods = [{"cpu_milli": cpu, "gpu_milli": milli, "gpu_models": models} for cpu, milli, models in rows]
-    weights = Counter[Request]()
+    weights = Counter[RequestShape]()
     for cpu, milli, models in rows:
-        weights[Request(cpu, milli, 1, tuple(models or ()))] += 3 if milli == 1000 else 1
+        weights[RequestShape(cpu, milli, 1, tuple(models or ()))] += 3 if milli == 1000 else 1
     typical = TypicalPods.of(Pods(*pods), threshold=100, gpu_weight=2)
     columns = zip(typical.cpu_milli, typical.gpu_milli, typical.num_gpu, typical.gpu_models, strict=True)
-    found = [Request(*row) for row in columns]
+    found = [RequestShape(*row) for row in columns]
     assert dict(zip(found, typical.count, strict=True)) == weights and len(set(found)) == len(found)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.engine.monitored.containers import Container, Stay
-from fastsim.engine.monitored.shared_devices import Devices, costs, gpu_seconds, parts
+from fastsim.engine.monitored.shared_devices import SharedDevices, costs, gpu_seconds, parts
 from fastsim.telemetry.usage_profile import Phase, Profile
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.state.gpu_prices import Tariff
@@ -41,7 +41,7 @@ def test_parts_cost_what_they_are() -> None:
 
 def test_a_gpu_counts_once() -> None:
     pods = fs.Workload.synth("detectors", jobs=2)
-    devices = Devices(NODES, TypicalPods.of(pods), GPUS)
+    devices = SharedDevices(NODES, TypicalPods.of(pods), GPUS)
     empty = devices.empty()
     first, second = devices.move(0, 1), devices.move(0, 1)
     assert first.any() and not second.any()

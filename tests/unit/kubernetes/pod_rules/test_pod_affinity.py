@@ -13,7 +13,7 @@ from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import Constraint
 from fastsim.kubernetes.controllers import pods
 from fastsim.kubernetes.pod_rules.node_affinity import HARD, HOSTNAME, SOFT, Places
-from fastsim.kubernetes.pod_rules.pod_affinity import NOWHERE, Kind, Peers, Rules, selects
+from fastsim.kubernetes.pod_rules.pod_affinity import NOWHERE, AffinityRules, Kind, Peers, selects
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import manifest, node, pod
@@ -40,32 +40,34 @@ def runs(name: str, where: str, labels: dict[str, str], namespace: str = "defaul
     return pod(name, labels=labels, meta={"namespace": namespace}, nodeName=where, **spec)
 
 
-def rules(waiting: dict[str, Any], *others: dict[str, Any], namespaces: Any = None) -> Rules:
+def rules(waiting: dict[str, Any], *others: dict[str, Any], namespaces: Any = None) -> AffinityRules:
     """The rules for a waiting pod among others."""
     listed = list(pods([manifest(item) for item in (waiting, *others)], Places(), Counter()))
     return Peers(listed, NODES, namespaces).rules(listed[0])
 
 
-def away(*names: str, key: str = "name") -> Rules:
-    return Rules(constraints=(Constraint(key, "NotIn", names),))
+def away(*names: str, key: str = "name") -> AffinityRules:
+    return AffinityRules(constraints=(Constraint(key, "NotIn", names),))
 
 
 def test_a_pod_stays_away_from_pods_that_run() -> None:
     db = [runs("d1", "a", DB), runs("d2", "c", DB), runs("e", "b", DB, "else"), runs("w", "d", WEB)]
     assert rules(pod(labels=WEB, **apart(term(DB))), *db) == away("a", "c")
     assert rules(pod(labels=WEB, **apart(term(DB, ZONE))), db[0]) == away("x", key=ZONE)
-    assert rules(pod(labels=WEB, **apart(term(None))), *db) == Rules()  # no selector selects nothing
+    assert rules(pod(labels=WEB, **apart(term(None))), *db) == AffinityRules()  # no selector selects nothing
     over = pod("d", labels=DB, nodeName="a", status={"phase": "Succeeded"})
-    assert rules(pod(labels=WEB, **apart(term(DB))), over) == Rules()
+    assert rules(pod(labels=WEB, **apart(term(DB))), over) == AffinityRules()
 
 
 def test_pods_that_run_keep_others_away() -> None:
     keeper = runs("k", "a", DB, **apart(term(WEB)))
     assert rules(pod(labels=WEB), keeper) == away("a")
-    assert rules(pod(labels=DB), keeper) == Rules()
-    assert rules(pod(labels=WEB, meta={"namespace": "else"}), keeper) == Rules()
+    assert rules(pod(labels=DB), keeper) == AffinityRules()
+    assert rules(pod(labels=WEB, meta={"namespace": "else"}), keeper) == AffinityRules()
     assert rules(pod(labels=WEB), runs("k", "c", DB, **apart(term(WEB, ZONE)))) == away("y", key=ZONE)
-    assert rules(pod(labels=WEB), runs("k", "d", DB, **apart(term(WEB, ZONE)))) == Rules()  # a node without a zone
+    assert (
+        rules(pod(labels=WEB), runs("k", "d", DB, **apart(term(WEB, ZONE)))) == AffinityRules()
+    )  # a node without a zone
 
 
 def test_namespaces() -> None:
@@ -76,7 +78,7 @@ def test_namespaces() -> None:
     scope: dict[str, Any] = {"namespaceSelector": {"matchLabels": {"team": "t"}}}
     waiting = pod(labels=WEB, **apart(term(DB, **scope)))
     assert rules(waiting, other, namespaces={"else": {"team": "t"}}) == away("a")
-    assert rules(waiting, other, namespaces={"else": {"team": "u"}}) == Rules()
+    assert rules(waiting, other, namespaces={"else": {"team": "u"}}) == AffinityRules()
     assert rules(waiting, other).notices == ("pods: a namespaceSelector without objects of namespaces",)
     named: dict[str, Any] = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "else"}}}
     assert rules(pod(labels=WEB, **apart(term(DB, **named))), other, namespaces={"x": {}}) == away("a")
@@ -97,29 +99,29 @@ def test_a_pod_goes_beside_pods_that_run() -> None:
     in_zone = pod(labels=WEB, **beside(term(DB, ZONE)))
     assert rules(in_zone, runs("d1", "b", DB)).constraints == (Constraint(ZONE, "In", ("x",)),)
     assert rules(in_zone, runs("d1", "d", DB)).constraints == (NOWHERE,)
-    assert rules(waiting, runs("w", "a", WEB)) == Rules(constraints=(NOWHERE,))
+    assert rules(waiting, runs("w", "a", WEB)) == AffinityRules(constraints=(NOWHERE,))
     both = pod(labels=WEB, **beside(term(DB), term({"tier": "1"}, ZONE)))  # one pod must match all terms
     assert rules(both, runs("d", "a", DB), runs("t", "c", {"tier": "1"})).constraints == (NOWHERE,)
 
 
 def test_the_first_of_pods_that_need_each_other_may_go_anywhere() -> None:
     waiting = pod(labels=WEB, **beside(term(WEB)))
-    assert rules(waiting) == Rules()
-    assert rules(pod(labels=WEB, **beside(term(WEB, ZONE)))) == Rules(constraints=(Constraint(ZONE, "Exists"),))
+    assert rules(waiting) == AffinityRules()
+    assert rules(pod(labels=WEB, **beside(term(WEB, ZONE)))) == AffinityRules(constraints=(Constraint(ZONE, "Exists"),))
     in_zone = pod(labels=WEB, **beside(term(WEB, ZONE)))  # one that runs outside all zones is not in its way
     assert rules(in_zone, runs("w", "d", WEB)).constraints == (Constraint(ZONE, "Exists"),)
     second = {**waiting, "metadata": {**waiting["metadata"], "name": "p2"}}
-    assert rules(waiting, second) == Rules(notices=("pods: affinity to other pods that wait",))
-    assert rules(waiting, second, runs("w", "a", WEB)) == Rules(constraints=(Constraint("name", "In", ("a",)),))
+    assert rules(waiting, second) == AffinityRules(notices=("pods: affinity to other pods that wait",))
+    assert rules(waiting, second, runs("w", "a", WEB)) == AffinityRules(constraints=(Constraint("name", "In", ("a",)),))
 
 
 def test_rules_among_pods_that_wait_are_counted() -> None:
     wait = "pods: anti-affinity to other pods that wait"
-    assert rules(pod(labels=WEB, **apart(term(DB))), pod("d", labels=DB)) == Rules(notices=(wait,))
-    assert rules(pod(labels=WEB, **apart(term(WEB, ZONE)))) == Rules()  # alone
+    assert rules(pod(labels=WEB, **apart(term(DB))), pod("d", labels=DB)) == AffinityRules(notices=(wait,))
+    assert rules(pod(labels=WEB, **apart(term(WEB, ZONE)))) == AffinityRules()  # alone
     assert rules(pod(labels=WEB, **apart(term(WEB, ZONE))), pod("q", labels=WEB)).notices == (wait,)
     waits = rules(pod(labels=WEB, **beside(term(DB))), pod("d", labels=DB))
-    assert waits == Rules(notices=("pods: affinity to other pods that wait",))
+    assert waits == AffinityRules(notices=("pods: affinity to other pods that wait",))
     soft: dict[str, Any] = {"affinity": {"podAffinity": {SOFT: [{}]}, "podAntiAffinity": {SOFT: [{}]}}}
     assert len(rules(pod(**soft)).notices) == 2
 
@@ -128,11 +130,11 @@ def test_pods_that_keep_apart_from_their_own_are_a_group() -> None:
     own, named = apart(term(WEB)), {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}
     first, second = pod(labels=WEB, **own), pod("q", labels={**WEB, "more": "x"}, **own)
     group_rules = rules(first, second)
-    assert group_rules.group is not None and group_rules == rules(second, first) == Rules(group_rules.group)
+    assert group_rules.group is not None and group_rules == rules(second, first) == AffinityRules(group_rules.group)
     assert rules(pod(labels=WEB, meta={"namespace": "else"}, **own)).group not in (None, group_rules.group)
     assert rules(pod(labels=WEB, **apart({"labelSelector": named, "topologyKey": HOSTNAME}))).group is not None
     # One of the group that runs is seen by the group itself, one without the rule is not.
-    assert rules(first, runs("r", "a", WEB, **own)) == Rules(group_rules.group)
+    assert rules(first, runs("r", "a", WEB, **own)) == AffinityRules(group_rules.group)
     assert rules(first, runs("r", "a", WEB)) == away("a")._replace(group=group_rules.group)
     assert rules(first, pod("q", labels=WEB)).notices == ("pods: anti-affinity to other pods that wait",)
 
@@ -168,10 +170,10 @@ def test_pods_on_nodes_that_are_not_known() -> None:
     there = runs("d", "gone", DB)
     assert rules(pod(labels=WEB, **apart(term(DB))), there) == away("gone")
     text = "pods: rules about pods on nodes that are not among the objects"
-    assert rules(pod(labels=WEB, **apart(term(DB, ZONE))), there) == Rules(notices=(text,))
+    assert rules(pod(labels=WEB, **apart(term(DB, ZONE))), there) == AffinityRules(notices=(text,))
 
 
 def test_a_pod_on_a_node_has_its_group_only() -> None:
     own = runs("w", "a", WEB, **apart(term(WEB), term(DB)))
     group_rules = rules(own, runs("d", "b", DB), pod("q", labels=WEB))
-    assert group_rules.group is not None and group_rules == Rules(group_rules.group)
+    assert group_rules.group is not None and group_rules == AffinityRules(group_rules.group)

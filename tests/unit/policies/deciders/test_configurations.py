@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 
 from fastsim.errors import InputError, PolicyError
-from fastsim.policies.deciders.configurations import Configurations, NodeGroup, placed
+from fastsim.policies.deciders.configurations import Configurations, NodeShape, placed
 
 
 def sizes(*group: int) -> list[tuple[int, int]]:
     """Nodes and GPUs of every configuration of one group."""
-    found = Configurations((NodeGroup("t4", *group),))
+    found = Configurations((NodeShape("t4", *group),))
     return list(zip(found.nodes__q.tolist(), found.gpus__q.tolist(), strict=True))
 
 
@@ -31,7 +31,7 @@ def test_jobs_have_bounds_in_nodes_and_gpus() -> None:
 
 
 def test_groups_follow_each_other() -> None:
-    found = Configurations((NodeGroup("a", 1, 2), NodeGroup("b", 0, 4), NodeGroup("c", 1, 1)))
+    found = Configurations((NodeShape("a", 1, 2), NodeShape("b", 0, 4), NodeShape("c", 1, 1)))
     assert found.group__q.tolist() == [0, 0, 2] and len(found) == 3
     assert found.spans == (slice(0, 2), slice(2, 2), slice(2, 3))
     assert found.gpus__g.tolist() == [2, 0, 1]
@@ -40,7 +40,7 @@ def test_groups_follow_each_other() -> None:
 @pytest.mark.parametrize("wrong", [(-1, 4), (1, 0), (1, 4, -1)])
 def test_what_makes_no_sense_is_refused(wrong: tuple[int, ...]) -> None:
     with pytest.raises(InputError, match="nodes of t4"):
-        NodeGroup("t4", *wrong)
+        NodeShape("t4", *wrong)
 
 
 def test_large_jobs_take_whole_nodes_and_small_ones_what_is_left() -> None:

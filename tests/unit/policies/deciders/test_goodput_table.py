@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveSetting, Belief, JobView, NodeGroup
 from fastsim.performance.applications.application import Application, Applications
 from fastsim.performance.applications.step_times import StepRow, StepTimes
-from fastsim.performance.goodput import Goodput, Limits, Noise, Perf
+from fastsim.performance.goodput import BatchLimits, Goodput, Noise, Perf
 from fastsim.policies.deciders.configurations import Configurations
-from fastsim.policies.deciders.configurations import NodeGroup as GoodputByHandNodeGroup
+from fastsim.policies.deciders.configurations import NodeShape as GoodputByHandNodeGroup
 from fastsim.policies.deciders.goodput_table import LEAST, GoodputTable, KnownGoodput, goodput_row, grown_replicas
 from fastsim.policies.deciders.sia_decider import node_groups
 from tests.adaptive import APPS, adaptive_setting
@@ -23,7 +23,7 @@ from tests.strategies import scenarios_per_run
 SECONDS = st.floats(1e-4, 1.0)
 PERFS = st.builds(Perf, SECONDS, SECONDS, SECONDS, SECONDS, SECONDS, SECONDS, st.floats(1.0, 10.0))
 SIZES = Configurations((GoodputByHandNodeGroup("a", 2, 4), GoodputByHandNodeGroup("b", 1, 8)))
-LIMITS = Limits(4096, 32, 1024)
+LIMITS = BatchLimits(4096, 32, 1024)
 MODEL = Goodput(Perf(0.1, 0.001, 0.05, 0.002, 0.02, 0.001, 1.5), Noise(1.0, 5000.0, 128))
 
 

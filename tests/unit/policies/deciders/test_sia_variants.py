@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveSetting, AdaptiveView, Belief, JobView, Place
 from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.errors import PolicyError
-from fastsim.performance.goodput import Goodput, Limits, Noise
+from fastsim.performance.goodput import BatchLimits, Goodput, Noise
 from fastsim.policies import registry
 from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.goodput_table import KnownGoodput, requested_row
@@ -180,7 +180,7 @@ def sia_rigid_worth(sia: RigidSiaDecider, one: JobView, group: int) -> float | N
             APPS["cifar10"].on(SETTING_SIA_RIGID.groups[seen].gpu_model),
             SETTING_SIA_RIGID.groups[seen].gpus__n[0],
         )
-        limits = Limits(one.job.batch_size, at.low, at.high, tuned=False, float32=True)
+        limits = BatchLimits(one.job.batch_size, at.low, at.high, tuned=False, float32=True)
         found = Goodput(known[seen].perf, one.noise).best([-(-gpus // per_node)], [gpus], limits).goodput[0]
         rates.append(found * APPS["cifar10"].on(nodes.gpu_model).one_gpu_rate / at.one_gpu_rate)
     some = [rate for rate in rates if rate > 0]
@@ -233,7 +233,7 @@ def test_more_than_the_scarcest_model_has_is_cut_to_it() -> None:
 
 
 def test_what_is_unknown_counts_as_many_as_the_gpus_and_the_worst_known_1() -> None:
-    groups, limits = node_groups(SETTING_SIA_RIGID), Limits(1024, 1, 1024, tuned=False)
+    groups, limits = node_groups(SETTING_SIA_RIGID), BatchLimits(1024, 1, 1024, tuned=False)
     seen, unseen = KnownGoodput(Goodput(PERF, NOISE), limits, 4), KnownGoodput(None, limits, 4)
     assert requested_row([unseen, unseen, unseen], {}, groups, 4).tolist() == [4.0, 4.0, 4.0]
     assert requested_row([unseen, seen, unseen], {}, groups, 4).tolist() == [4.0, 1.0, 4.0]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fastsim.cluster.server import Server
 from fastsim.errors import InputError, SolverError
 from fastsim.performance.sensitivity import Demands, Sensitivity
-from fastsim.performance.sensitivity_table import Grid, Profile
+from fastsim.performance.sensitivity_table import Grid, WorkloadProfile
 from fastsim.policies.programs.opt_allocation import Choice, PointChooser, best_points, spread, useful_points
 from fastsim.policies.solvers.highs import Solver
 
@@ -21,7 +21,7 @@ SERVER = Server(2, 6, 20)
 
 def demands(*surfaces: list[list[float]], sizes: tuple[int, ...] = ()) -> Demands:
     grids = [Grid(np.array([1.0, 3, 5]), np.array([5.0, 10]), np.array(surface)) for surface in surfaces]
-    found = tuple(Profile(f"w{i}", "t", 1, 1.0, 3, 10, 0, 1.0, grid) for i, grid in enumerate(grids))
+    found = tuple(WorkloadProfile(f"w{i}", "t", 1, 1.0, 3, 10, 0, 1.0, grid) for i, grid in enumerate(grids))
     return Sensitivity(found).demands([(p.workload, n) for p, n in zip(found, sizes, strict=True)], SERVER)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fastsim.performance.goodput import Limits, Noise, Perf
+from fastsim.performance.goodput import BatchLimits, Noise, Perf
 from tests.reference.rounds import goodput as by_hand
 
 PLAIN = Perf(1.0, 0.5, 2.0, 1.0, 1.0, 0.5, 1.0)
@@ -31,7 +31,7 @@ def test_candidates_run_from_end_to_end() -> None:
 
 
 def test_the_best_of_one_candidate() -> None:
-    goodput, *split = by_hand.best(PLAIN, Noise(1.0, 3.0, 8), Limits(8, 1, 8), 1, 2)
+    goodput, *split = by_hand.best(PLAIN, Noise(1.0, 3.0, 8), BatchLimits(8, 1, 8), 1, 2)
     assert goodput == pytest.approx(8 / 4.0)
     assert split == [4, 0]
 
