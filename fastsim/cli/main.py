@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -41,6 +42,7 @@ VERBS: list[click.Command] = [
     commands=VERBS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of what fails.")
 @click.version_option(package_name="fastsim-gpu", prog_name="fastsim")
 def commands() -> None:
     """Simulate GPU-cluster schedulers: published policies, one fast engine, every metric.
@@ -61,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def exit_code(arguments: Sequence[str]) -> int:
     """Run one command: 0 done, 1 failed run, 2 bad input, 130 interrupted, 143 terminated."""
-    done = False
+    done, debug = False, bool(os.environ.get("FASTSIM_TRACEBACK")) or list(arguments[:1]) == ["--debug"]
     try:
         with interrupts.deferred(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -80,12 +82,14 @@ def exit_code(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         return _fail(error.format_message(), error.exit_code)
     except FastsimError as error:
+        if debug and error.__cause__ is not None:
+            traceback.print_exception(error.__cause__)
         return _fail(str(error), error.exit_code)
     except OSError as error:
         _drop_output()
         return _fail(_os_error(error), 1)
     except Exception as error:
-        if os.environ.get("FASTSIM_TRACEBACK"):
+        if debug:
             raise
         message = f"internal error: {type(error).__name__}: {error} (FASTSIM_TRACEBACK=1 shows where)"
         return _fail(message, 1)

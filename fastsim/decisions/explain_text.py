@@ -9,6 +9,7 @@ import polars as pl
 
 from fastsim.decisions.explain import CHECKS, Explanation
 from fastsim.decisions.refusal_text import expression
+from fastsim.foundation.csv_table import without_formulas
 from fastsim.foundation.parquet import replacing
 from fastsim.kubernetes.nodes import TAINT
 
@@ -121,7 +122,7 @@ def _cell(value: Any) -> str:
 
 
 def write_csv(frame: pl.DataFrame, path: Path) -> None:
-    """The table as CSV, complete or not at all; device numbers are separated by spaces."""
+    """The table as CSV, complete or not at all; device numbers are separated by spaces, and no name is a formula."""
     flat = frame.with_columns(pl.col("gpu_ids").cast(pl.List(pl.String)).list.join(" "))
     with replacing(path) as partial:
-        flat.write_csv(partial)
+        without_formulas(flat).write_csv(partial)

@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -25,6 +24,7 @@ from fastsim.cluster.node_table import NODE_SCHEMA
 from fastsim.cluster.node_types import named_parts
 from fastsim.errors import InputError, ScenarioError
 from fastsim.experiments.executors.executor import executor
+from fastsim.foundation.option_texts import names_file
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.run_warnings import Message, PodTooLarge
 from fastsim.simulation.simulate import played
@@ -132,7 +132,7 @@ def unit_of(kind: str, cluster: Cluster) -> Cluster:
             raise InputError(f"--add {kind}", "no such node in the cluster", "the name of one")
         node = pa.Table.from_pylist(rows, schema=cluster.nodes.schema)
         return Cluster(node.drop_columns(["node_id"]), cluster.catalog, kind)
-    if Path(kind).is_file():
+    if names_file(kind):
         return Cluster.from_kubernetes(kind)
     parts = [_PART.fullmatch(part) for part in kind.split("+")]
     if None in parts:

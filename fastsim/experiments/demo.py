@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fastsim.foundation.csv_table import without_formulas
 from fastsim.foundation.folder_lock import held
 from fastsim.foundation.parquet import replacing_folder
 from fastsim.scenario.scenario import Scenario
@@ -49,7 +50,7 @@ def write_folder(comparison: Comparison, folder: Path) -> Path:
     with held(folder, overwrite=True), replacing_folder(folder) as partial:
         for name, result in zip(comparison.names, comparison.results, strict=True):
             result.save(partial / "runs" / name.replace("*", "").replace(" ", ""))
-        comparison.table.write_csv(partial / "table.csv")
+        without_formulas(comparison.table).write_csv(partial / "table.csv")
         comparison.to_html(partial / "report.html")
         comparison.to_png(partial / "report.png")
     return folder

@@ -6,7 +6,7 @@ import csv
 import os
 from collections.abc import Iterable, Mapping
 from itertools import islice
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.csv
@@ -16,10 +16,26 @@ from fastsim.foundation import interrupts
 from fastsim.foundation.packed_file import opened_bytes, opened_text
 from fastsim.foundation.parquet import one_line
 
+if TYPE_CHECKING:
+    import polars as pl
+
 interrupts.quieten_arrow()
 
 FAULT_ROWS = 4096
 """Rows checked together during the search for a file's first fault."""
+FORMULA = r"^[=+\-@\t\r]"
+"""Beginnings of texts that spreadsheets run as formulas."""
+
+
+def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame for a spreadsheet: texts that it would run as formulas have an apostrophe in front.
+
+    Only for tables that people read; files that fastsim reads again keep their names.
+    """
+    import polars as pl
+
+    text = pl.col(pl.String)
+    return frame.with_columns(pl.when(text.str.contains(FORMULA)).then(pl.lit("'") + text).otherwise(text).name.keep())
 
 
 def read_csv(path: str | os.PathLike[str], types: Mapping[str, pa.DataType], required: Iterable[str]) -> pa.Table:

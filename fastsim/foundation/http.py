@@ -24,7 +24,7 @@ from socketserver import TCPServer
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from fastsim.errors import FastsimError, InputError, ScenarioError
+from fastsim.errors import FastsimError, InputError, ScenarioError, short
 from fastsim.foundation import interrupts
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import one_line
@@ -36,6 +36,10 @@ HEAD_BYTES = 1 << 16
 """Longest request without its body."""
 BREATH_S = 0.1
 """Seconds between two checks whether the service should end."""
+ALL_METHODS = ("GET", "HEAD", "OPTIONS", "POST")
+"""Methods of a service as a whole."""
+MOST_DIGITS = 18
+"""Longest number of a Content-Length."""
 MOST_BYTES = 1 << 28
 """Longest answer that is read."""
 
@@ -49,11 +53,12 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """A reply: body, content type and status code."""
+    """A reply: body, content type, status code, and the methods that are allowed where that is asked or refused."""
 
     body: bytes
     type: str = PLAIN
     status: int = 200
+    allow: tuple[str, ...] = ()
 
 
 Route = Callable[[Request], Reply]
@@ -62,7 +67,7 @@ Route = Callable[[Request], Reply]
 
 def json_reply(value: object, status: int = 200) -> Reply:
     """A reply in JSON."""
-    return Reply(json.dumps(value).encode(), JSON, status)
+    return Reply(json.dumps(value).encode(), JSON, status)  # ASCII: half a surrogate pair stays an escape
 
 
 class Limits(NamedTuple):
@@ -137,20 +142,35 @@ class Service:
         while self._open and time.monotonic() < latest_s:
             time.sleep(BREATH_S / 10)
 
+    def methods(self, path: str) -> tuple[str, ...]:
+        """The methods that a path answers; none if there is no such path."""
+        here = {method for method, known in self.routes if known == path}
+        further = {"OPTIONS"} | ({"HEAD"} if "GET" in here else set())
+        return tuple(sorted(here | further)) if here else ()
+
     def answer(self, method: str, target: str, host: str, body: bytes) -> Reply:
         """The reply to one request."""
-        parts = urlsplit(target)
+        try:
+            parts = urlsplit(target)
+        except ValueError:
+            return Reply(b"no such target\n", status=400)
+        method = "GET" if method == "HEAD" else method
+        known, methods = {path for _, path in self.routes}, self.methods(parts.path)
+        if method == "OPTIONS" and (methods or target == "*"):
+            return Reply(b"", status=204, allow=methods or ALL_METHODS)
         route = self.routes.get((method, parts.path))
         if route is None:
-            known = {path for _, path in self.routes}
-            if parts.path in known:
-                return Reply(b"no such method here\n", status=405)
+            if methods:
+                return Reply(b"no such method here\n", status=405, allow=methods)
             return Reply(f"no such path; there is {', '.join(sorted(known))}\n".encode(), status=404)
         try:
             query = {name: values[-1] for name, values in parse_qs(parts.query, max_num_fields=20).items()}
             reply = route(Request(query, host, body))
         except (FastsimError, ValueError) as error:
-            return Reply(f"{error}\n".encode(), status=400)
+            return Reply(f"{error}\n".encode(errors="backslashreplace"), status=400)
+        except Exception as error:  # the client gets an answer whatever is wrong with us
+            print(f"fastsim: {parts.path}: {short(f'{type(error).__name__}: {error}', 200)}", file=sys.stderr)
+            return Reply(f"internal error: {type(error).__name__}\n".encode(), status=500)
         self.answered += 1
         return reply
 
@@ -200,6 +220,7 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, service: Service) -> None:
         self.service = service
         self.room = threading.BoundedSemaphore(service.limits.connections)
+        self._waiting, self._changing = dict[Any, None](), threading.Lock()
         self.address_family = socket.AF_INET6 if ":" in service.host else socket.AF_INET
         super().__init__((service.host, service.port), _Handler)
 
@@ -209,10 +230,33 @@ class _Server(ThreadingHTTPServer):
         self.server_name, self.server_port = self.service.host, int(self.server_address[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if not self.room.acquire(blocking=False):
+        if not self.room.acquire(blocking=False) and not (self._cut_off() and self.room.acquire(timeout=BREATH_S)):
             self.shutdown_request(request)
             return
+        self.wait_for(request)
         super().process_request(request, client_address)
+
+    def wait_for(self, connection: Any) -> None:
+        """Count a connection among those whose request is not here yet, as the newest of them."""
+        with self._changing:
+            self._waiting.pop(connection, None)
+            self._waiting[connection] = None
+
+    def wait_no_more(self, connection: Any) -> None:
+        """The request of a connection is here, or the connection is over."""
+        with self._changing:
+            self._waiting.pop(connection, None)
+
+    def _cut_off(self) -> bool:
+        """End the connection that has waited longest for a request, so that silent ones keep no other out."""
+        with self._changing:
+            oldest = next(iter(self._waiting), None)
+            if oldest is None:
+                return False
+            del self._waiting[oldest]
+            with suppress(OSError):  # closed by its client
+                oldest.shutdown(socket.SHUT_RDWR)
+            return True
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
@@ -220,6 +264,7 @@ class _Server(ThreadingHTTPServer):
         except interrupts.STOPPED:  # a long answer saw that the end has come
             self.shutdown_request(request)
         finally:
+            self.wait_no_more(request)
             self.room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -270,6 +315,7 @@ class _Handler(BaseHTTPRequestHandler):
     def handle_one_request(self) -> None:
         limits = self.server.service.limits
         self.bounded.renew(HEAD_BYTES + limits.body_bytes, limits.timeout_s)
+        self.server.wait_for(self.connection)
         super().handle_one_request()
 
     def answer(self) -> None:
@@ -281,26 +327,37 @@ class _Handler(BaseHTTPRequestHandler):
         body = self._body()
         if body is None:
             return
+        self.server.wait_no_more(self.connection)
         reply = self.server.service.answer(self.command, self.path, self.headers.get("Host", ""), body)
         self.connection.settimeout(self.server.service.limits.timeout_s)
         self.send_response(reply.status)
-        self.send_header("Content-Type", reply.type)
-        self.send_header("Content-Length", str(len(reply.body)))
+        if reply.allow:
+            self.send_header("Allow", ", ".join(reply.allow))
+        if reply.status != 204:  # which has no body, so that its length is not stated either
+            self.send_header("Content-Type", reply.type)
+            self.send_header("Content-Length", str(len(reply.body)))
         self.end_headers()
-        self.wfile.write(reply.body)
+        if self.command != "HEAD":
+            self.wfile.write(reply.body)
 
-    do_GET = do_POST = answer
+    do_GET = do_HEAD = do_OPTIONS = do_POST = answer
 
     def _body(self) -> bytes | None:
         """The body; None if it was refused."""
-        length, most = self.headers.get("Content-Length", "0"), self.server.service.limits.body_bytes
-        if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
+        lengths, most = self.headers.get_all("Content-Length", ["0"]), self.server.service.limits.body_bytes
+        length = lengths[0].strip()
+        if len(lengths) > 1:  # which of them counts is open, and a proxy may have chosen the other one
+            self._refuse(400, "several Content-Length headers")
+        elif "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
             self._refuse(411, "a body needs its Content-Length")
-        elif int(length) > most:
-            self._refuse(413, f"a body of {int(length):,} bytes, at most {most:,}")
+        elif len(length.lstrip("0")) > MOST_DIGITS:
+            self._refuse(413, f"a body of 10^{MOST_DIGITS} bytes or more, at most {most:,}")
+        elif int(length[-MOST_DIGITS:]) > most:
+            self._refuse(413, f"a body of {int(length[-MOST_DIGITS:]):,} bytes, at most {most:,}")
         else:
-            body = self.rfile.read(int(length))
-            if len(body) == int(length):
+            size = int(length[-MOST_DIGITS:])
+            body = self.rfile.read(size)
+            if len(body) == size:
                 return body
             self.close_connection = True
         return None

@@ -1,7 +1,8 @@
-"""Options as texts: names and numbers, with special characters of names escaped."""
+"""Options as texts: names and numbers, with special characters of names escaped; texts that may be paths."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from urllib.parse import quote
 
@@ -27,3 +28,13 @@ def groups_text(groups: Mapping[str, Mapping[str, float]]) -> str:
 def quoted(name: str) -> str:
     """A name with the separators of such texts escaped."""
     return quote(name, safe="* /@.")
+
+
+def names_file(text: str | os.PathLike[str]) -> bool:
+    """Whether a text is the path of a file; one that is too long or too odd for a path is none."""
+    return os.path.isfile(text)  # not that of Path, to which a long text is an OSError
+
+
+def names_folder(text: str | os.PathLike[str]) -> bool:
+    """Whether a text is the path of a folder, in the same way."""
+    return os.path.isdir(text)

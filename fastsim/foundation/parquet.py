@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from fastsim.errors import InputError, ResultError
 from fastsim.foundation import interrupts
+from fastsim.foundation.durable_file import flush, flush_names, sweep_partials
 from fastsim.foundation.written_folder import exchange, refuse_replacing
 
 ROW_GROUP = 122_880
@@ -37,9 +38,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yields a temporary file beside `path` that takes its name on success and vanishes on any failure."""
     target = Path(path)
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    sweep_partials(target)
     try:
         yield partial
+        flush(partial)
         os.replace(partial, target)
+        flush_names(target.absolute().parent)
     except OSError as error:
         raise ResultError(f"{target}: cannot be written: {error.strerror or error}") from error
     finally:
@@ -60,7 +64,9 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         partial.mkdir(parents=True)
         yield partial
         refuse_replacing(target)  # again: the user may have put something there meanwhile
+        flush(partial)
         exchange(partial, target, former)
+        flush_names(target.absolute().parent)
     except OSError as error:
         raise ResultError(f"{target}: cannot be written: {error.strerror or error}") from error
     finally:

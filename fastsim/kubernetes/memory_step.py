@@ -16,7 +16,8 @@ from fractions import Fraction
 from math import ceil, floor, gcd
 from typing import NamedTuple
 
-from fastsim.kubernetes.quantity import MIB, rounded_away
+from fastsim.errors import InputError
+from fastsim.kubernetes.quantity import MIB, MOST, rounded_away
 
 FINEST = 10**9
 """Amounts are whole numbers of billionths of a byte, as quantities are."""
@@ -32,11 +33,11 @@ class MemoryStep(NamedTuple):
 
     def needed(self, amount: Fraction) -> int:
         """Steps of a request of `amount` bytes."""
-        return rounded_away(amount / self.size)
+        return _within(rounded_away(amount / self.size))
 
     def there(self, amount: Fraction) -> int:
         """Steps of a node with `amount` bytes."""
-        return ceil(amount / self.size) if self.up else floor(amount / self.size)
+        return _within(ceil(amount / self.size) if self.up else floor(amount / self.size))
 
     @property
     def notice(self) -> str:
@@ -46,6 +47,12 @@ class MemoryStep(NamedTuple):
         if self.size != MIB:
             return f"each {float(self.size):,.1f} bytes count as one MiB, so that sums are exact"
         return ""
+
+
+def _within(mib: int) -> int:
+    if mib > MOST:
+        raise InputError("memory", f"{float(mib):g} MiB", f"at most {MOST:,} MiB")
+    return mib
 
 
 IN_MIB = MemoryStep()

@@ -20,7 +20,7 @@ from fastsim.kubernetes.devices.gpu_slots import Slots, alike
 from fastsim.kubernetes.devices.node_devices import devices
 from fastsim.kubernetes.memory_step import IN_MIB, MemoryStep
 from fastsim.kubernetes.objects import Manifest, mapping, sequence
-from fastsim.kubernetes.quantity import milli, quantity, whole
+from fastsim.kubernetes.quantity import mib_there, milli, quantity, whole
 
 CPU, MEMORY, PODS = "cpu", "memory", "pods"
 IN_BYTES = ("ephemeral-storage", "hugepages-", "storage")
@@ -33,6 +33,10 @@ CPU_MODEL = f"{ALIBABA}cpu-model"
 """Label with the model of a node's CPU."""
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 """Key of the taint that a cordoned node has."""
+
+
+MOST_PODS, MOST_CPU_MILLI = 2**31 - 1, 2**31 - 1
+"""Most pods and thousandths of CPUs of a node that a node table can say."""
 
 
 class Taint(NamedTuple):
@@ -64,16 +68,17 @@ def node_row(
         if name not in capacity:
             raise InputError(f"{node.where}: status: allocatable: {name}", "nothing", "a quantity")
     where = f"{node.where}: status: allocatable"
+    mib_there(capacity[MEMORY], f"{where}: {MEMORY}")  # names the node where there is more than can be said
     divided = alike([node]) if divided is None else divided
     labels = {label_key(str(key)): str(value) for key, value in node.part("metadata", "labels").items()}
     labels |= {taint.label: "" for taint in taints(node, notices)}
     return {
         "name": node.name,
-        "cpu_milli": milli(capacity[CPU], f"{where}: {CPU}"),
+        "cpu_milli": milli(capacity[CPU], f"{where}: {CPU}", MOST_CPU_MILLI),
         "memory_mib": steps.get(MEMORY, IN_MIB).there(quantity(capacity[MEMORY], f"{where}: {MEMORY}")),
         **devices(node, capacity, memory_unit, divided, notices)._asdict(),
         "cpu_model": _known_cpu(node),
-        "max_pods": whole(capacity[PODS], f"{where}: {PODS}") if PODS in capacity else None,
+        "max_pods": whole(capacity[PODS], f"{where}: {PODS}", MOST_PODS) if PODS in capacity else None,
         "labels": sorted(labels.items()),
         "extra_resources": sorted(_further(where, capacity, steps).items()) or None,
     }

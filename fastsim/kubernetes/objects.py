@@ -57,9 +57,9 @@ def manifests(path: str | os.PathLike[str]) -> list[Manifest]:
     A text with commas is several paths, unless a file or folder has that very name.
     """
     root = Path(path)
-    if "," in str(path) and not root.exists():
+    if "," in str(path) and not os.path.exists(path):
         return [item for part in str(path).split(",") for item in manifests(part.strip())]
-    if not root.exists():
+    if not os.path.exists(path):  # not that of Path, to which a long text is an OSError
         raise InputError(str(path), "no such file or folder", "Kubernetes objects (YAML or JSON)")
     files = sorted(file for file in root.rglob("*") if file.suffix in ENDINGS) if root.is_dir() else [root]
     objects = [item for file in files if file.is_file() for item in _read(file)]

@@ -11,7 +11,7 @@ import re
 from fractions import Fraction
 from math import ceil, floor
 
-from fastsim.errors import InputError
+from fastsim.errors import InputError, short
 
 DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 """Powers of ten by suffix."""
@@ -21,6 +21,8 @@ EXPECTED = "a quantity such as 2, 500m, 1.5Gi or 12e6 (suffixes n u m k M G T P 
 LONGEST = 100
 """Most characters of a number, and largest exponent: more is no real amount."""
 MIB = 1 << 20
+MOST = 2**53
+"""Largest amount, in thousandths of CPUs, MiB or pieces."""
 
 _FORM = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([eE][+-]?\d+)|(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])|)", re.ASCII)
 
@@ -48,21 +50,27 @@ def rounded_away(amount: Fraction) -> int:
     return ceil(amount) if amount >= 0 else floor(amount)
 
 
-def whole(value: object, where: str = "quantity") -> int:
-    """A quantity as a whole number."""
-    return rounded_away(quantity(value, where))
+def whole(value: object, where: str = "quantity", most: int = MOST) -> int:
+    """A quantity as a whole number; InputError beyond `most`."""
+    return _within(rounded_away(quantity(value, where)), value, where, most)
 
 
-def milli(value: object, where: str = "quantity") -> int:
-    """A quantity in thousandths, as CPUs are counted."""
-    return rounded_away(1000 * quantity(value, where))
+def milli(value: object, where: str = "quantity", most: int = MOST) -> int:
+    """A quantity in thousandths, as CPUs are counted; InputError beyond `most` of them."""
+    return _within(rounded_away(1000 * quantity(value, where)), value, where, most)
 
 
 def mib_needed(value: object, where: str = "quantity") -> int:
     """Bytes of a request in MiB, rounded away from zero."""
-    return rounded_away(quantity(value, where) / MIB)
+    return _within(rounded_away(quantity(value, where) / MIB), value, where, MOST)
 
 
 def mib_there(value: object, where: str = "quantity") -> int:
     """Bytes of a capacity in MiB, rounded down."""
-    return floor(quantity(value, where) / MIB)
+    return _within(floor(quantity(value, where) / MIB), value, where, MOST)
+
+
+def _within(amount: int, value: object, where: str, most: int) -> int:
+    if abs(amount) > most:
+        raise InputError(where, short(value), f"an amount of at most {most:,}, in the unit that fastsim counts in")
+    return amount

@@ -53,6 +53,9 @@ WHOLE = (GPU, SHARED, *OTHERS)
 OF_WHOLE_PODS = (CPU, MEMORY, "hugepages-")
 """Beginnings of the names of resources that a pod may request as a whole."""
 
+MOST_DEVICES = 2**15 - 1
+"""Most devices of a pod that a pod table can say."""
+
 Amounts = dict[str, Fraction]
 """Quantities by name of the resource."""
 
@@ -283,6 +286,8 @@ def _largest(first: Amounts, second: Amounts) -> Amounts:
 def _whole_devices(amount: Fraction, where: str) -> int:
     if amount.denominator != 1:
         raise InputError(where, f"{float(amount):g}", "a whole number of devices")
+    if amount > MOST_DEVICES:
+        raise InputError(where, f"{float(amount):g}", f"at most {MOST_DEVICES:,} devices")
     return floor(amount)
 
 

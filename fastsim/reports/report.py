@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 import polars as pl
 
@@ -23,6 +24,7 @@ from fastsim.reports.charts.chart_files import page_scripts, picturing, written_
 from fastsim.reports.charts.gpu_occupancy import Window
 from fastsim.reports.charts.series import RunSeries, seed_text, series_of
 from fastsim.reports.line_points import over_time
+from fastsim.reports.markdown_text import code, code_block, plain
 from fastsim.reports.report_charts import KEYS, ReportChart, figures
 from fastsim.reports.report_page import provenance_rows, report_page
 
@@ -111,16 +113,17 @@ class Report:
 
     def to_markdown(self, path: str | os.PathLike[str], pictures: Sequence[str | os.PathLike[str]] = ()) -> Path:
         """Table, provenance and citations as Markdown; ``pictures`` are linked relative to its folder."""
-        lines = [f"# {self.title}\n", f"{self.subtitle}\n", table_markdown(self.table)]
+        lines = [f"# {plain(self.title)}\n", f"{plain(self.subtitle)}\n", table_markdown(self.table)]
         folder = Path(path).absolute().parent
         for picture in pictures:
-            place = os.path.relpath(Path(picture).absolute(), folder).replace(os.sep, "/")
-            lines.append(f"![{Path(picture).stem}](<{place}>)\n")
+            place = quote(os.path.relpath(Path(picture).absolute(), folder).replace(os.sep, "/"), safe=" /:()'")
+            lines.append(f"![{plain(Path(picture).stem)}](<{place}>)\n")
         lines.append("## Where this comes from\n")
         for label, run in self.labelled_runs:
-            lines += [f"- **{label}**", *(f"  - {name}: `{text}`" for name, text in provenance_rows(run))]
+            rows = provenance_rows(run)
+            lines += [f"- **{plain(label)}**", *(f"  - {plain(name)}: {code(text)}" for name, text in rows)]
         if self.citations:
-            lines.append(f"\n## Please cite\n\n```bibtex\n{self.citations}\n```")
+            lines.append(f"\n## Please cite\n\n{code_block(self.citations, 'bibtex')}")
         return written_file(path, ("\n".join(lines) + "\n").encode())
 
     def to_pictures(self, folder: str | os.PathLike[str], suffix: str = ".png", scale: float = 2.0) -> list[Path]:
@@ -237,7 +240,7 @@ def table_markdown(table: Table) -> str:
     """The table in Markdown."""
     lines = ["| run | " + " | ".join(table.headings) + " |", "|---|" + "---:|" * len(table.headings)]
     for name, cells in table.rows:
-        texts = [name.replace("|", "\\|"), *(cell.text for cell in cells)]
+        texts = [plain(name), *(cell.text for cell in cells)]
         lines.append("| " + " | ".join(texts) + " |")
     return "\n".join(lines) + "\n"
 

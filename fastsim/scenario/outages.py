@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim.errors import InputError, ScenarioError
+from fastsim.errors import InputError, ScenarioError, short
 from fastsim.foundation.random_streams import Stream
 
 if TYPE_CHECKING:
@@ -97,6 +97,9 @@ def _rows(value: Any) -> list[Any]:
 
         rows: list[Any] = arrow_table(value, "maintenance").to_pylist()
         return rows
+    if not isinstance(value, Iterable):
+        expected = "a file's path, a table, or rows of node, down_s and up_s"
+        raise InputError("maintenance", short(value), expected)
     return list(value)
 
 

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastsim.errors import ScenarioError
+from fastsim.errors import ScenarioError, short
+from fastsim.foundation.option_texts import names_file, names_folder
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ SYNERGY = "synergy"
 """Sensitivities of Synergy's models, as measured with as many CPUs for each GPU as the servers have."""
 MEASURED = (3.0, 4.0, 5.0, 6.0)
 """CPUs for each GPU of the measurements; other ratios take the first."""
+MOST_ID = 2**63 - 1
+"""Largest id of a job."""
 
 
 def rates_from(what: Any, workload: Workload, gpu_models: Sequence[str]) -> Oracle:
@@ -96,7 +99,7 @@ def check_rates(what: Any) -> None:
     """ScenarioError for a text that names no rates; files are read later."""
     if what is None or what in ("default", SYNERGY) or not isinstance(what, str | Path):
         return
-    if not str(what).endswith((".json", ".json.gz", ".parquet", ".csv")) or not Path(what).is_file():
+    if not str(what).endswith((".json", ".json.gz", ".parquet", ".csv")) or not names_file(what):
         expected = "'default', 'synergy', or an existing .json, .json.gz, .parquet or .csv file"
         raise ScenarioError("rates", repr(str(what)), expected)
 
@@ -114,7 +117,7 @@ def prices_from(what: Any, gpu_models: Sequence[str], azure_last_zone: bool = Fa
     if head == "fixed":
         return Prices.fixed({model: _price(model, text) for model, text in options.items()}).restricted(gpu_models)
     clouds = options.pop("clouds", ",".join(CLOUDS)).split(",")
-    if options or not Path(head).is_dir():
+    if options or not names_folder(head):
         raise ScenarioError("prices", repr(str(what)), "fixed?MODEL=PRICE&..., or a folder, with ?clouds=aws,gcp,azure")
     return Prices.from_folder(head, clouds, gpu_models, azure_last_zone)
 
@@ -139,8 +142,8 @@ def window_from(what: Any) -> tuple[int, int] | None:
         first, last = (int(part) for part in (what.split(":") if isinstance(what, str) else what))
     except (TypeError, ValueError):
         raise ScenarioError("window", repr(what), "FIRST:LAST, such as 4000:5000") from None
-    if not 0 <= first < last:
-        raise ScenarioError("window", repr(what), "0 <= FIRST < LAST")
+    if not 0 <= first < last <= MOST_ID:
+        raise ScenarioError("window", short(what), f"0 <= FIRST < LAST <= {MOST_ID}")
     return first, last
 
 

@@ -25,7 +25,7 @@ import pyarrow as pa
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.parquet import replacing
 from fastsim.telemetry.metric_names import LABELS, Labels, Metric, by_name, metrics
-from fastsim.telemetry.readings_table import KEYS, PIECE_ROWS, Sample, lazily, looked, ordered_rows, table_of
+from fastsim.telemetry.readings_table import KEYS, PIECE_ROWS, Sample, lazily, looked, ordered_rows, table_of, unix_ms
 
 DAY_S = 86_400
 """Longest time that one file covers, seconds."""
@@ -180,7 +180,7 @@ class _Times:
         if len(words) > 1 or self.given not in (None, bool(words)):
             raise ValueError
         self.given = bool(words)
-        return round(float(words[0]) * self.ms_per) if words else self.written_ms
+        return unix_ms(float(words[0]) * self.ms_per) if words else self.written_ms
 
 
 @dataclass
@@ -196,7 +196,7 @@ def _quick(series: Series, rest: str, ms_per: int) -> Sample | None:
     """The sample of a line whose beginning is known, if nothing but a value and a time follows."""
     try:
         value, time = rest.split()
-        return Sample(series.name, series.labels, round(float(time) * ms_per), float(value))
+        return Sample(series.name, series.labels, unix_ms(float(time) * ms_per), float(value))
     except (ValueError, OverflowError):
         return None
 

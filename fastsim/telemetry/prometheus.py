@@ -16,7 +16,7 @@ from fastsim.foundation.http import MOST_BYTES, answer_of, base_address, failure
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import one_line
 from fastsim.telemetry.metric_names import Metric, by_name
-from fastsim.telemetry.readings_table import Sample, table_of
+from fastsim.telemetry.readings_table import Sample, table_of, unix_ms
 
 MOST_POINTS = 11_000
 """Most points of a series in one answer; the server refuses more."""
@@ -124,7 +124,7 @@ def series_samples(where: str, series: Any) -> Iterator[Sample]:
         labels = {str(name): str(value) for name, value in series["metric"].items()}
         name = labels.pop("__name__", "")
         pairs = series["values"] if "values" in series else [series["value"]]
-        points = [(round(1000 * float(time)), float(value)) for time, value in pairs]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        points = [(unix_ms(1000 * float(time)), float(value)) for time, value in pairs]
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise InputError(f"{where}: a series", one_line(error), "its labels, and pairs of time and value") from None
     yield from (Sample(name, labels, ts_ms, value) for ts_ms, value in points)

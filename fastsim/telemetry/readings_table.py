@@ -34,6 +34,8 @@ SCHEMA = pa.schema([
 """The table's columns."""
 PIECE_ROWS = 1 << 17
 """Rows that are made of numbers at a time."""
+MOST_MS = 253_402_300_800_000
+"""The end of the year 9999 in milliseconds since 1970; libraries write no later date."""
 BLANK_FROM = 2.0**47
 """Values from which DCGM means that there is no reading; no reading in any unit is as large."""
 
@@ -137,6 +139,13 @@ def gathered(
         text = f"{where}: samples that are NaN or infinite, which are left out: {numberless:,}"
         warnings.warn(text, NoNumber, stacklevel=2)
     return readings
+
+
+def unix_ms(ms: float) -> int:
+    """A time in whole milliseconds since 1970; ValueError or OverflowError beyond the years that dates have."""
+    if not abs(ms) < MOST_MS:
+        raise ValueError(f"a time of {ms:g} ms, expected less than {MOST_MS} ms since 1970")
+    return round(ms)
 
 
 def device_columns(labels: Mapping[str, str]) -> dict[str, object]:

@@ -37,6 +37,7 @@ from urllib.parse import unquote
 
 from fastsim.errors import InputError, ScenarioError, suggestion
 from fastsim.foundation.object_cache import OBJECTS
+from fastsim.foundation.option_texts import names_file, names_folder
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
@@ -171,7 +172,7 @@ def _typical_of(workload: Workload, **chosen: Any) -> TypicalPods:
 def _made_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
     from fastsim.cluster.cluster import Cluster
 
-    if Path(head).is_file():
+    if names_file(head):
         _refuse_options("cluster", options, CLUSTER_OPTIONS)
         if head.endswith(".ini"):
             return Cluster.from_synergy(head)
@@ -184,7 +185,7 @@ def _made_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
     kind, _, rest = head.partition(":")
     if kind in ("openb", "openb-all") and rest.isdecimal():
         return _cluster_called(text, Cluster.scaled, {**options, "preset": kind, "nodes": int(rest)})
-    if kind == "openb" and Path(rest).is_file():
+    if kind == "openb" and names_file(rest):
         _refuse_options("cluster", options, CLUSTER_OPTIONS)
         return Cluster.from_openb(rest)
     if kind == "gavel" and rest:
@@ -218,7 +219,7 @@ def _read_pods(head: str, options: dict[str, Any]) -> Workload:
         objects: Workload = _called(f"workload {head!r}", _kubernetes_pods, {**options, "path": rest})
         return objects
     path = rest if kind in ("openb", "gavel", "synergy", "philly", "sia") and rest else head
-    if not Path(path).is_file():
+    if not names_file(path):
         raise _unknown("workload", path, SYNTHETIC)
     if path.endswith(".parquet") and path == head:
         _refuse_options("workload", options, TUNE_OPTIONS)
@@ -276,7 +277,7 @@ def _called(where: str, maker: Callable[..., Any], options: Mapping[str, Any]) -
 def _parts(field: str, text: Any) -> tuple[str, dict[str, Any]]:
     if not isinstance(text, str | Path):
         raise ScenarioError(field, type(text).__name__, "a text, a path or an object of fastsim")
-    if Path(text).is_file():
+    if names_file(text):
         return str(text), {}
     head, _, query = str(text).strip().partition("?")
     options: dict[str, Any] = {}
@@ -309,7 +310,7 @@ def _catalog(watts: Any) -> Catalog | None:
         return None
     from fastsim.hardware.model_catalog import Catalog
 
-    if not Path(str(watts)).is_file():
+    if not names_file(str(watts)):
         raise InputError(f"watts {watts!r}", "no such file", "a CSV table of GPU and CPU models")
     return Catalog.from_csv(str(watts))
 
@@ -333,7 +334,7 @@ def _refuse_options(where: str, options: Mapping[str, Any], known: tuple[str, ..
 
 def _unknown(field: str, head: str, known: Mapping[str, str]) -> InputError:
     found = "neither a file nor a known name"
-    if Path(head).is_dir():
+    if names_folder(head):
         found = "a folder"
     return InputError(f"{field} {head!r}", found, f"a file or one of {', '.join(known)}", suggestion(head, known))
 

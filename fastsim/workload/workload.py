@@ -13,7 +13,7 @@ import pyarrow as pa
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.foundation.checksum import content_checksum
-from fastsim.foundation.parquet import arrow_table, open_parquet, parquet_batches, rechunked, write_parquet
+from fastsim.foundation.parquet import arrow_table, one_line, open_parquet, parquet_batches, rechunked, write_parquet
 from fastsim.workload import schema as s
 from fastsim.workload.row_checks import checked, required_columns
 
@@ -96,7 +96,10 @@ class Workload:
         with open_parquet(path) as file:
             arrow, rows = file.schema_arrow, file.metadata.num_rows
             raw = file.metadata.metadata or {}
-        metadata = {k.decode(): v.decode() for k, v in raw.items() if k.startswith(b"fastsim.")}
+        try:
+            metadata = {k.decode(): v.decode() for k, v in raw.items() if k.startswith(b"fastsim.")}
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: metadata", one_line(error), "UTF-8") from None
         _readable(str(path), metadata)
         columns = [name for name in arrow.names if name in s.POD_SCHEMA.names]
         required_columns(str(path), arrow.names)

@@ -77,6 +77,10 @@ OPTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "sample": (("--sample-s", "0"), "sample_s"),
     "until": (("--until", "nan"), "until_s"),
     "deschedule": (("--deschedule", "cos_sum:0.1"), "did you mean 'cos_sim'"),
+    "long_cluster": (("--cluster", "x" * 300), "neither a file nor a known name"),
+    "long_workload": (("--workload", "x" * 300), "neither a file nor a known name"),
+    "long_typical": (("--typical", "x" * 300), "neither a file nor a known name"),
+    "window": (("--policy", "fifo", "--window", "0:99999999999999999999"), "0 <= FIRST < LAST"),
     "inflation": (("--inflation", "0.2"), "inflation"),
     "scenario": (("--scenario", "none.toml"), "none.toml"),
     "option": (("--polcy", "fgd"), "--polcy"),
@@ -257,3 +261,19 @@ def test_a_bug_is_one_line_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.setenv("FASTSIM_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
         exit_code(["describe", "fgd"])
+
+
+def test_a_scorer_that_fails_is_the_user_s(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "failing_scorer.py").write_text("def points(nodes, pod):\n    return nodes.cpus\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    words = ("run", "--cluster", "openb:5", "--workload", "synth:openb?pods=3", "--policy",
+             "python(scorer='failing_scorer:points')", "--out", str(tmp_path / "out"))  # fmt: skip
+    line = refused(tmp_path, capsys, *words)
+    assert "scorer failing_scorer:points: found AttributeError: " in line and "failing_scorer.py:2)" in line
+    assert exit_code(["--debug", *words]) == 2
+    assert "Traceback" in (shown := capsys.readouterr().err) and "return nodes.cpus" in shown
+    monkeypatch.setenv("FASTSIM_TRACEBACK", "1")
+    assert exit_code(list(words)) == 2
+    assert "return nodes.cpus" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from functools import cached_property
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from fastsim.engine.online.kernel_columns import read_only
 from fastsim.engine.online.plan import OnlinePlan, PodRequest
-from fastsim.errors import PolicyError
+from fastsim.errors import FastsimError, PolicyError
 from fastsim.foundation import interrupts
 from fastsim.workload.pod_classes import PodClasses
 
@@ -47,11 +48,23 @@ class UserScorers:
         scorer = self.plan.terms[term].scorer
         assert scorer is not None
         interrupts.check()
-        points = np.asarray(scorer(self.nodes, self.request(cls)))
+        points = self._answer(scorer, cls)
         if points.shape != self.feasible.shape or points.dtype.kind not in "iubf":
             found = f"an array of {points.dtype} with shape {points.shape}"
             raise PolicyError(f"scorer {scorer!r}", found, f"{len(self.feasible)} numbers, one for every node")
         return np.ascontiguousarray(self._rounded(points, scorer) if points.dtype.kind == "f" else points, np.int64)
+
+    def _answer(self, scorer: Any, cls: int) -> Any:
+        """What the user's function answers; a failure in it is a PolicyError that names function, file and line."""
+        try:
+            return np.asarray(scorer(self.nodes, self.request(cls)))
+        except FastsimError:
+            raise
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            found = f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
+            do = "the function is not part of fastsim; FASTSIM_TRACEBACK=1 or fastsim --debug shows its traceback"
+            raise PolicyError(f"scorer {_name(scorer)}", found, "points, but it failed", do) from error
 
     def _rounded(self, points: Any, scorer: Any) -> Any:
         """The nearest whole numbers, halves to the even one; of nodes that cannot host the pod any number will do."""
@@ -61,3 +74,7 @@ class UserScorers:
             expected = f"numbers between -{MOST_POINTS:g} and {MOST_POINTS:g} for nodes that can host the pod"
             raise PolicyError(f"scorer {scorer!r}", f"{points[node]} for the node at position {node}", expected)
         return np.rint(np.where(self.feasible != 0, points, 0.0))
+
+
+def _name(scorer: Any) -> str:
+    return f"{getattr(scorer, '__module__', '?')}:{getattr(scorer, '__qualname__', type(scorer).__qualname__)}"

@@ -39,6 +39,10 @@ MEMORY_UNITS = {"GiB": 1024, "MiB": 1}
 """MiB of the units of ``aliyun.com/gpu-mem``; the choice is a flag of the plugin, which no object shows."""
 
 
+MOST_SLOTS = 2**15 - 1
+"""Most devices, or slots on them, of a node that a node table can say."""
+
+
 class Devices(NamedTuple):
     """A node's GPUs: number, model, MiB of each, and layouts of partitions."""
 
@@ -60,7 +64,7 @@ def devices(
         return _registered(registered, notices)
     other = counted_other(allocatable, where)
     if other:
-        return _of_other(node, other, whole(allocatable[other], f"{where}: {other}"), notices)
+        return _of_other(node, other, whole(allocatable[other], f"{where}: {other}", MOST_SLOTS), notices)
     return _of_nvidia(node, allocatable, memory_unit, alike, notices)
 
 
@@ -135,10 +139,10 @@ def _parts(where: str, node: Manifest, model: str, how: Slots, count: int, notic
 def _count(where: str, allocatable: Mapping[str, Any]) -> tuple[str, int]:
     """The first resource that counts devices, and their number; milli-GPUs count as thousandths."""
     for name in COUNTS:
-        if name in allocatable and (count := whole(allocatable[name], f"{where}: {name}")):
+        if name in allocatable and (count := whole(allocatable[name], f"{where}: {name}", MOST_SLOTS)):
             return name, count
     if MILLI in allocatable:
-        return MILLI, whole(allocatable[MILLI], f"{where}: {MILLI}") // 1000
+        return MILLI, whole(allocatable[MILLI], f"{where}: {MILLI}", 1000 * MOST_SLOTS) // 1000
     if VGPU in allocatable:
         # Without a list of boards their number follows from the cores.
         cores = whole(allocatable.get(VGPU_CORES, 0), f"{where}: {VGPU_CORES}")

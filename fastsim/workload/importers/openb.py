@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 END_S = 12_902_960
 """End of the recording, seconds: a pod deleted at this instant was still alive."""
 
+MOST_TIME_S = 2**53
+"""Largest time, seconds: every whole number up to here is a float."""
+
 POD_COLUMNS = {
     "name": pa.string(), "cpu_milli": pa.int64(), "memory_mib": pa.int64(), "num_gpu": pa.int16(),
     "gpu_milli": pa.int64(), "gpu_spec": pa.string(), "qos": pa.string(), "pod_phase": pa.string(),
@@ -66,6 +69,7 @@ def import_pods(
     options = {"origin": origin, "duration": duration, "on_missing_duration": on_missing_duration}
     _check_options(options, drop, time_scale)
     source = read_list(path, POD_COLUMNS, _REQUESTS)
+    _refuse_inexact_times(path, source)
     table = _canonical(source, duration, on_missing_duration)
     _check(path, table, source)
     table = _kept(table, source, drop, duration, on_missing_duration)
@@ -132,6 +136,17 @@ def _check(path: str | os.PathLike[str], table: pa.Table, source: pa.Table) -> N
     else:
         expected = fault.expected
     raise InputError(f"{list_row(path, fault.row)}: {column}", "nothing" if found is None else found, expected)
+
+
+def _refuse_inexact_times(path: str | os.PathLike[str], source: pa.Table) -> None:
+    """InputError for the first time that no float is."""
+    for name in (name for name in _TIMES if name in source.column_names):
+        column = source[name]
+        beyond = pc.or_(pc.greater(column, MOST_TIME_S), pc.less(column, -MOST_TIME_S)).fill_null(False)
+        if pc.any(beyond).as_py():
+            row = pc.index(beyond, True).as_py()
+            where = f"{list_row(path, row)}: {name}"
+            raise InputError(where, column[row].as_py(), f"-{MOST_TIME_S} to {MOST_TIME_S} seconds")
 
 
 def _null_fault(batch: pa.RecordBatch) -> Fault | None:

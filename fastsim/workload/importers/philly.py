@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from fastsim.errors import InputError, ScenarioError
+from fastsim.errors import InputError, ScenarioError, short
 from fastsim.foundation.csv_table import csv_line, read_csv
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.packed_file import opened_text
@@ -181,7 +181,15 @@ def _logged(name: str, document: Any) -> Iterator[PhillyJob]:
             raise InputError(where, f"{type(error).__name__}: {one_line(error)}", expected) from None
         if submit is None:
             raise InputError(f"{where}: submitted_time", "nothing", "a time such as 2017-10-07 01:11:39")
-        yield PhillyJob(submit, attempts, entry.get("status"), entry.get("vc"), entry.get("jobid"))
+        texts = (_text(entry, name, where) for name in ("status", "vc", "jobid"))
+        yield PhillyJob(submit, attempts, *texts)
+
+
+def _text(entry: dict[str, Any], name: str, where: str) -> str | None:
+    value = entry.get(name)
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{where}: {name}", short(value), "a text")
+    return value
 
 
 def _attempt(given: dict[str, Any]) -> Attempt:
@@ -191,7 +199,12 @@ def _attempt(given: dict[str, Any]) -> Attempt:
 
 
 def _time(text: str | None) -> datetime | None:
-    return None if text in (None, "None", "") else datetime.fromisoformat(str(text))
+    if text in (None, "None", ""):
+        return None
+    time = datetime.fromisoformat(str(text))
+    if time.tzinfo is not None:  # a difference of times with and without a zone has no meaning
+        raise ValueError(f"{text!r} has a time zone, times of the log are local")
+    return time
 
 
 def _reduced(path: str | os.PathLike[str]) -> list[PhillyJob]:

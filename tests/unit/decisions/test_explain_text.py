@@ -73,3 +73,10 @@ def test_csv_has_every_row(tmp_path: Path) -> None:
     read = pl.read_csv(tmp_path / "why.csv")
     assert read.columns == frame.columns and read["gpu_ids"].to_list() == ["0 1", "0 1"]
     assert [path.name for path in tmp_path.iterdir()] == ["why.csv"]
+
+
+def test_names_are_no_formulas_in_a_csv(tmp_path: Path) -> None:
+    frame = explained(Scenario(t4(2), named("a", "=HYPERLINK(1)"), "best_fit"), 11).frame()
+    assert "=HYPERLINK(1)" in frame.row(0)
+    write_csv(frame, tmp_path / "a.csv")
+    assert ",'=HYPERLINK(1)," in (tmp_path / "a.csv").read_text()

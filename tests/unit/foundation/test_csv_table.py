@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
 from fastsim.errors import InputError
-from fastsim.foundation.csv_table import csv_line, read_csv
+from fastsim.foundation.csv_table import csv_line, read_csv, without_formulas
 
 TYPES = {"name": pa.string(), "cpu": pa.int64(), "watts": pa.float64()}
 
@@ -73,3 +74,10 @@ def test_lines_count_the_header_and_blank_lines(tmp_path: Path) -> None:
     path = written(tmp_path, "cpu\n\n1\n\n\n2\n")
     assert [csv_line(path, row) for row in (0, 1)] == [3, 6]
     assert csv_line(path, 7) == 9  # past the end: as if no line were blank
+
+
+def test_texts_that_spreadsheets_run_are_marked() -> None:
+    names = ["=1+1", "+a", "-a", "@a", "\ta", "\ra", "a=b", "", None]
+    frame = without_formulas(pl.DataFrame({"name": names, "delta": [-1] * 9}))
+    assert frame["name"].to_list() == ["'=1+1", "'+a", "'-a", "'@a", "'\ta", "'\ra", "a=b", "", None]
+    assert frame["delta"].to_list() == [-1] * 9

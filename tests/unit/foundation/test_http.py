@@ -30,10 +30,21 @@ def failing(request: Request) -> Reply:
     raise InputError("pod: cpu", "'1GB'", "a quantity")
 
 
+def surrogate(request: Request) -> Reply:
+    """A route that names half a character, as JSON may."""
+    raise InputError("name", "'n\ud800'", "a name of \ud800")
+
+
+def broken(request: Request) -> Reply:
+    """A route with a mistake."""
+    raise KeyError("mine")
+
+
 @contextmanager
 def running(timeout_s: float) -> Iterator[Service]:
     """A service for three connections that waits `timeout_s` for a request."""
-    service = Service({("GET", "/"): echo, ("POST", "/"): echo, ("GET", "/bad"): failing},
+    service = Service({("GET", "/"): echo, ("POST", "/"): echo, ("GET", "/bad"): failing,
+                       ("GET", "/surrogate"): surrogate, ("GET", "/broken"): broken},
                       limits=Limits(body_bytes=100, timeout_s=timeout_s, connections=3))  # fmt: skip
     ended = threading.Event()
     thread = threading.Thread(target=service.run, args=(ended.is_set,))
@@ -102,7 +113,7 @@ def test_a_connection_is_used_again(service: Service) -> None:
 
 
 def test_unknown_paths_and_methods(service: Service) -> None:
-    assert response(service, "GET", "/other") == (404, b"no such path; there is /, /bad\n")
+    assert response(service, "GET", "/other") == (404, b"no such path; there is /, /bad, /broken, /surrogate\n")
     assert response(service, "POST", "/bad", b"")[0] == 405
     assert response(service, "DELETE", "/")[0] == 501
     assert response(service, "GET", "/bad") == (400, b"pod: cpu: found '1GB', expected a quantity\n")
@@ -117,6 +128,33 @@ def test_long_requests_are_refused(service: Service) -> None:
     assert b" 200 " not in reply_to(service, long_head)
 
 
+def test_lengths_that_are_open_or_beyond_all_bounds(service: Service) -> None:
+    head = b"POST / HTTP/1.1\r\nContent-Length: %s\r\n\r\n"
+    assert b" 413 a body of 10^18 bytes or more" in reply_to(service, head % (b"9" * 5000))
+    assert reply_to(service, b"POST / HTTP/1.0\r\nContent-Length: " + b"0" * 5000 + b"1\r\n\r\na").startswith(
+        b"HTTP/1.1 200 "
+    )
+    twice = b"POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 1\r\n\r\nabc"
+    assert b" 400 several Content-Length" in reply_to(service, twice)
+
+
+def test_whatever_is_wrong_gets_a_reply(service: Service) -> None:
+    assert b" 400 " in reply_to(service, b"GET http://[::1 HTTP/1.0\r\n\r\n")
+    assert response(service, "GET", "/surrogate") == (400, b"name: found 'n\\ud800', expected a name of \\ud800\n")
+    assert response(service, "GET", "/broken") == (500, b"internal error: KeyError\n")
+
+
+def test_head_and_options(service: Service) -> None:
+    answer = reply_to(service, b"HEAD / HTTP/1.0\r\n\r\n")
+    assert b" 200 " in answer and b"Content-Length: 25\r\n" in answer and answer.endswith(b"\r\n\r\n")
+    allowed = b"Allow: GET, HEAD, OPTIONS, POST\r\n"
+    for target in (b"/", b"*"):
+        answer = reply_to(service, b"OPTIONS %s HTTP/1.0\r\n\r\n" % target)
+        assert b" 204 " in answer and allowed in answer and answer.endswith(b"\r\n\r\n")
+    assert b"Allow: GET, HEAD, OPTIONS\r\n" in reply_to(service, b"POST /bad HTTP/1.0\r\nContent-Length: 0\r\n\r\n")
+    assert b" 404 " in reply_to(service, b"OPTIONS /none HTTP/1.0\r\n\r\n")
+
+
 def test_slow_requests_are_cut_off(hasty: Service) -> None:
     assert reply_to(hasty, *[b"G"] * 30, pause_s=0.05) == b""
     assert reply_to(hasty, b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf") == b""
@@ -128,14 +166,38 @@ def idle(service: Service) -> list[socket.socket]:
     return [socket.create_connection(("127.0.0.1", service.port), timeout=PATIENCE_S) for _ in range(3)]
 
 
-def test_more_connections_than_there_is_room_for(service: Service) -> None:
+def test_silent_connections_keep_no_request_out(service: Service) -> None:
     connections = idle(service)
-    assert reply_to(service, PLAIN) == b""  # they are taken in order, and the first ones are still there
+    connections[1].sendall(b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf")
+    assert b" 200 " in reply_to(service, PLAIN)
+    assert connections[0].recv(1) == b""  # the one that has waited longest made room
     for connection in connections:
         connection.close()
-    while not (answer := reply_to(service, PLAIN)):  # until one was seen to be gone
-        pass
-    assert b" 200 " in answer
+
+
+def test_requests_at_work_are_not_cut_off() -> None:
+    begun, going_on = threading.Semaphore(0), threading.Event()
+
+    def slow(request: Request) -> Reply:
+        begun.release()
+        assert going_on.wait(PATIENCE_S)
+        return Reply(b"done")
+
+    service = Service({("GET", "/"): slow}, limits=Limits(timeout_s=PATIENCE_S, connections=2))
+    ended = threading.Event()
+    threads = [threading.Thread(target=service.run, args=(ended.is_set,))]
+    replies: list[bytes] = []
+    threads += [threading.Thread(target=lambda: replies.append(reply_to(service, PLAIN))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    assert begun.acquire(timeout=PATIENCE_S) and begun.acquire(timeout=PATIENCE_S)
+    assert reply_to(service, PLAIN) == b""
+    going_on.set()
+    for thread in threads[1:]:
+        thread.join()
+    assert [reply.endswith(b"done") for reply in replies] == [True, True]
+    ended.set()
+    threads[0].join()
 
 
 def test_idle_connections_are_not_waited_for(hasty: Service) -> None:

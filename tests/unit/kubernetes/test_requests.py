@@ -100,6 +100,9 @@ def test_shares_of_several_devices_are_counted_as_not_honoured() -> None:
     [
         ({"memory": "1GB"}, {}, {}, r"p: container c: memory: found '1GB'"),
         ({"nvidia.com/gpu": "500m"}, {}, {}, "a whole number of devices"),
+        ({"nvidia.com/gpu": "1000000000"}, {}, {}, "nvidia.com/gpu: found 1e"),
+        ({"cpu": "1e30"}, {}, {}, "an amount of at most"),
+        ({"memory": "1e30"}, {}, {}, "memory: found 9.53674e[+]23 MiB, expected at most"),
         ({"cpu": "-1"}, {}, {}, "0 or more"),
         ({}, {"gpu-fraction": "1.5"}, {}, "at most 1"),
         ({}, {"alibabacloud.com/gpu-milli": "half"}, {}, "gpu-milli: found 'half'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 from pathlib import Path
 
@@ -102,6 +103,16 @@ def test_markdown_keeps_its_columns_whatever_the_names() -> None:
     told = table_markdown(table).splitlines()
     assert told[2].startswith("| a\\|b | 150 |")
     assert len({line.replace("\\|", "").count("|") for line in told}) == 1
+
+
+def test_names_are_no_html_in_markdown(tmp_path: Path) -> None:
+    run = reports.passing()
+    hostile = dataclasses.replace(run, provenance={**run.provenance, "policy": "`<script>x</script>"},
+                                  citations=("@misc{a}\n```\n<script>y</script>",))  # fmt: skip
+    text = fs.report([hostile], ["<script>z</script>"]).to_markdown(tmp_path / "a.md").read_text()
+    assert "<script>z" not in text and "&lt;script&gt;z" in text
+    assert "- policy: `` `<script>x</script> ``" in text
+    assert text.endswith("````bibtex\n@misc{a}\n```\n<script>y</script>\n````\n")
 
 
 def test_runs_of_a_sweep_with_two_axes_are_found(tmp_path: Path) -> None:

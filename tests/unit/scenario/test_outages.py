@@ -37,6 +37,12 @@ def test_failures_from_a_text() -> None:
             failures_from(text)
 
 
+@pytest.mark.parametrize("value", [5, 0.5, True])
+def test_maintenance_that_is_no_table(value: object) -> None:
+    with pytest.raises(InputError, match=f"maintenance: found {value}, expected a file's path"):
+        maintenance_from(value)
+
+
 def test_maintenance_from_rows_tables_and_files(tmp_path: Path) -> None:
     windows = (Maintenance("a", 1.0, 2.0), Maintenance("b", 0.0, math.inf))
     frame = pl.DataFrame({"node": ["a", "b"], "down_s": [1.0, 0.0], "up_s": [2.0, None]})

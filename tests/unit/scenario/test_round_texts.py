@@ -53,7 +53,7 @@ def test_prices_without_sense_are_refused(text: str) -> None:
 def test_windows() -> None:
     assert window_from("4000:5000") == (4000, 5000) == window_from([4000, 5000])
     assert window_from(None) is None
-    for text in ("5", "a:b", "5:5", "-1:4", 7):
+    for text in ("5", "a:b", "5:5", "-1:4", 7, "0:99999999999999999999"):
         with pytest.raises(ScenarioError, match="window"):
             window_from(text)
 

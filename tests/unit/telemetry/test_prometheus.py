@@ -190,3 +190,12 @@ def test_an_error_that_was_saved(tmp_path: Path) -> None:
     path.write_text(json.dumps({"status": "error", "errorType": "bad_data", "error": "parse error: at char 3"}))
     with pytest.raises(InputError, match="found bad_data: parse error: at char 3, expected a successful answer"):
         list(saved_samples(path))
+
+
+@pytest.mark.parametrize("time", ["Infinity", "NaN", "9e11", "-1e300"])
+def test_times_beyond_all_years(tmp_path: Path, time: str) -> None:
+    path = tmp_path / "far.json"
+    series = f'{{"metric": {{"__name__": "{NAME}"}}, "value": ["{time}", "37"]}}'
+    path.write_text(f'{{"status": "success", "data": {{"resultType": "vector", "result": [{series}]}}}}')
+    with pytest.raises(InputError, match="a series: found"):
+        list(saved_samples(path))

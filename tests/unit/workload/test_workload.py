@@ -66,6 +66,14 @@ def test_anything_with_the_capsule_interface() -> None:
         Workload.from_arrow(GOOD)
 
 
+def test_metadata_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "w.parquet"
+    table = pa.table(GOOD).replace_schema_metadata({b"fastsim.source": b"\xff\xfe"})
+    pq.write_table(table, path)
+    with pytest.raises(InputError, match=r"w\.parquet: metadata: found .*, expected UTF-8"):
+        Workload.scan(path)
+
+
 def test_write_scan_round_trip_bytes_and_metadata(tmp_path: Path) -> None:
     first, second = tmp_path / "a.parquet", tmp_path / "b.parquet"
     assert rich().write(first) == 3

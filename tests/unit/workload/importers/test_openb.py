@@ -112,6 +112,8 @@ def test_no_durations_wanted(tmp_path: Path) -> None:
         ("p,1,1,3,500,,LS,Running,0,1,0", [":4: gpu_milli", "500", "1000"]),
         ("p,1,1,-1,500,,LS,Running,0,1,0", [":4: num_gpu", "-1"]),
         ("p,1,1,1,500,,LS,Running,,1,0", [":4: creation_time", "nothing", "a value"]),
+        ("p,1,1,1,500,,LS,Running,9007199254740993,1,0", [":4: creation_time", "9007199254740993", "seconds"]),
+        ("p,1,1,1,500,,LS,Running,0,-9223372036854775808,0", [":4: deletion_time", "-9223372036854775808"]),
         ("p,1,1,1,500,,LS,Running,0,5,9", [":4: deletion_time", "5 (duration -4 s)", "no earlier"]),
     ],
 )

@@ -101,6 +101,15 @@ def test_the_reduced_form(tmp_path: Path) -> None:
         ('[{"submitted_time": "x", "attempts": []}]', "job 1: found ValueError: Invalid isoformat"),
         ('[{"submitted_time": null, "attempts": []}]', "submitted_time: found nothing"),
         ('[{"submitted_time": "2017-10-09 07:00:00", "attempts": [3]}]', "job 1: found TypeError"),
+        ('[{"submitted_time": "2017-10-09 07:00:00", "attempts": [], "vc": ["a"]}]', r"job 1: vc: found \['a'\]"),
+        ('[{"submitted_time": "2017-10-09 07:00:00", "attempts": [], "status": 3}]', "job 1: status: found 3"),
+        ('[{"submitted_time": "2017-10-09 07:00:00", "attempts": [], "jobid": {}}]', "job 1: jobid: found {}"),
+        ('[{"submitted_time": ["2017"], "attempts": []}]', "job 1: found ValueError"),
+        (
+            '[{"submitted_time": "2017-10-09 07:00:00", "attempts": [{"start_time": "2017-10-09 07:00:00+01:00", '
+            '"end_time": null, "detail": []}]}]',
+            "has a time zone",
+        ),
         ('[{"submitted_time": "2017-10-09 07:00:00", "attempts": []}]', "no jobs with attempts"),
         ("[", "a Philly log"),
     ],
