@@ -13,7 +13,8 @@ cluster           ``openb``, ``openb-all`` · ``openb:1000?seed=3`` (scaled) · 
                   · a Parquet or CSV file · ``openb:nodes.csv`` (an openb node list);
                   every one takes ``watts=FILE``, a table of GPU and CPU models, and ``shuffle=SEED``,
                   another order of the nodes
-workload          ``synth:openb?pods=1000&seed=1`` · ``synth:gavel?jobs=1000&rate_per_hour=6&seed=1``
+workload          ``synth:openb?pods=1000&seed=1`` (``load=1``: as much demand as GPUs of the run)
+                  · ``synth:gavel?jobs=1000&rate_per_hour=6&seed=1``
                   · ``synth:synergy?jobs=1000&rate_per_hour=9&log=10000``
                   · ``synth:detectors?jobs=30&over=50`` (pods that share GPUs)
                   · a Parquet file · an openb pod list (CSV) · a Gavel trace (``.trace``, ``gavel:FILE``)
@@ -73,6 +74,8 @@ SYNTHETIC = {
 TYPICAL_OPTIONS = ("threshold", "step", "cpu_pods", "gpu_weight")
 TUNE_OPTIONS = ("tune", "tune_seed")
 SAME = ("", "same")
+OF_A_CLUSTER = "synth:openb"
+"""Generator whose option `load` is relative to a cluster: that of the run, unless `cluster=` names another."""
 CLUSTER_OPTIONS = ("watts", "shuffle")
 
 
@@ -114,7 +117,11 @@ def workload_from(source: Any, cluster: Cluster | None = None) -> OfferedPods:
         return OfferedPods(whole, whole)
     head, options = _parts("workload", source)
     tuning = {name: options.pop(name) for name in TUNE_OPTIONS if name in options}
-    untuned = OBJECTS.cached(("pods", _joined(head, options)), lambda: _opened_pods(head, options))
+    loaded = cluster is not None and head == OF_A_CLUSTER and "load" in options and "cluster" not in options
+    beside = {"cluster": cluster} if loaded else {}
+    size = cluster.total_gpu_milli if cluster is not None and loaded else None
+    key = ("pods", _joined(head, options), size)
+    untuned = OBJECTS.cached(key, lambda: _opened_pods(head, {**options, **beside}))
     ratio, seed = tuning.get("tune", 0), tuning.get("tune_seed", 0)
     if not isinstance(ratio, int | float) or not isinstance(seed, int):
         raise ScenarioError(f"workload {source!r}", f"tune={ratio}, tune_seed={seed}", "a ratio and a whole number")

@@ -211,3 +211,15 @@ def test_short_workloads_are_read_once(tmp_path: Path) -> None:
     assert (held.name, held.metadata) == (pods.name, pods.metadata)
     endless = fs.Workload.synth("gavel", jobs=5, rate_per_hour=1.0)
     assert in_memory(endless) is endless and HELD_ROWS >= 50
+
+
+def test_a_load_is_relative_to_the_cluster_beside_it() -> None:
+    small, large = (texts.cluster_from(f"uniform?nodes={nodes}&gpu=T4") for nodes in (2, 20))
+    text = "synth:openb?pods=50&seed=1&load=1"
+    beside = texts.workload_from(text, large).workload
+    assert beside.table().equals(Workload.synth("openb", pods=50, seed=1, load=1, cluster=large).table())
+    tables = [texts.workload_from(text, cluster).workload.table() for cluster in (small, large)]
+    last = [table["submit_s"][-1].as_py() for table in tables]
+    assert last[0] > last[1] > 0
+    with pytest.raises(ScenarioError, match="no cluster with GPUs"):
+        texts.workload_from(text)
