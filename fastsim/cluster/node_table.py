@@ -195,7 +195,8 @@ def _known_models(nodes: pa.Table, where: Where, catalog: Catalog) -> None:
             strange_here = pc.and_(strange, nodes[name].is_null())
             if pc.any(strange_here).as_py():
                 row = int(pc.index(strange_here, True).as_py())
-                do = f"extend the catalogue or fill {', '.join(own)}"
+                how = "watts=FILE.csv in the cluster's text, or Catalog.from_csv"
+                do = f"extend the catalogue ({how}) or fill {', '.join(own)}"
                 models = ", ".join(sorted(filter(None, known)))
                 raise InputError(f"{where(row)}: {column}", repr(nodes[column][row].as_py()), f"one of: {models}", do)
 

@@ -182,7 +182,7 @@ GOOD = {"cpu_milli": [1000, 1000], "memory_mib": [10, 10], "num_gpu": [1, 0], "g
         ({"num_gpu": [65, 0]}, ["c:1: num_gpu", "65", "0 to 64"]),
         ({"num_gpu": [1, 1]}, ["c:2: gpu_model", "a GPU model"]),
         ({"num_gpu": [0, 0]}, ["c:1: gpu_model", "T4", "null"]),
-        ({"gpu_model": ["T5", None]}, ["c:1: gpu_model", "'T5'", "V100M32", "extend the catalogue"]),
+        ({"gpu_model": ["T5", None]}, ["c:1: gpu_model", "'T5'", "V100M32", "extend the catalogue (watts=FILE.csv"]),
         ({"gpu_model": ["T5", None], "gpu_idle_w": [1.0, None]}, ["c:1: gpu_model", "'T5'"]),
         ({"cpu_model": ["Z80", None]}, ["c:1: cpu_model", "'Z80'"]),
         ({"name": ["a", "a"]}, ["c:2: name", "'a'", "unique"]),
