@@ -36,7 +36,8 @@ class RoundRule:
             if choices and value not in choices:
                 raise PolicyError(where, repr(value), f"one of {', '.join(choices)}")
             if isinstance(item.default, bool) and not isinstance(value, bool):
-                raise PolicyError(where, repr(value), "True or False")
+                do = f"write {item.name}={value.title()}" if value in ("true", "false") else ""
+                raise PolicyError(where, repr(value), "True or False", do)
 
     def __str__(self) -> str:
         changed = [

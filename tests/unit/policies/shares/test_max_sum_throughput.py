@@ -14,6 +14,7 @@ from fastsim.errors import PolicyError
 from fastsim.policies import registry
 from fastsim.policies.programs import objectives
 from fastsim.policies.programs.objectives import MaxSum, needed_rate
+from fastsim.policies.registry import parse
 from fastsim.policies.shares.max_sum_throughput import MaxSumThroughput
 from tests.rounds import excess, oracle, rates_under, setting, view, views
 
@@ -92,3 +93,9 @@ def test_jobs_alike_may_be_one_column(seen: RoundView, mode: str, deadlines: boo
     assert found is not None and apart is not None
     # Both are corners of exact programs.
     assert rates_under(seen, found).sum() == pytest.approx(rates_under(seen, apart).sum(), rel=1e-8)
+
+
+@pytest.mark.parametrize(("text", "said"), [("true", "True"), ("false", "False")])
+def test_a_truth_value_in_small_letters_says_how_to_write_it(text: str, said: str) -> None:
+    with pytest.raises(PolicyError, match=f"expected True or False; write deadlines={said}"):
+        parse(f"max_sum_throughput(deadlines={text})")
