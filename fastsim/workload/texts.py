@@ -129,8 +129,8 @@ def workload_from(source: Any, cluster: Cluster | None = None) -> OfferedPods:
         whole = _on(untuned, cluster)
         return OfferedPods(whole, whole)
     capacity = cluster.total_gpu_milli
-    key = ("tuned", _joined(head, options), ratio, seed, capacity)
-    tuned = OBJECTS.cached(key, lambda: untuned.shuffled(seed).tune(ratio, capacity, seed))
+    tuned_key = ("tuned", _joined(head, options), ratio, seed, capacity)
+    tuned = OBJECTS.cached(tuned_key, lambda: untuned.shuffled(seed).tune(ratio, capacity, seed))
     return OfferedPods(_on(tuned, cluster), untuned)
 
 
