@@ -16,7 +16,6 @@ from fastsim.engine.checkpoint_folder import (
     Checkpoint,
     Checkpoints,
     PartChecksums,
-    check_range,
     unfinished,
     working_folder,
 )
@@ -173,9 +172,3 @@ def test_wrong_distances_are_refused(pods: Any) -> None:
 def test_wrong_seconds_are_refused(wall_s: Any) -> None:
     with pytest.raises(ScenarioError, match="checkpoint_s"):
         Checkpoints(wall_s=wall_s).check()
-
-
-def test_a_value_out_of_range_is_named_with_its_position() -> None:
-    check_range(np.array([0, 5]), 0, np.array([0, 5]), "pods")
-    with pytest.raises(ValueError, match=r"pods\[1\] = 6 \(allowed: 0 to 5\)"):
-        check_range(np.array([0, 6]), 0, 5, "pods")
