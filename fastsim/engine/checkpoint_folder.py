@@ -181,17 +181,6 @@ def state_checksum(meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
     return total.hexdigest()
 
 
-def check_range(values: Any, low: Any, high: Any, name: str) -> None:
-    """ValueError naming the first of the values that is not from ``low`` to ``high``, and its position."""
-    wrong = np.argwhere((values < low) | (values > high))
-    if len(wrong):
-        at = tuple(int(k) for k in wrong[0])
-        most = np.broadcast_to(high, np.shape(values))[at]
-        least = np.broadcast_to(low, np.shape(values))[at]
-        where = ", ".join(map(str, at))
-        raise ValueError(f"{name}[{where}] = {values[at]} (allowed: {least} to {most})")
-
-
 def working_folder(out: Path) -> Path:
     """The folder of the checkpoint of a run to ``out``, which may be that folder itself."""
     return out if out.name.endswith(SUFFIX) else out.with_name(out.name + SUFFIX)

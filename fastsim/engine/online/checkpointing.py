@@ -22,9 +22,8 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import ipc
 
-from fastsim.engine.checkpoint_folder import Checkpoint, Checkpoints, PartChecksums, check_range, unfinished
+from fastsim.engine.checkpoint_folder import Checkpoint, Checkpoints, PartChecksums, unfinished
 from fastsim.engine.online.arrivals import pieces
-from fastsim.engine.online.kernel_columns import WHOLE
 from fastsim.engine.online.recorder import TABLES, FileTables, FrameTables
 from fastsim.engine.summary import Waits
 from fastsim.engine.tables import ROW, arrow
@@ -165,10 +164,6 @@ class CheckpointWriter:
                 found = f"{len(columns[name])} nodes that differ from its own"
                 raise ScenarioError(f"{self.folder}: cluster", found, "the cluster of the checkpoint")
             columns[name][...] = stored
-        try:
-            _check_nodes(columns)
-        except ValueError as error:
-            raise ResultError(f"{self.folder}: found {error}, expected the checkpoint of a run") from error
 
     def take_over(self, run: OnlineRun, batches: Iterator[pa.RecordBatch]) -> None:
         """Read the pods that had arrived, compare them with those of the checkpoint, and restore the tables."""
@@ -195,8 +190,6 @@ class CheckpointWriter:
 
     def _restore(self, run: OnlineRun, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
         run.work.restore(arrays["slots"], meta["line"])
-        if sorted(run.work.present()) != arrays["in_system"].tolist():
-            raise ValueError("other arrival numbers in the slots than in in_system")
         run.online.departures.restore(arrays["departures"], meta["scheduled"])
         if run.rule_columns is not None and run.queue_loop is not None:
             run.rule_columns.take_over(run.queue_loop, arrays, meta, run.columns["present"])
@@ -212,18 +205,6 @@ class CheckpointWriter:
         if now["plan"]["queue"] == "drop" and start.meta["line"]["waiting"]:
             found = f"{start.meta['line']['waiting']} waiting pods"
             raise ScenarioError(f"{self.folder}: queue", found, "a queue for them to stand in")
-
-
-def _check_nodes(columns: Mapping[str, Any]) -> None:
-    """ValueError unless what is free on each node is within what it has; for tables search and index by it."""
-    check_range(columns["present"], 0, 1, "present")
-    devices = np.arange(columns["gpu_left"].shape[1]) < columns["num_gpu"][:, None]
-    check_range(columns["gpu_left"], 0, np.where(devices, WHOLE, 0), "gpu_left")
-    check_range(columns["cpu_left"], 0, columns["cpu_cap"], "cpu_left")
-    check_range(columns["mem_left"], 0, columns["mem_cap"], "mem_left")
-    check_range(columns["pods"], 0, columns["max_pods"], "pods")
-    check_range(columns["mig_used"], 0, WHOLE * columns["mig_gpus"].astype(np.int64), "mig_used")
-    check_range(columns["tags"], 0, columns["pods"][:, None], "tags")
 
 
 def _may_change(start: Checkpoint, name: str, now: Mapping[str, Any]) -> bool:
