@@ -101,7 +101,7 @@ def test_bad_options_and_numbers(tmp_path: Path) -> None:
     path = written(tmp_path / "a.json", node(), pod(requests={"nvidia.com/gpu": 100_000}))
     with pytest.raises(ScenarioError, match="one of GiB, MiB"):
         Snapshot.read(path, memory_unit="GB")
-    with pytest.raises(InputError, match="num_gpu: found 100000"):
+    with pytest.raises(InputError, match=r"nvidia\.com/gpu: found 100000"):
         workload_of(Snapshot.read(path))
     twice = written(tmp_path / "b.json", node(), node())
     with pytest.raises(InputError, match=r"item 2: Node n1: name: found 'n1', expected a unique name"):

@@ -152,7 +152,7 @@ def test_a_users_scorer_may_not_write() -> None:
     def greedy(nodes: Any, pod: Any) -> Any:
         nodes.cpu_free[:] = 0
 
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(PolicyError, match="read-only"):
         played(one_gpu_nodes(3), pods({}), scored(greedy))
 
 
