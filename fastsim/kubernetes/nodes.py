@@ -20,7 +20,7 @@ from fastsim.kubernetes.devices.gpu_slots import Slots, alike
 from fastsim.kubernetes.devices.node_devices import devices
 from fastsim.kubernetes.memory_step import IN_MIB, MemoryStep
 from fastsim.kubernetes.objects import Manifest, mapping, sequence
-from fastsim.kubernetes.quantity import mib_there, milli, quantity, whole
+from fastsim.kubernetes.quantity import MOST, mib_there, milli, quantity, whole
 
 CPU, MEMORY, PODS = "cpu", "memory", "pods"
 IN_BYTES = ("ephemeral-storage", "hugepages-", "storage")
@@ -107,7 +107,7 @@ def taints(node: Manifest, notices: Counter[str]) -> list[Taint]:
 
 def further_amount(name: str, amount: object, where: str, rounded: Callable[[Fraction], int]) -> int:
     """An amount of a further resource; `rounded` turns bytes into MiB."""
-    return rounded(quantity(amount, where)) if name.startswith(IN_BYTES) else whole(amount, where)
+    return rounded(quantity(amount, where)) if name.startswith(IN_BYTES) else whole(amount, where, MOST)
 
 
 def _further(where: str, capacity: Mapping[str, Any], steps: Mapping[str, MemoryStep]) -> dict[str, int]:

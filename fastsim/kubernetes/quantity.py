@@ -50,12 +50,12 @@ def rounded_away(amount: Fraction) -> int:
     return ceil(amount) if amount >= 0 else floor(amount)
 
 
-def whole(value: object, where: str = "quantity", most: int = MOST) -> int:
+def whole(value: object, where: str = "quantity", most: int | None = None) -> int:
     """A quantity as a whole number; InputError beyond `most`."""
     return _within(rounded_away(quantity(value, where)), value, where, most)
 
 
-def milli(value: object, where: str = "quantity", most: int = MOST) -> int:
+def milli(value: object, where: str = "quantity", most: int | None = None) -> int:
     """A quantity in thousandths, as CPUs are counted; InputError beyond `most` of them."""
     return _within(rounded_away(1000 * quantity(value, where)), value, where, most)
 
@@ -70,7 +70,7 @@ def mib_there(value: object, where: str = "quantity") -> int:
     return _within(floor(quantity(value, where) / MIB), value, where, MOST)
 
 
-def _within(amount: int, value: object, where: str, most: int) -> int:
-    if abs(amount) > most:
+def _within(amount: int, value: object, where: str, most: int | None) -> int:
+    if most is not None and abs(amount) > most:
         raise InputError(where, short(value), f"an amount of at most {most:,}, in the unit that fastsim counts in")
     return amount

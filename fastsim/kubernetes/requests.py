@@ -34,7 +34,7 @@ from fastsim.kubernetes.devices.node_devices import MEMORY_UNITS
 from fastsim.kubernetes.memory_step import IN_MIB, MemoryStep
 from fastsim.kubernetes.nodes import CPU, MEMORY, further_amount
 from fastsim.kubernetes.objects import mapping, sequence
-from fastsim.kubernetes.quantity import mib_needed, milli, quantity, rounded_away, whole
+from fastsim.kubernetes.quantity import MOST, mib_needed, milli, quantity, rounded_away, whole
 
 SEED_LABEL = "GPU_MEM_REQ"
 """Label with MiB of the only GPU, as the monitoring thesis' scheduler reads it."""
@@ -125,7 +125,7 @@ def request_columns(
     models = str(annotations.get(f"{ALIBABA}gpu-card-model") or "").replace(",", "|").split("|")
     named = [product(model.strip()).gpu_model for model in models if model.strip()]
     return {
-        "cpu_milli": milli(str_of(amounts.get(CPU, Fraction(0))), where),
+        "cpu_milli": milli(str_of(amounts.get(CPU, Fraction(0))), where, MOST),
         "memory_mib": rounded(MEMORY)(amounts.get(MEMORY, Fraction(0))),
         **share._asdict(),
         "gpu_models": with_parts(named, surroundings.gpu_models) or None,
@@ -292,7 +292,7 @@ def _whole_devices(amount: Fraction, where: str) -> int:
 
 
 def _number(value: object, where: str) -> int:
-    number = whole(value, where)
+    number = whole(value, where, MOST)
     if number < 0:
         raise InputError(where, repr(value), "0 or more")
     return number

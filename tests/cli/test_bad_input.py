@@ -266,6 +266,7 @@ def test_a_bug_is_one_line_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 def test_a_scorer_that_fails_is_the_user_s(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("sys.dont_write_bytecode", True)  # the folder holds the scorer alone
     (tmp_path / "failing_scorer.py").write_text("def points(nodes, pod):\n    return nodes.cpus\n")
     monkeypatch.syspath_prepend(tmp_path)
     words = ("run", "--cluster", "openb:5", "--workload", "synth:openb?pods=3", "--policy",
