@@ -39,8 +39,8 @@ def bench_fit(timed: Timed) -> None:
         for atomic in (8, 16, 32, 64):
             turn_s = 0.1 + 0.002 * atomic
             observed.append(Observation(nodes, gpus, atomic, turn_s, turn_s + 0.01 * nodes * (gpus > 1)))
-    told = tuple(observed)
-    perf = timed(lambda: _fitted.__wrapped__(told), items=1, budget=0.12, rounds=20)
+    measured = tuple(observed)
+    perf = timed(lambda: _fitted.__wrapped__(measured), items=1, budget=0.12, rounds=20)
     assert perf.alpha_c > 0
 
 

@@ -38,10 +38,10 @@ def table() -> pa.Table:
 
 def bench_samples(timed: Timed) -> None:
     """Readings of 6,212 GPUs each hour while pods come and go; the run itself is in the time."""
-    told = ("openb", "synth:openb?pods=4000&seed=1&rate_per_hour=200", "best_fit")
+    run = ("openb", "synth:openb?pods=4000&seed=1&rate_per_hour=200", "best_fit")
     every_s = 3600.0
-    count = len(fs.simulate(*told, telemetry=every_s, record="summary").telemetry)
-    timed(lambda: fs.simulate(*told, telemetry=every_s, record="summary"), items=count, budget=25.0)
+    count = len(fs.simulate(*run, telemetry=every_s, record="summary").telemetry)
+    timed(lambda: fs.simulate(*run, telemetry=every_s, record="summary"), items=count, budget=25.0)
 
 
 def bench_lines_out(timed: Timed, table: pa.Table, tmp_path: Path) -> None:

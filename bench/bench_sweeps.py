@@ -5,7 +5,7 @@ workers used beyond the serial run (starting, reading the trace once each, getti
 which one of the two had nothing to do (starting, the end of the sweep, or somebody else on the machine).
 
 How many pods a run of a second or more has, this machine says: a few short runs are timed first. Workers find the
-bytecode of what they load, as those of an installed package do, also where Python was told to write none.
+bytecode of what they load, as those of an installed package do, also where Python is set to write none.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ def bench_two_workers(benchmark: BenchmarkFixture, request: pytest.FixtureReques
     )  # fmt: skip
     alone, beside = min(serial), min(parallel)
     efficiency = alone.wall_s / (WORKERS * beside.wall_s)
-    told = {"run_s": round(alone.wall_s / RUNS, 2), "efficiency": round(efficiency, 3),
+    figures = {"run_s": round(alone.wall_s / RUNS, 2), "efficiency": round(efficiency, 3),
             "more_cpu_s": round(beside.cpu_s - alone.cpu_s, 2),
             "idle_s": round(WORKERS * beside.wall_s - beside.cpu_s, 2)}  # fmt: skip
-    benchmark.extra_info.update(told)
-    print(f"\n{on}: {RUNS} runs of {told['run_s']} s, {beside.wall_s:.1f} s instead of {alone.wall_s:.1f} s: "
-          f"efficiency {efficiency:.1%}, {told['more_cpu_s']:+} s of CPU, {told['idle_s']} s idle")  # fmt: skip
+    benchmark.extra_info.update(figures)
+    print(f"\n{on}: {RUNS} runs of {figures['run_s']} s, {beside.wall_s:.1f} s instead of {alone.wall_s:.1f} s: "
+          f"efficiency {efficiency:.1%}, {figures['more_cpu_s']:+} s of CPU, {figures['idle_s']} s idle")  # fmt: skip
     assert efficiency >= LEAST, f"efficiency {efficiency:.1%}, expected {LEAST:.0%}"

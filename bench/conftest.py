@@ -59,8 +59,8 @@ def timed(benchmark: BenchmarkFixture) -> Timed:
         calibration_s = min(calibration_s, shortest_s(calibration_loop, 3))
         seconds = benchmark.stats.stats.min
         ratio = seconds / calibration_s
-        told = {"items": items, "per_s": round(items / seconds), "calibration_s": round(calibration_s, 5)}
-        benchmark.extra_info.update(told, ratio=float(f"{ratio:.4g}"), budget=budget)
+        figures = {"items": items, "per_s": round(items / seconds), "calibration_s": round(calibration_s, 5)}
+        benchmark.extra_info.update(figures, ratio=float(f"{ratio:.4g}"), budget=budget)
         if than is not None:
             times = seconds / shortest_s(than, 15)
             benchmark.extra_info["ours_is_times_as_fast"] = round(times, 1)

@@ -33,7 +33,7 @@ from fastsim.experiments.reproduce.placement_figures import (
 )
 
 
-def told(runs: Sequence[PlacementRun], wall_s: float, cpu_s: float, workers: int) -> None:
+def print_summary(runs: Sequence[PlacementRun], wall_s: float, cpu_s: float, workers: int) -> None:
     """Print runs and their cost, and by policy the allocation at which demand reaches the capacity."""
     pods, loop_s = sum(run.pods for run in runs), sum(run.loop_s for run in runs)
     click.echo(f"{len(runs):,} runs, {pods:,} placements decided")
@@ -88,7 +88,7 @@ def main(data: Path | None, workers: int, traces: str, seeds: int, out: Path | N
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     source = "generated pods" if data is None else f"openb lists of {data}"
     click.echo(f"{len(chosen)} traces ({source}), {seeds} seeds, {len(POLICIES)} policies, {workers} workers")
-    told(runs, wall_s, sum(usage.ru_utime + usage.ru_stime for usage in used), workers)
+    print_summary(runs, wall_s, sum(usage.ru_utime + usage.ru_stime for usage in used), workers)
     if out is not None:
         curve_table(runs).write_parquet(out)
     if not checked(runs, published(data)):

@@ -89,8 +89,8 @@ def main(data: Path | None, policies: str, rates: str, seeds: str, multi_gpu: bo
           f"{sum(result.timing['cpu_s'] for result in results):.1f} s CPU")  # fmt: skip
     print(f"{'policy':28} {'jobs/h':>6} {'published':>9} {'seed ' + seeds[0]:>8} {'off':>7} {'mean':>7} {'CPU s':>6}")
     for policy, rate, value, first, off, mean, cpu in rows_of(points, results, published(data, multi_gpu)):
-        told = f"{value:9.2f} {first:8.2f} {off:+6.1f}%" if value is not None else f"{'':9} {first:8.2f} {'':7}"
-        print(f"{policy:28} {rate:6.1f} {told} {mean:7.2f} {cpu:6.2f}")
+        columns = f"{value:9.2f} {first:8.2f} {off:+6.1f}%" if value is not None else f"{'':9} {first:8.2f} {'':7}"
+        print(f"{policy:28} {rate:6.1f} {columns} {mean:7.2f} {cpu:6.2f}")
 
 
 if __name__ == "__main__":

@@ -27,9 +27,9 @@ def measured(revision: str, files: Sequence[str], root: Path) -> dict[str, Any]:
         report = tree / "report.json"
         options = ["--continue-on-collection-errors", "-q", "-p", "no:cacheprovider", f"--benchmark-json={report}"]
         # Failures are expected: what is new has no module there, and an old program may exceed today's budgets.
-        told = _called([sys.executable, "-m", "pytest", *options, *(files or ["bench"])], tree, codes=(0, 1, 2))
+        output = _called([sys.executable, "-m", "pytest", *options, *(files or ["bench"])], tree, codes=(0, 1, 2))
         if not report.is_file() or not report.stat().st_size:
-            raise RevisionError(f"{revision}: no benchmark ran there\n{_tail(told)}")
+            raise RevisionError(f"{revision}: no benchmark ran there\n{_tail(output)}")
         found: dict[str, Any] = json.loads(report.read_text())
     return found
 

@@ -30,8 +30,8 @@ def lines(report: dict[str, Any]) -> list[str]:
 def peers(report: dict[str, Any]) -> list[str]:
     """Speed relative to other programs at the same work in the same process."""
     found = [(b["param"] or b["name"], b["extra_info"].get("ours_is_times_as_fast")) for b in report["benchmarks"]]
-    told = [f"- {times:,g} times as fast as {name}" for name, times in found if times is not None]
-    return ["", *told] if told else []
+    lines = [f"- {times:,g} times as fast as {name}" for name, times in found if times is not None]
+    return ["", *lines] if lines else []
 
 
 if __name__ == "__main__":
