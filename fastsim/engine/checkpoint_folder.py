@@ -187,8 +187,11 @@ def working_folder(out: Path) -> Path:
 
 
 @contextmanager
-def unfinished(out: Path, checkpoints: Checkpoints, taken_over: bool, overwrite: bool) -> Iterator[Path]:
+def unfinished(out: Path | None, checkpoints: Checkpoints, taken_over: bool, overwrite: bool) -> Iterator[Path]:
     """The working folder of a run: removed when the run is complete, kept when it fails after a checkpoint."""
+    checkpoints.check()
+    if out is None:
+        raise ScenarioError("checkpoint", "a run without a folder", "out=FOLDER; the checkpoint stands beside it")
     folder = working_folder(out)
     if folder.exists() and not taken_over:
         _refuse_other_files(folder)

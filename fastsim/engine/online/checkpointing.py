@@ -217,9 +217,6 @@ def opened_writer(
     start: Checkpoint | None,
 ) -> CheckpointWriter:  # fmt: skip
     """The writer of a run to ``out``; when the stack is left, its working folder is removed or kept as it should."""
-    checkpoints.check()
-    if out is None:
-        raise ScenarioError("checkpoint", "a run without a folder", "out=FOLDER; the checkpoint stands beside it")
     folder = stack.enter_context(unfinished(out, checkpoints, start is not None, overwrite))
     return CheckpointWriter(folder, checkpoints, scenario, start)
 
