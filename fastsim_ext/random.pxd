@@ -2,9 +2,7 @@
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 cdef enum:
-    WORDS = 624
-
-cdef enum:  # Stream
+    WORDS = 624          # of a generation of the Mersenne Twister
     STREAM_SCORE = 1     # which feasible node the random scorer favours
     STREAM_GPU = 2       # which fitting device a random pick takes
 
