@@ -49,10 +49,16 @@ def snapshot(ShareLoop run):
     """(numbers, bytes) by name: all that ``restore`` needs. Everything noted must have been drained."""
     if run.stage != AT_TOP or run.log.undrained() or (run.measured and run.metrics.n_rows):
         raise ValueError("the run is within a round, or has records that were not drained")
+    return united((
+        loop_state(run), table_state(run.table), leases_state(run.leases), selection_state(run.selection),
+        log_state(run.log), metrics_state(run.metrics) if run.measured else ({}, {}),
+    ))
+
+
+cdef tuple united(tuple states):
+    """The numbers of all states and the bytes of all states."""
     numbers, parts = {}, {}
-    for more_numbers, more_parts in (loop_state(run), table_state(run.table), leases_state(run.leases),
-                                     selection_state(run.selection), log_state(run.log),
-                                     metrics_state(run.metrics) if run.measured else ({}, {})):
+    for more_numbers, more_parts in states:
         numbers |= more_numbers
         parts |= more_parts
     return numbers, parts
@@ -234,13 +240,10 @@ def ordered_snapshot(OrderedLoop run):
     """(numbers, bytes) by name: all that ``ordered_restore`` needs. Everything noted must have been drained."""
     if run.stage != AT_TOP or run.log.undrained() or run.n_records or (run.measured and run.metrics.n_rows):
         raise ValueError("the run is within a round, or has records that were not drained")
-    numbers, parts = {}, {}
-    for more_numbers, more_parts in (ordered_loop_state(run), ordered_jobs_state(run.ordered_jobs),
-                                     table_state(run.table), leases_state(run.leases), log_state(run.log),
-                                     metrics_state(run.metrics) if run.measured else ({}, {})):
-        numbers |= more_numbers
-        parts |= more_parts
-    return numbers, parts
+    return united((
+        ordered_loop_state(run), ordered_jobs_state(run.ordered_jobs), table_state(run.table),
+        leases_state(run.leases), log_state(run.log), metrics_state(run.metrics) if run.measured else ({}, {}),
+    ))
 
 
 def ordered_restore(OrderedLoop run, numbers, parts):
@@ -263,7 +266,7 @@ cdef tuple ordered_loop_state(OrderedLoop run):
         "rounds": run.rounds,
         "calls": run.calls, "ended": run.ended, "max_active": run.max_active, "job_rounds": run.job_rounds,
         "quiet": run.quiet, "gauged": int(run.measured), "reclaims": run.shares.reclaims,
-        "demotions": run.shares.demotions, "asked_gpus": run.demanded_gpus, "told": run.reported,
+        "demotions": run.shares.demotions, "demanded_gpus": run.demanded_gpus, "reported": run.reported,
         "spoilt_gpu_s": run.spoilt_gpu_s,
     }
     price = raw_bytes(&run.price[0], run.price.shape[0], sizeof(double)) if run.price.shape[0] else b""
@@ -277,7 +280,8 @@ cdef int ordered_loop_restore(OrderedLoop run, numbers, parts) except -1:
     run.end_s = numbers["end_s"]
     run.rounds, run.calls, run.ended = numbers["rounds"], numbers["calls"], numbers["ended"]
     run.max_active, run.job_rounds, run.quiet = numbers["max_active"], numbers["job_rounds"], numbers["quiet"]
-    run.demanded_gpus, run.reported, run.spoilt_gpu_s = numbers["asked_gpus"], numbers["told"], numbers["spoilt_gpu_s"]
+    run.demanded_gpus, run.reported = numbers["demanded_gpus"], numbers["reported"]
+    run.spoilt_gpu_s = numbers["spoilt_gpu_s"]
     run.shares.reclaims, run.shares.demotions = numbers["reclaims"], numbers["demotions"]
     if run.price.shape[0]:
         copy_in(&run.price[0], parts["price"], run.price.shape[0], sizeof(double))
