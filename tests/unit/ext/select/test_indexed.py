@@ -37,8 +37,11 @@ class KeptDecision(Decision):
         super().__init__(cluster, plan, **options)
 
     def _join(self, options: dict[str, Any]) -> None:
-        nodes, figures = self.table.nodes, int(self.plan["figure"].max()) + 1
-        self.memo = Memo(nodes.width, figures, 10**6)
+        self._select_with(Memo(self.table.nodes.width, int(self.plan["figure"].max()) + 1, 10**6), options)
+
+    def _select_with(self, memo: Memo, options: dict[str, Any]) -> None:
+        """Select nodes by columns and this memo."""
+        nodes, self.memo = self.table.nodes, memo
         _, kind = node_kinds(self.table.columns)
         kept = {
             "memo": self.memo,

@@ -9,18 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fastsim.engine.online.kernel_columns import node_kinds
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
-from fastsim_ext.online.loop import OnlineLoop
 from fastsim_ext.select.byte_columns import ByteScoreColumns, columns_class
-from fastsim_ext.select.indexed import IndexedSelector
 from fastsim_ext.select.normalised_columns import NormalisedScoreColumns
 from fastsim_ext.select.score_columns import ScoreColumns
 from fastsim_ext.select.state_memo import Memo
 from tests.strategies import scenarios_per_run
 from tests.unit.ext.scores.test_frag_grouped import THIRDS
 from tests.unit.ext.select.test_indexed import COLUMNS, KeptDecision, cluster, trial
-from tests.unit.ext.select.test_scan import LOOP
 from tests.unit.ext.state.test_node_table import t4
 
 FGD = OnlinePlan((ScoreTerm("fgd"),))
@@ -39,16 +35,7 @@ class CoarseDecision(KeptDecision):
     def _join(self, options: dict[str, Any]) -> None:
         nodes = self.table.nodes
         nodes.retarget(self.table.target(THIRDS))
-        self.memo = Memo(nodes.width, 1, 10**6, np.array(sorted(THIRDS.cpu_milli), np.int64))
-        _, kind = node_kinds(self.table.columns)
-        kept = {
-            "memo": self.memo,
-            "kind": kind,
-            "state": np.full(nodes.count, -1, np.int32),
-            "column_settings": self.settings,
-        }
-        self.select = IndexedSelector(nodes, self.work, self.plan | kept, self.seed, None)
-        self.online = OnlineLoop(nodes, self.work, self.select, {**LOOP, **options})
+        self._select_with(Memo(nodes.width, 1, 10**6, np.array(sorted(THIRDS.cpu_milli), np.int64)), options)
 
 
 def test_the_plan_tells_which_columns_there_are() -> None:
