@@ -13,6 +13,8 @@ METRICS, KUBERNETES = "metrics", "kubernetes"
 IMPORTERS = {
     "openb": "pod and node lists of Alibaba's cluster-trace-gpu-v2023",
     "gavel": "job traces of Gavel (10 fields), of its Philly-like kind (7) and of Shockwave (12)",
+    "sia": "job lists of Sia's and Pollux's experiments (CSV), and folders of their applications",
+    "pollux": "the same, with applications on Pollux's one kind of machine",
     "synergy": "job traces (5 fields, CSV) and clusters (INI) of Synergy",
     "philly": "the log of Microsoft's Philly trace (JSON) and its reduced form (CSV)",
     "kubernetes": "nodes, pods and workloads of Kubernetes (YAML, JSON, KAI snapshots)",

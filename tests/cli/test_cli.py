@@ -190,6 +190,13 @@ def test_import_and_synth_write_pods(capsys: pytest.CaptureFixture[str], tmp_pat
     assert called("run", "--cluster", tmp_path / "n.parquet", "--workload", tmp_path / "a.parquet") == 0
 
 
+def test_every_import_verb_is_listed() -> None:
+    from fastsim.cli.data import import_
+    from fastsim.cli.list import IMPORTERS
+
+    assert set(IMPORTERS) == set(import_.commands)
+
+
 @pytest.mark.parametrize("kind", ["policies", "clusters", "workloads", "importers", "mig"])
 def test_list(capsys: pytest.CaptureFixture[str], kind: str) -> None:
     assert called("list", kind) == 0
