@@ -13,7 +13,7 @@ cdef struct Paired:
     const double* number__r    # columns of the program written out
     const double* use__r       # GPUs
     const int64_t* place__c    # row of a class's rate among the held ones; -1 without a promise
-    const double* climb__h
+    const double* level_weight__h
     const double* weigh        # rows of the program written out
     const double* lift         # what the level adds to each row
     const double* weight       # of the equations, see self_dual_embedding.pxd
@@ -23,7 +23,7 @@ cdef struct Paired:
     double* own__rg            # and what follows from it
     double* slope
     double* matrix
-    double* asked__rg
+    double* transposed__rg
     double* spare_rise         # what an answer misses
     double* spare_x
     double* spare_fall

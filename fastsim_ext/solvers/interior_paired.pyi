@@ -1,6 +1,6 @@
 """Programs of shares in which pairs may share GPUs: the equations of ``fastsim/policies/programs/interior_paired.py``.
 
-Rows: time of every class, rate of those that a rate is promised to, GPUs of every model. A column stands for one job
+Rows: time of every class, rate of those with a least rate, GPUs of every model. A column stands for one job
 or pair, so two jobs of one class put twice their time into the rows of that class.
 """
 
@@ -17,7 +17,7 @@ def optimum(
     number__r: npt.NDArray[np.float64],
     use__r: npt.NDArray[np.float64],
     place__c: npt.NDArray[np.int64],
-    climb__h: npt.NDArray[np.float64],
+    level_weight__h: npt.NDArray[np.float64],
     gain: float,
     cost: npt.NDArray[np.float64],
     room: npt.NDArray[np.float64],

@@ -1,6 +1,6 @@
 """Programs of shares in which pairs may share GPUs: the equations of ``fastsim/policies/programs/interior_paired.py``.
 
-Rows: time of every class, rate of those that a rate is promised to, GPUs of every model. A column stands for one job
+Rows: time of every class, rate of those with a least rate, GPUs of every model. A column stands for one job
 or pair, so two jobs of one class put twice their time into the rows of that class.
 """
 
@@ -15,7 +15,7 @@ from fastsim_ext.solvers.self_dual_embedding cimport (
 cdef int REFINEMENTS = 2
 
 
-cdef void paired_gathered(const Paired* p, const double* x, double* rows) noexcept nogil:
+cdef void paired_use(const Paired* p, const double* x, double* rows) noexcept nogil:
     """Use of the rows by the columns, summed over all rows of each kind."""
     cdef int m, r, g, models = p.models
     cdef double each, total, own
@@ -43,7 +43,7 @@ cdef void paired_gathered(const Paired* p, const double* x, double* rows) noexce
             rate[at] -= own * p.number__r[r]
 
 
-cdef void paired_asked(const Paired* p, const double* rows, double* x) noexcept nogil:
+cdef void paired_transposed(const Paired* p, const double* rows, double* x) noexcept nogil:
     """Product of the transposed constraints and the rows' multipliers, by column."""
     cdef int m, r, g, models = p.models
     cdef const double* rate = rows + p.classes
@@ -71,16 +71,16 @@ cdef void paired_used(const void* of, const double* x, double level, double* row
     """Left sides of the rows: time of each class, level less rate of each held class, GPUs of each model."""
     cdef const Paired* p = <const Paired*> of
     cdef int i
-    paired_gathered(p, x, rows)
+    paired_use(p, x, rows)
     for i in range(p.classes + p.held + p.models):
         rows[i] = (rows[i] + p.lift[i] * level) / p.weigh[i]
 
 
-cdef double paired_pull(const void* of, const double* z, double* x) noexcept nogil:
+cdef double paired_prices(const void* of, const double* z, double* x) noexcept nogil:
     """Product of the transposed constraints and the multipliers, by column; returns its entry for the level."""
     cdef const Paired* p = <const Paired*> of
     cdef int i, n = p.groups * p.models
-    paired_asked(p, z + n, x)
+    paired_transposed(p, z + n, x)
     for i in range(n):
         x[i] -= z[i]
     return paired_lifted(p, z + n)
@@ -127,7 +127,7 @@ cdef double paired_largest(const void* of, const double* column, double level, c
                 by_row[n + c] = fmax(by_row[n + c], one)
                 by_column[r * models + g] = fmax(by_column[r * models + g], fmax(one, two))
     for h in range(p.held):
-        one = p.climb__h[h] / (rate[h] * level)
+        one = p.level_weight__h[h] / (rate[h] * level)
         found = fmax(found, one)
         by_rate[h] = fmax(by_rate[h], one)
     return found
@@ -206,7 +206,7 @@ cdef double paired_once(const Paired* p, const double* rise, double rise_level, 
     cdef double level = 0.0
     for i in range(n):
         x[i] = p.own__rg[i] * (rise[i] - fall[i] / p.weight[i])
-    paired_gathered(p, x, rows)
+    paired_use(p, x, rows)
     for i in range(side):
         rows[i] -= p.weigh[i] * fall[n + i]
     dense_solve(p.matrix, side, rows)
@@ -214,9 +214,9 @@ cdef double paired_once(const Paired* p, const double* rise, double rise_level, 
         level = (rise_level - paired_lifted(p, rows)) / p.rise
         for i in range(side):
             rows[i] += p.slope[i] * level
-    paired_asked(p, rows, p.asked__rg)
+    paired_transposed(p, rows, p.transposed__rg)
     for i in range(n):
-        x[i] -= p.own__rg[i] * p.asked__rg[i]
+        x[i] -= p.own__rg[i] * p.transposed__rg[i]
         z[i] = (-fall[i] - x[i]) / p.weight[i]
     return level
 
@@ -228,7 +228,7 @@ cdef double paired_solve(const void* of, const double* rise, double rise_level, 
     cdef int n = p.groups * p.models, side = p.classes + p.held + p.models, i, _step
     cdef double level = paired_once(p, rise, rise_level, fall, x, z), miss
     for _step in range(REFINEMENTS):
-        miss = rise_level - paired_pull(p, z, p.spare_rise) - p.level_damping * level
+        miss = rise_level - paired_prices(p, z, p.spare_rise) - p.level_damping * level
         paired_used(p, x, level, p.spare_fall + n)
         for i in range(n):
             p.spare_rise[i] = rise[i] - p.spare_rise[i] - p.damping[i] * x[i]
@@ -251,7 +251,7 @@ def space(int groups, int classes, int models, int held):
 
 def optimum(const int64_t[:, ::1] member__mr, const double[:, ::1] hold__mr, const double[:, :, ::1] rate__mrg,
             const double[::1] number__r, const double[::1] use__r, const int64_t[::1] place__c,
-            const double[::1] climb__h, double gain, const double[::1] cost, const double[::1] room,
+            const double[::1] level_weight__h, double gain, const double[::1] cost, const double[::1] room,
             const double[::1] weigh, const double[::1] lift, const double[::1] count, double[::1] work, double[::1] x):
     """The level where the method ends, and in ``x`` the columns; None if it does not get there."""
     cdef Paired p
@@ -259,7 +259,7 @@ def optimum(const int64_t[:, ::1] member__mr, const double[:, ::1] hold__mr, con
     cdef double level = 0.0
     cdef bint ended
     cdef int n, side
-    p.groups, p.classes, p.held = <int> number__r.shape[0], <int> place__c.shape[0], <int> climb__h.shape[0]
+    p.groups, p.classes, p.held = <int> number__r.shape[0], <int> place__c.shape[0], <int> level_weight__h.shape[0]
     p.models, p.gain = <int> rate__mrg.shape[2], gain
     n, side = p.groups * p.models, p.classes + p.held + p.models
     if room.shape[0] != side or count.shape[0] != n + side or x.shape[0] != n:
@@ -268,16 +268,16 @@ def optimum(const int64_t[:, ::1] member__mr, const double[:, ::1] hold__mr, con
         raise ValueError("too little to work in")
     p.member__mr, p.hold__mr, p.rate__mrg = &member__mr[0, 0], &hold__mr[0, 0], &rate__mrg[0, 0, 0]
     p.number__r, p.use__r, p.place__c, p.weigh, p.lift = &number__r[0], &use__r[0], &place__c[0], &weigh[0], &lift[0]
-    p.climb__h = &climb__h[0] if p.held else NULL
+    p.level_weight__h = &level_weight__h[0] if p.held else NULL
     p.own__rg = &work[0]
-    p.asked__rg, p.spare_rise, p.spare_x = p.own__rg + n, p.own__rg + 2 * n, p.own__rg + 3 * n
+    p.transposed__rg, p.spare_rise, p.spare_x = p.own__rg + n, p.own__rg + 2 * n, p.own__rg + 3 * n
     p.spare_fall = p.own__rg + 4 * n
     p.spare_z = p.spare_fall + n + side
     p.slope = p.spare_z + n + side
     p.matrix = p.slope + side
     program.columns, program.rows, program.gain, program.of = n, side, gain, &p
     program.cost, program.room, program.count = &cost[0], &room[0], &count[0]
-    program.used, program.pull, program.largest = paired_used, paired_pull, paired_largest
+    program.used, program.prices, program.largest = paired_used, paired_prices, paired_largest
     program.weigh, program.solve = paired_weigh, paired_solve
     with nogil:
         ended = embedding_optimum(&program, p.matrix + side * side, &x[0], &level)

@@ -6,11 +6,11 @@ cdef struct Unpaired:
     int models
     int held
     double gain
-    const int64_t* holds   # classes that a rate is promised to
+    const int64_t* holds   # classes with a least rate
     const double* size__c  # jobs
     const double* use__c   # GPUs of a job
     const double* rate__hg
-    const double* climb__h
+    const double* level_weight__h
     const double* weight   # of the equations, see self_dual_embedding.pxd
     double* own__cg        # and what follows from it
     double* total__c

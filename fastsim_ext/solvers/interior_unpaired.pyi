@@ -1,7 +1,7 @@
 """Programs of shares without shared GPUs: every class by itself, then the GPU models.
 
 The equations of ``fastsim/policies/programs/interior_unpaired.py``, without numpy. Rows: time of every class, rate of
-those that a rate is promised to, GPUs of every model.
+those with a least rate, GPUs of every model.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ def optimum(
     use__c: npt.NDArray[np.float64],
     held: npt.NDArray[np.int64],
     rate__hg: npt.NDArray[np.float64],
-    climb__h: npt.NDArray[np.float64],
+    level_weight__h: npt.NDArray[np.float64],
     gain: float,
     cost: npt.NDArray[np.float64],
     room: npt.NDArray[np.float64],

@@ -1,7 +1,7 @@
 """Programs of shares without shared GPUs: every class by itself, then the GPU models.
 
 The equations of ``fastsim/policies/programs/interior_unpaired.py``, without numpy. Rows: time of every class, rate of
-those that a rate is promised to, GPUs of every model.
+those with a least rate, GPUs of every model.
 """
 
 cimport cython
@@ -29,12 +29,12 @@ cdef void unpaired_used(const void* of, const double* x, double level, double* r
             gpus[g] += p.size__c[c] * p.use__c[c] * share[g]
     for h in range(p.held):
         share = x + p.holds[h] * models
-        rate[h] = p.climb__h[h] * level
+        rate[h] = p.level_weight__h[h] * level
         for g in range(models):
             rate[h] -= p.rate__hg[h * models + g] * share[g]
 
 
-cdef double unpaired_pull(const void* of, const double* z, double* x) noexcept nogil:
+cdef double unpaired_prices(const void* of, const double* z, double* x) noexcept nogil:
     """Product of the transposed constraints and the multipliers, by column; returns its entry for the level."""
     cdef const Unpaired* p = <const Unpaired*> of
     cdef int models = p.models, c, g, h
@@ -49,7 +49,7 @@ cdef double unpaired_pull(const void* of, const double* z, double* x) noexcept n
         c = p.holds[h]
         for g in range(models):
             x[c * models + g] -= p.rate__hg[h * models + g] * rate[h]
-        found += p.size__c[c] * p.climb__h[h] * rate[h]
+        found += p.size__c[c] * p.level_weight__h[h] * rate[h]
     return found
 
 
@@ -79,7 +79,7 @@ cdef double unpaired_largest(const void* of, const double* column, double level,
             by_column[c * models + g] = fmax(fmax(by_row[c * models + g], over / time[c]), entry)
     for h in range(p.held):
         c = p.holds[h]
-        by_rate[h] = p.climb__h[h] / (rate[h] * level)
+        by_rate[h] = p.level_weight__h[h] / (rate[h] * level)
         found = fmax(found, by_rate[h])
         for g in range(models):
             entry = p.rate__hg[h * models + g] / column[c * models + g] / rate[h]
@@ -149,8 +149,8 @@ cdef void unpaired_hold(Unpaired* p, int h) noexcept nogil:
             p.matrix__gg[g * models + k] -= scale * (slope[g] * share) * slope[k]
     for g in range(models):
         slope[g] *= share
-        p.lift__g[g] += p.size__c[c] * p.climb__h[h] * p.use__c[c] * slope[g]
-    p.rise += p.size__c[c] * p.climb__h[h] * p.climb__h[h] * share
+        p.lift__g[g] += p.size__c[c] * p.level_weight__h[h] * p.use__c[c] * slope[g]
+    p.rise += p.size__c[c] * p.level_weight__h[h] * p.level_weight__h[h] * share
 
 
 cdef void unpaired_free(const Unpaired* p, const double* x, double* free) noexcept nogil:
@@ -189,7 +189,7 @@ cdef double unpaired_solve(const void* of, const double* rise, double rise_level
         for g in range(models):
             part -= p.rate__hg[h * models + g] * x[c * models + g]
         p.rate__h[h] = p.share__h[h] * part
-        miss -= p.size__c[c] * p.climb__h[h] * p.rate__h[h]
+        miss -= p.size__c[c] * p.level_weight__h[h] * p.rate__h[h]
     for g in range(models):
         gpus[g] = -fall_rate[p.held + g]
     for c in range(p.classes):
@@ -221,7 +221,7 @@ cdef void unpaired_finish(const Unpaired* p, double level, const double* gpus, c
         part = 0.0
         for g in range(models):
             part += p.slope__hg[h * models + g] * gpus[g]
-        p.rate__h[h] += p.use__c[c] * part + p.share__h[h] * p.climb__h[h] * level
+        p.rate__h[h] += p.use__c[c] * part + p.share__h[h] * p.level_weight__h[h] * level
     for c in range(p.classes):
         part = 0.0
         for g in range(models):
@@ -247,7 +247,7 @@ def space(int classes, int models, int held):
 
 
 def optimum(const double[::1] size__c, const double[::1] use__c, const int64_t[::1] held, const double[:, ::1] rate__hg,
-            const double[::1] climb__h, double gain, const double[::1] cost, const double[::1] room,
+            const double[::1] level_weight__h, double gain, const double[::1] cost, const double[::1] room,
             const double[::1] count, double[::1] work, double[::1] x):
     """The level where the method ends, and in ``x`` the columns; None if it does not get there."""
     cdef Unpaired p
@@ -257,9 +257,9 @@ def optimum(const double[::1] size__c, const double[::1] use__c, const int64_t[:
     cdef double* at = &work[0]
     p.classes, p.held, p.models = <int> size__c.shape[0], <int> held.shape[0], <int> (x.shape[0] // size__c.shape[0])
     p.size__c, p.use__c, p.gain = &size__c[0], &use__c[0], gain
-    p.holds, p.rate__hg, p.climb__h = NULL, NULL, NULL
+    p.holds, p.rate__hg, p.level_weight__h = NULL, NULL, NULL
     if p.held:
-        p.holds, p.rate__hg, p.climb__h = &held[0], &rate__hg[0, 0], &climb__h[0]
+        p.holds, p.rate__hg, p.level_weight__h = &held[0], &rate__hg[0, 0], &level_weight__h[0]
     program.columns, program.rows = p.classes * p.models, p.classes + p.held + p.models
     if room.shape[0] != program.rows or count.shape[0] != program.columns + program.rows:
         raise ValueError("room and count do not fit the columns")
@@ -275,7 +275,7 @@ def optimum(const double[::1] size__c, const double[::1] use__c, const int64_t[:
     p.lift__g = p.slope__hg + p.held * p.models
     p.matrix__gg = p.lift__g + p.models
     program.gain, program.cost, program.room, program.count, program.of = gain, &cost[0], &room[0], &count[0], &p
-    program.used, program.pull, program.largest = unpaired_used, unpaired_pull, unpaired_largest
+    program.used, program.prices, program.largest = unpaired_used, unpaired_prices, unpaired_largest
     program.weigh, program.solve = unpaired_weigh, unpaired_solve
     with nogil:
         ended = embedding_optimum(&program, p.matrix__gg + p.models * p.models, &x[0], &level)

@@ -41,7 +41,7 @@ cdef class Knapsack:
     cdef double best
     cdef bint found
     cdef double plan(self, const double* price, double* use) noexcept nogil
-    cdef int climb(self) noexcept nogil
+    cdef int improve_prices(self) noexcept nogil
     cdef void list_options(self, double reach) noexcept nogil
     cdef bint fix_single(self) noexcept nogil
     cdef void line_up(self) noexcept nogil

@@ -5,8 +5,8 @@
 
 Without whole numbers this has a price for each kind of room, and a bound. A choice costs the bound, what its columns
 cost beyond the best one of their class at these prices, and the price of all room that stays empty. So a search for
-choices close to the bound takes few columns, leaves little room, and ends soon. The slow twin is HiGHS with the
-program that `fastsim/policies/solvers/multiple_choice.py` makes.
+choices close to the bound takes few columns, leaves little room, and ends soon. HiGHS solves the same program,
+which `fastsim/policies/solvers/multiple_choice.py` makes, for comparison.
 """
 
 cimport cython
@@ -19,9 +19,9 @@ from fastsim_ext.memory cimport memory_grown
 cdef enum:
     NONE = -1
     SIDE = MOST_KINDS + 1              # of the basis: a row for each kind, and one for the plans' sum
-    STEPS = 400                        # of the climb to the best prices
-    SLOTS = 1 << 16                    # of the states that are remembered
-    ROOM = 1 << 15                     # half of them, so that a search for a free one is short
+    STEPS = 400                        # on the way to the best prices
+    SLOTS = 1 << 16                    # for states already searched
+    ROOM = 1 << 15                     # most states kept: half the slots, so that a search for a free one is short
 
 cdef double SAME = 1e-9                # costs that differ by less are equal
 cdef double PIVOT = 1e-10
@@ -72,7 +72,7 @@ cdef class Knapsack:
         cdef double found
         cdef int k
         with nogil:
-            self.climb()
+            self.improve_prices()
             found = self.plan(&self.price__k[0], use)
             for k in range(self.kinds):
                 found -= self.price__k[k] * self.room__k[k]
@@ -97,11 +97,11 @@ cdef class Knapsack:
         return total
 
     @cython.cdivision(True)
-    cdef int climb(self) noexcept nogil:
+    cdef int improve_prices(self) noexcept nogil:
         """The prices with the best bound: plans are mixed until no other plan would help (simplex by columns).
 
         The basis has empty rooms and plans. Prices that are not yet the best ones give a bound as well, only a lower
-        one, so the climb may end at any time. Returns its steps.
+        one, so the search for prices may end at any time. Returns its steps.
         """
         cdef int m = self.kinds + 1
         cdef double[SIDE * SIDE] basis         # a column for each member: room it takes, and 1 for a plan
@@ -330,7 +330,7 @@ cdef inline bint before(const Option* one, const Option* other) noexcept nogil:
 
 @cython.cdivision(True)
 cdef int leaving(const double* level, const double* direction, int m) noexcept nogil:
-    """The member of the basis that is gone first; of equals the one with the largest pivot."""
+    """The member of the basis that leaves first; of equals the one with the largest pivot."""
     cdef double ratio, least = INFINITY
     cdef int i, out = NONE
     for i in range(m):

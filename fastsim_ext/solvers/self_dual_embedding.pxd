@@ -10,7 +10,7 @@ cdef struct Program:
     const double* count  # how many columns or rows of the program written out each entry stands for
     void* of             # what the five functions need
     void (*used)(const void* of, const double* x, double level, double* rows) noexcept nogil
-    double (*pull)(const void* of, const double* z, double* x) noexcept nogil
+    double (*prices)(const void* of, const double* z, double* x) noexcept nogil
     double (*largest)(const void* of, const double* column, double level, const double* row,
                       double* by_column, double* by_row) noexcept nogil
     void (*weigh)(void* of, const double* weight, const double* damping, double level_damping) noexcept nogil

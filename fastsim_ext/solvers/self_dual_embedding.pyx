@@ -18,7 +18,7 @@ cdef double LONGEST = 0.999
 
 cdef double LEAST_AIM = 1e-4
 
-cdef double HOPELESS = 1e6
+cdef double MOST_KAPPA = 1e6
 
 cdef double DAMPING = 7e-8
 
@@ -91,7 +91,7 @@ cdef void embedding_begin(Path* path, const Program* of, double* space) noexcept
         path.z[i] /= path.row[i]
         size += of.count[i] * (path.room[i] / path.row[i]) * (path.room[i] / path.row[i])
     path.room_size = max(1.0, sqrt(size))
-    embedding_look(path)
+    embedding_update(path)
 
 
 cdef void embedding_balance(Path* path) noexcept nogil:
@@ -135,15 +135,15 @@ cdef void embedding_weigh(Path* path, const double* ratio) noexcept nogil:
 
 
 @cython.cdivision(True)
-cdef void embedding_look(Path* path) noexcept nogil:
+cdef void embedding_update(Path* path) noexcept nogil:
     """Residuals, both objectives, and the complementarity gap of the present point."""
     cdef const Program* of = path.of
     cdef int n = of.columns, m = of.columns + of.rows, i
-    cdef double pull_level = of.pull(of.of, path.z, path.miss_x)
+    cdef double price_level = of.prices(of.of, path.z, path.miss_x)
     of.used(of.of, path.x, path.level, path.miss_z + n)
     path.worth = embedding_worth(path, path.x, path.level)
     path.price = embedding_price(path, path.z)
-    path.miss_level = of.gain * path.tau - pull_level
+    path.miss_level = of.gain * path.tau - price_level
     path.miss_tau = path.kappa - path.worth + path.price
     path.gap = 0.0
     for i in range(n):
@@ -261,8 +261,8 @@ cdef bint embedding_advance(Path* path) noexcept nogil:
     path.level += step * (two_level + dtau * path.one_level)
     path.tau, path.kappa = tau + step * dtau, kappa + step * dkappa
     path.steps += 1
-    embedding_look(path)
-    return isfinite(path.mu) and step > SHORTEST and path.kappa < HOPELESS * path.tau
+    embedding_update(path)
+    return isfinite(path.mu) and step > SHORTEST and path.kappa < MOST_KAPPA * path.tau
 
 
 @cython.cdivision(True)

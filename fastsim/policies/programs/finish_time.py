@@ -45,7 +45,7 @@ class FinishTime(StatelessProgram):
         shares = Shares(view, groups)
         alone = isolated_rate(groups.rate__rg[: groups.classes], view.num_gpu, view.setting.gpus__g)
         fair_s = self._past_s(view, alone) + view.steps_left * inverse(alone)
-        # Packed, and only packed, the published policy looks at rates by weight.
+        # Packed, and only packed, the published policy weighs rates.
         left = view.steps_left * (view.weight if self.mode == "packed" else 1.0)
         bound = Bound(shares, view.now_s - view.submit_s, left, fair_s)
         if not bound.counts.any():
@@ -78,15 +78,15 @@ class FinishTime(StatelessProgram):
         rho = bound.floor
         if self.solver.solution == "centered":
             # Mostly no job limits the one that is worst off; then the first point is the final one.
-            found = self._best(bound, rho, "centered")
-            if found.objective >= 1 - ENOUGH:
-                return found
+            optimum = self._best(bound, rho, "centered")
+            if optimum.objective >= 1 - ENOUGH:
+                return optimum
         for _ in range(STEPS):
-            found = self._best(bound, rho, "vertex")
-            if found.objective >= 1 - ENOUGH:
+            optimum = self._best(bound, rho, "vertex")
+            if optimum.objective >= 1 - ENOUGH:
                 break
-            rho = bound.raised(rho, found)
-        return found if self.solver.solution == "vertex" else self._best(bound, rho, "centered")
+            rho = bound.raised(rho, optimum)
+        return optimum if self.solver.solution == "vertex" else self._best(bound, rho, "centered")
 
     def _best(self, bound: Bound, rho: float, solution: str) -> Solution:
         """The largest level under a ratio: 1 or more if every job can keep it."""
@@ -112,16 +112,16 @@ class Bound:
         slack = rho * self.fair_s - self.age_s
         return np.divide(slack, self.left, out=np.zeros(len(slack)), where=self.counts)
 
-    def raised(self, rho: float, found: Solution) -> float:
+    def raised(self, rho: float, optimum: Solution) -> float:
         """The bound at which the weighted sum of needed rates is no larger than the largest there is."""
-        dual = np.maximum(-found.row_dual[: len(self.left)], 0.0)
+        dual = np.maximum(-optimum.row_dual[: len(self.left)], 0.0)
         held = np.flatnonzero((dual > 0) & self.counts)
         fair_s, age_s = self.fair_s[held], self.age_s[held]
         weight = dual[held] * (rho * fair_s - age_s)
         # The sum falls and is convex in rho, so Newton's steps come from below and never pass.
         for _ in range(STEPS):
             slack = rho * fair_s - age_s
-            step = float(((weight / slack).sum() - found.objective) / (weight * fair_s / slack**2).sum())
+            step = float(((weight / slack).sum() - optimum.objective) / (weight * fair_s / slack**2).sum())
             if not step > rho * 1e-15:
                 break
             rho += step

@@ -13,17 +13,17 @@ REFINEMENTS = 2
 """Corrections of every answer: near the end the matrix is all but singular, and its inverse worth a few digits."""
 
 
-class Together:
+class PairedEquations:
     """Columns: share of every job, and of every pair, on every model. Rows: as in ``alone``.
 
     A column stands for one job or pair, so two jobs of one class put twice their time into the rows of that class.
     """
 
     def __init__(
-        self, groups: Groups, use__c: Floats, gpus__g: Floats, held: Ints, scale__c: Floats, climb__c: Floats,
+        self, groups: Groups, use__c: Floats, gpus__g: Floats, held: Ints, scale__c: Floats, level_weight__c: Floats,
         floor__c: Floats, cost__rg: Floats,
     ) -> None:  # fmt: skip
-        self.classes, self.held, self.climb = groups.classes, held, np.ascontiguousarray(climb__c)
+        self.classes, self.held, self.level_weight = groups.classes, held, np.ascontiguousarray(level_weight__c)
         self.shape = (len(groups.first__r), len(gpus__g))
         size = groups.size__c.astype(np.float64)
         self.number = groups.count__r.astype(np.float64)
@@ -34,12 +34,12 @@ class Together:
         rates = groups.rate__rg, groups.partner_rate__rg
         self.rate = tuple(r * (scale__c[m] * h)[:, None] for r, m, h in zip(rates, self.member, self.hold, strict=True))
         self.use = use__c[groups.first__r]
-        self.cost, self.gain = cost__rg.ravel(), float(climb__c.any())
+        self.cost, self.gain = cost__rg.ravel(), float(level_weight__c.any())
         self.room = np.concatenate([np.ones(self.classes), -floor__c, gpus__g])
         self.weigh = np.concatenate([size, size[held], np.ones(len(gpus__g))])
         self.count = np.concatenate([np.repeat(self.number, self.shape[1]), self.weigh])
         self.lift = np.zeros(len(self.weigh))
-        self.lift[self.classes : self.classes + len(held)] = size[held] * climb__c
+        self.lift[self.classes : self.classes + len(held)] = size[held] * level_weight__c
         # Rows of the matrix that are there: of the classes' rates only the held ones.
         every = self.classes
         self.rows = np.concatenate([np.arange(every), every + held, 2 * every + np.arange(len(gpus__g))])
@@ -52,7 +52,7 @@ class Together:
         place[self.held] = np.arange(len(self.held))
         level = paired.optimum(
             np.stack(self.member), np.stack(self.hold), np.stack(self.rate), self.number, self.use, place,
-            self.climb, self.gain, self.cost, self.room, self.weigh, self.lift, self.count, work, x,
+            self.level_weight, self.gain, self.cost, self.room, self.weigh, self.lift, self.count, work, x,
         )  # fmt: skip
         return None if level is None else (x, level)
 
@@ -72,7 +72,7 @@ class Together:
         gpus = each.T @ self.use
         return np.concatenate([time, -rate[self.held], gpus])
 
-    def pull(self, z: Floats) -> tuple[Floats, float]:
+    def prices(self, z: Floats) -> tuple[Floats, float]:
         """Price of each column, and of the level, at the multipliers."""
         rows = z[len(self.cost) :]
         return self.asked(rows).ravel() - z[: len(self.cost)], float(self.lift @ rows)
@@ -105,7 +105,7 @@ class Together:
             by_column = np.maximum(by_column, np.maximum(one, two))
             np.maximum.at(by_time, member, one.max(axis=1))
             np.maximum.at(by_rate, member, two.max(axis=1))
-        by_level = self.climb / (rate[self.held] * level)
+        by_level = self.level_weight / (rate[self.held] * level)
         by_row = [(over / own).ravel(), by_time, np.maximum(by_rate[self.held], by_level), by_gpus.max(axis=0)]
         return by_column.ravel(), float(by_level.max(initial=0.0)), np.concatenate(by_row)
 
@@ -140,7 +140,7 @@ class Together:
 class _Factored:
     """The columns eliminated, and the inverse of what is left."""
 
-    def __init__(self, system: Together, weight: Floats, damping: Floats, level_damping: float) -> None:
+    def __init__(self, system: PairedEquations, weight: Floats, damping: Floats, level_damping: float) -> None:
         self.of, self.weight, self.damping, self.level_damping = system, weight, damping, level_damping
         columns = len(system.cost)
         self.keep = 1.0 / weight[:columns].reshape(system.shape)
@@ -156,10 +156,10 @@ class _Factored:
         of = self.of
         x, level, z = self._once(rise, rise_level, fall)
         for _ in range(REFINEMENTS):
-            pull, pull_level = of.pull(z)
+            prices, level_price = of.prices(z)
             used = np.concatenate([-x, of.used(x, level)])
             dx, dlevel, dz = self._once(
-                rise - pull - self.damping * x, rise_level - pull_level - self.level_damping * level,
+                rise - prices - self.damping * x, rise_level - level_price - self.level_damping * level,
                 fall - used + self.weight * z,
             )  # fmt: skip
             x, level, z = x + dx, level + dlevel, z + dz

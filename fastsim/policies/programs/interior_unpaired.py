@@ -12,25 +12,25 @@ import numpy as np
 
 from fastsim.engine.shares.plan import Floats, Ints
 from fastsim.policies.solvers.interior_point import Solve
-from fastsim_ext.solvers import interior_unpaired as lone
+from fastsim_ext.solvers import interior_unpaired as compiled
 
 
-class Alone:
+class UnpairedEquations:
     """Columns: share of every class on every model. Rows: time of every class, rate of some, GPUs of every model.
 
-    ``rate - climb * level >= floor`` holds for the classes in ``held``; ``rate`` is in whatever unit the floor is.
+    ``rate - level_weight * level >= floor`` holds for the classes in ``held``; ``rate`` is in the unit of the floor.
     """
 
     def __init__(
-        self, size__c: Ints, use__c: Floats, gpus__g: Floats, held: Ints, rate__cg: Floats, climb__c: Floats,
+        self, size__c: Ints, use__c: Floats, gpus__g: Floats, held: Ints, rate__cg: Floats, level_weight__c: Floats,
         floor__c: Floats, cost__cg: Floats,
     ) -> None:  # fmt: skip
         self.classes, self.models = cost__cg.shape
         # All of them is the usual case, and a slice costs no copies.
         self.held: Any = slice(None) if len(held) == self.classes else held
-        self.rate, self.climb = rate__cg, climb__c
+        self.rate, self.level_weight = rate__cg, level_weight__c
         self.use, self.size = use__c[:, None], size__c.astype(np.float64)
-        self.cost, self.gain = cost__cg.ravel(), float(climb__c.any())
+        self.cost, self.gain = cost__cg.ravel(), float(level_weight__c.any())
         self.room = np.concatenate([np.ones(self.classes), -floor__c, gpus__g])
         each = np.repeat(self.size, self.models)
         self.count = np.concatenate([each, self.size, self.size[held], np.ones(self.models)])
@@ -38,13 +38,13 @@ class Alone:
         self._each = self.size[:, None] * self.use
         n = self.classes * self.models
         self._cut = n, n + self.classes, n + self.classes + len(held)
-        self._lifts = self.size[held] * climb__c
+        self._lifts = self.size[held] * level_weight__c
 
     def optimum(self) -> tuple[Floats, float] | None:
         """The result of ``interior_point.optimum``, by the compiled twin of it and of the equations below."""
-        work, x = np.empty(lone.space(self.classes, self.models, len(self._held))), np.empty(len(self.cost))
-        level = lone.optimum(
-            self.size, self._use, self._held, self.rate, self.climb, self.gain, self.cost, self.room, self.count,
+        work, x = np.empty(compiled.space(self.classes, self.models, len(self._held))), np.empty(len(self.cost))
+        level = compiled.optimum(
+            self.size, self._use, self._held, self.rate, self.level_weight, self.gain, self.cost, self.room, self.count,
             work, x,
         )  # fmt: skip
         return None if level is None else (x, level)
@@ -53,9 +53,9 @@ class Alone:
         """Time of each class, less than nothing of what each held class gets beyond the level, GPUs of each model."""
         share = x.reshape(self.classes, self.models)
         rate = (self.rate * share[self.held]).sum(axis=1)
-        return np.concatenate([share.sum(axis=1), self.climb * level - rate, (self._each * share).sum(axis=0)])
+        return np.concatenate([share.sum(axis=1), self.level_weight * level - rate, (self._each * share).sum(axis=0)])
 
-    def pull(self, z: Floats) -> tuple[Floats, float]:
+    def prices(self, z: Floats) -> tuple[Floats, float]:
         """Price of each column, and of the level, at the multipliers."""
         own, time, rate, gpus = self._parts(z)
         found = time[:, None] - own + self.use * gpus
@@ -68,7 +68,7 @@ class Alone:
         over = 1.0 / column.reshape(self.classes, self.models)
         by_own, by_time, by_gpus = over / own, over / time[:, None], over * self.use / gpus
         by_rate = self.rate * over[self.held] / rate[:, None]
-        by_level = self.climb / (rate * level)
+        by_level = self.level_weight / (rate * level)
         by_column = np.maximum(np.maximum(by_own, by_time), by_gpus)
         by_column[self.held] = np.maximum(by_column[self.held], by_rate)
         by_row = [
@@ -88,7 +88,7 @@ class Alone:
 class _Factored:
     """Time and rate eliminated, and the small matrix of the models and the level."""
 
-    def __init__(self, system: Alone, weight: Floats, damping: Floats, level_damping: float) -> None:
+    def __init__(self, system: UnpairedEquations, weight: Floats, damping: Floats, level_damping: float) -> None:
         self.of = system
         own, time, rate, gpus = system._parts(weight)
         self.keep = 1.0 / own
@@ -109,7 +109,7 @@ class _Factored:
         matrix = ((system.size * system.use[:, 0] ** 2) @ spread.reshape(len(own), -1)).reshape(models.size, -1)
         matrix[models, models] += gpus
         self.lift = (system._lifts * system.use[held, 0]) @ self.slope
-        self.rise = float((system._lifts * system.climb) @ self.share) + level_damping
+        self.rise = float((system._lifts * system.level_weight) @ self.share) + level_damping
         if system.gain:
             matrix += np.outer(self.lift, self.lift) / self.rise
         self.inverse = np.linalg.inv(matrix)
@@ -132,7 +132,7 @@ class _Factored:
             level = (miss - float(self.lift @ gpus)) / self.rise
         else:
             gpus = self.inverse @ gpus
-        rate = rate + use[held, 0] * (self.slope @ gpus) + self.share * of.climb * level
+        rate = rate + use[held, 0] * (self.slope @ gpus) + self.share * of.level_weight * level
         time = (time - use[:, 0] * (self.own @ gpus)) / self.total
         x = start - self.own * (self._net(time, rate) + use * gpus)
         time[held] += self.mean * rate

@@ -52,8 +52,8 @@ class MaxMin(StatelessProgram):
         groups = fair_groups(view, self.mode)
         shares = Shares(view, groups)
         scale__c = fair_scale(view, groups)
-        found = self.solver.maximum(level_program(shares, scale__c), what="max-min fairness")
-        return groups, shares.share__rg(found)
+        optimum = self.solver.maximum(level_program(shares, scale__c), what="max-min fairness")
+        return groups, shares.share__rg(optimum)
 
 
 def fair_groups(view: RoundView, mode: str, *also: Any) -> Groups:
@@ -97,11 +97,11 @@ class MaxSum(StatelessProgram):
         nothing, floor__c = np.zeros(groups.classes), np.where(scale__c > 0, 1.0, NO_FLOOR)
         unit__c = np.where(scale__c > 0, needed__c, 1.0)
         program = shares.program(scale__c, nothing, floor__c, worth / most, unit__c, most)
-        found = self.solver.attempt(program, what="largest sum of rates")
-        if found is None:
+        optimum = self.solver.attempt(program, what="largest sum of rates")
+        if optimum is None:
             program = shares.program(nothing, nothing, np.full(groups.classes, NO_FLOOR), worth / most, cost_unit=most)
-            found = self.solver.maximum(program, what="largest sum of rates")
-        return groups, shares.share__rg(found)
+            optimum = self.solver.maximum(program, what="largest sum of rates")
+        return groups, shares.share__rg(optimum)
 
     def _price(self, view: RoundView) -> Floats:
         if not self.per_cost:
@@ -144,39 +144,39 @@ class MinDuration(StatelessProgram):
         scale__c = np.where(counts, 1.0 / view.steps_left, 0.0)
         # In units of the longest duration on a GPU of one's own, so that the numbers are near 1.
         unit_s = float((view.steps_left * inverse(best)).max()) or 1.0
-        found = self.solver.maximum(
+        optimum = self.solver.maximum(
             level_program(shares, scale__c * unit_s), "vertex" if self.search == "bisection" else "", "total duration"
         )
         if self.search == "bisection":
-            duration_s = bisected_s(unit_s / found.objective)
+            duration_s = bisected_s(unit_s / optimum.objective)
             floor__c = np.where(counts, unit_s / duration_s, NO_FLOOR)
             program = shares.program(
                 scale__c * unit_s, np.zeros(groups.classes), floor__c, unit__c=view.steps_left / unit_s
             )
-            found = self.solver.maximum(program, what="total duration")
-        return groups, shares.share__rg(found)
+            optimum = self.solver.maximum(program, what="total duration")
+        return groups, shares.share__rg(optimum)
 
 
 def job_groups(view: RoundView, mode: str) -> Groups:
     """Every job a class of its own; in mode ``base`` every GPU model counts as the fastest."""
-    apart = np.arange(len(view))
+    own_class = np.arange(len(view))
     if mode == "base":
-        return grouped(view, np.repeat(view.reference__j[:, None], len(view.setting.gpu_models), axis=1), apart)
-    return grouped(view, view.rate__jg, apart, mode == "packed")
+        return grouped(view, np.repeat(view.reference__j[:, None], len(view.setting.gpu_models), axis=1), own_class)
+    return grouped(view, view.rate__jg, own_class, mode == "packed")
 
 
 def bisected_s(shortest_s: float) -> float:
     """The end of the published bisection if exactly the durations from ``shortest_s`` on are feasible, seconds."""
     low, high = FIRST_S, LAST_S
     while True:
-        found = 0.0
+        shortest_feasible = 0.0
         start_high = high
         while low * CLOSE < high:
             middle = (low + high) / 2
             if middle >= shortest_s:
-                found = high = middle
+                shortest_feasible = high = middle
             else:
                 low = middle
-        if found:
-            return found
+        if shortest_feasible:
+            return shortest_feasible
         low, high = start_high, start_high * 10

@@ -15,8 +15,8 @@ from functools import cached_property, partial
 import numpy as np
 
 from fastsim.engine.shares.plan import Floats, Ints, RoundView
-from fastsim.policies.programs.interior_paired import Together
-from fastsim.policies.programs.interior_unpaired import Alone
+from fastsim.policies.programs.interior_paired import PairedEquations
+from fastsim.policies.programs.interior_unpaired import UnpairedEquations
 from fastsim.policies.programs.job_classes import Groups
 from fastsim.policies.solvers.highs import Program, Rows, Solution
 
@@ -84,14 +84,16 @@ class Shares:
         held = np.flatnonzero((rise__c > 0) | (floor__c > NO_FLOOR))
         use__c = self._use__r[: groups.classes] / groups.size__c
         worth__rg = cost.reshape(groups.rate__rg.shape) / groups.mass__r[:, None]
-        system: Alone | Together
+        system: UnpairedEquations | PairedEquations
         if pairs:
             whole = groups.whole()
             worth__rg = np.concatenate([worth__rg, np.zeros((len(groups.idle[0]), len(gpus__g)))])
-            system = Together(whole, use__c, gpus__g, held, scale__c, rise__c[held], floor__c[held], worth__rg)
+            system = PairedEquations(whole, use__c, gpus__g, held, scale__c, rise__c[held], floor__c[held], worth__rg)
         else:
             rate__cg = groups.rate__rg[held] * scale__c[held][:, None]
-            system = Alone(groups.size__c, use__c, gpus__g, held, rate__cg, rise__c[held], floor__c[held], worth__rg)
+            system = UnpairedEquations(
+                groups.size__c, use__c, gpus__g, held, rate__cg, rise__c[held], floor__c[held], worth__rg
+            )
         found = system.optimum()
         if found is None:
             return None

@@ -1,7 +1,7 @@
-"""The front to CBC for programs in whole numbers whose many optima are all the same to us, but not to a recording.
+"""The interface to CBC, for integer programs with many optima, of which recorded runs took the one that CBC finds.
 
-CBC is there with the extra ``cbc``, and imported when the first solver is made. While it works, some milliseconds at a
-time, it takes Ctrl-C for itself and may make nothing of it.
+CBC comes with the extra ``cbc`` and is imported when the first solver is made. While it works, some milliseconds at a
+time, it handles SIGINT itself and may ignore it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GAP_PERCENT = 0.01
 
 @dataclass(frozen=True, eq=False)
 class FreeProgram:
-    """Minimise ``cost @ x`` with ``row_low <= A @ x <= row_high``, x whole: what bounds a column is a row as well.
+    """Minimise ``cost @ x`` with ``row_low <= A @ x <= row_high``, x whole: bounds of columns are rows, too.
 
     ``A`` has ``value[e]`` in row ``row[e]`` and column ``column[e]``. The order of rows and columns, and rows that bind
     nothing, belong to the program: they decide which of equal optima is found.
@@ -69,15 +69,15 @@ class CbcSolver:
         simplex = self._simplex_of(program)
         model = simplex.getCbcModel()
         model.logLevel, model.numberThreads, model.allowablePercentageGap = 0, 1, GAP_PERCENT
-        with _interrupts_given_back():
+        with _sigint_handler_restored():
             model.solve()
         status = str(model.status)
         if status not in ("solution", "stopped on gap"):
             if status.startswith("stopped on"):  # no other limit is set
                 raise KeyboardInterrupt
             raise SolverError(f"{what}: CBC found status {status!r}, expected an optimum")
-        found: Ints = np.rint(model.primalVariableSolution).astype(np.int64)
-        return found
+        columns: Ints = np.rint(model.primalVariableSolution).astype(np.int64)
+        return columns
 
     def _simplex_of(self, p: FreeProgram) -> Any:
         """The program in CBC's form."""
@@ -91,8 +91,8 @@ class CbcSolver:
 
 
 @contextmanager
-def _interrupts_given_back() -> Iterator[None]:
-    """CBC takes Ctrl-C for itself and keeps it; Python's own way to give it back is for its main thread only."""
+def _sigint_handler_restored() -> Iterator[None]:
+    """Restore the handler of SIGINT, which CBC replaces; Python's own function for that is for its main thread only."""
     handler_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_int)(("PyOS_getsig", ctypes.pythonapi))
     handled_by = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(("PyOS_setsig", ctypes.pythonapi))
     handler = handler_of(signal.SIGINT)

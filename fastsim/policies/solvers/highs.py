@@ -1,4 +1,4 @@
-"""The one front to HiGHS: a linear program in arrays goes in, a maximum comes out.
+"""The interface to HiGHS: linear and integer programs in arrays go in, an optimum comes out.
 
 HiGHS is imported when the first solver is made, so that naming a policy costs nothing.
 """
@@ -30,18 +30,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 WHOLE: dict[str, Any] = {"presolve": "on", "mip_rel_gap": 0.0, "mip_abs_gap": 1e-9}
 """Options of the solver of whole numbers: it ends when nothing better is left, and there presolve pays."""
-COLUMNWISE, MAXIMISE = 1, -1
+COLUMNWISE, MINIMISE, MAXIMISE = 1, 1, -1
 """HiGHS's numbers for the matrix's layout and the sense of the objective."""
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 INTEGER_OPTIONS = {"output_flag": False, "threads": 1, "parallel": "off", "mip_rel_gap": 0.0, "mip_abs_gap": 1e-6}
 """One thread: equal bytes everywhere. No relative gap: the best choice, not one almost as good."""
 FIRST_REACH = 0.01
-"""How far above the bound the first search looks, where objectives have no step."""
+"""Distance from the bound that the first search covers, where objectives have no step."""
 BELOW_STEP = 0.99
 """Part of a step within which two objectives are the same."""
-MINIMISE = 1
-"""HiGHS's numbers for the matrix's layout and the sense of the objective."""
 
 
 class Rows(NamedTuple):
@@ -88,7 +86,7 @@ class Solution:
 class Solver:
     """HiGHS, kept between programs. ``spent_s`` is the CPU time of all solves so far, in seconds.
 
-    ``missed`` is the number of programs whose own way to the centre led nowhere, so that HiGHS had to answer.
+    ``missed`` is the number of programs whose own way to the centre reached no optimum, so that HiGHS solved them.
 
     After :meth:`forget` the answers depend on nothing that was solved before. Until then a program of the same shape
     starts from the corner in which the last one ended.
@@ -109,10 +107,10 @@ class Solver:
 
     def maximum(self, program: Program, solution: str = "", what: str = "the linear program") -> Solution:
         """An optimum of ``program``, of the solver's own kind or of the kind ``solution``; else a SolverError."""
-        found = self.attempt(program, solution, what)
-        if found is None:
+        optimum = self.attempt(program, solution, what)
+        if optimum is None:
             raise SolverError(f"{what}: found no feasible point, expected an optimum")
-        return found
+        return optimum
 
     def attempt(self, program: Program, solution: str = "", what: str = "the linear program") -> Solution | None:
         """Like :meth:`maximum`, but None if the program has no feasible point."""
@@ -246,10 +244,10 @@ class WholeSolver:
             low = np.where(full, program.row_high, program.row_low)
             status, objective = self._run(program, taken, low, whole=True)
             if status == "Optimal" and (last or objective <= bound + reach):
-                found = np.zeros(len(every), np.int64)
+                columns = np.zeros(len(every), np.int64)
                 if taken.any():
-                    found[taken] = np.rint(np.array(self._highs.getSolution().col_value))
-                return found
+                    columns[taken] = np.rint(np.array(self._highs.getSolution().col_value))
+                return columns
             last = last or status not in ("Optimal", "Infeasible")
             reach *= 2
         raise SolverError(f"{what}: HiGHS found status {status!r}, expected an optimum")

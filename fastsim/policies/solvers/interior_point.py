@@ -1,6 +1,6 @@
 """A linear program by the homogeneous self-dual embedding, with the steps of the solver that Gavel was published with.
 
-    maximise  cost . x + gain * level   so that   x >= 0,   A x + climb * level <= room
+    maximise  cost . x + gain * level   so that   x >= 0,   A x + level_weight * level <= room
 
 Where many optima are as good, an interior-point method ends inside their face, and where exactly depends on where it
 starts and how far it steps. So the start, the aim and the length of the steps are those of A. Domahidi, E. Chu and
@@ -24,7 +24,7 @@ STEPS = 100
 """Newton steps at most; some ten are usual."""
 KEEP, SHORTEST, LONGEST, LEAST_AIM = 0.99, 1e-6, 0.999, 1e-4
 """Part of the way to the border that a step goes, its bounds, and the least aim over the present complementarity."""
-HOPELESS = 1e6
+MOST_KAPPA = 1e6
 """Ratio of kappa to tau that only programs without a feasible point, or without a bound, come to."""
 DAMPING = 7e-8
 """Damping on the diagonal of the balanced equations, so that weights far apart do not drown them in rounding."""
@@ -35,7 +35,7 @@ EVEN = 1e-6
 
 
 class Solve(Protocol):
-    """Newton's equations: ``pull(z) + damping * x = rise`` and ``(-x, used(x)) - weight * z = fall``."""
+    """Newton's equations: ``prices(z) + damping * x = rise`` and ``(-x, used(x)) - weight * z = fall``."""
 
     def __call__(self, rise: Floats, rise_level: float, fall: Floats) -> tuple[Floats, float, Floats]:
         """The columns, the level, and the multipliers of ``x >= 0`` and of the rows."""
@@ -53,7 +53,7 @@ class System(Protocol):
     def used(self, x: Floats, level: float) -> Floats:
         """Use of each row by columns and level."""
 
-    def pull(self, z: Floats) -> tuple[Floats, float]:
+    def prices(self, z: Floats) -> tuple[Floats, float]:
         """Price of each column, and of the level, at the multipliers."""
 
     def largest(self, column: Floats, level: float, row: Floats) -> tuple[Floats, float, Floats]:
@@ -95,7 +95,7 @@ class _Path:
         self._cost_size = max(1.0, self._size_x(system.cost / self._column, system.gain / self._level))
         self._room_size = max(1.0, self._size_z(self.room / row))
         self._aims = bool(system.gain or system.cost.any())
-        self._look()
+        self._update()
 
     def ended(self) -> bool:
         """Whether residuals and gap are small enough, relative to the balanced program's numbers."""
@@ -136,20 +136,20 @@ class _Path:
         self.s, self.z = s + step * ds, z + step * dz
         self.tau, self.kappa = tau + step * dtau, kappa + step * dkappa
         self.steps += 1
-        self._look()
-        return bool(np.isfinite(self.mu) and step > SHORTEST and self.kappa < HOPELESS * self.tau)
+        self._update()
+        return bool(np.isfinite(self.mu) and step > SHORTEST and self.kappa < MOST_KAPPA * self.tau)
 
     def _solver(self, weight: Floats) -> Solve:
         column, level, row = self._column, self._level, self._row
         return self.system.solver(weight + DAMPING * row * row, DAMPING * column * column, DAMPING * level * level)
 
-    def _look(self) -> None:
+    def _update(self) -> None:
         """Update residuals, objectives and complementarity."""
         system = self.system
-        pull, pull_level = system.pull(self.z)
+        prices, level_price = system.prices(self.z)
         self.worth = float(self._cost @ self.x) + system.gain * self.level
         self.price = float(self._room @ self.z)
-        self.miss_x, self.miss_level = system.cost * self.tau - pull, system.gain * self.tau - pull_level
+        self.miss_x, self.miss_level = system.cost * self.tau - prices, system.gain * self.tau - level_price
         used = np.concatenate([-self.x, system.used(self.x, self.level)])
         self.miss_z = self.s + used - self.room * self.tau
         self.miss_tau = self.kappa - self.worth + self.price

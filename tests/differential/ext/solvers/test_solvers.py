@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastsim.engine.shares.plan import Floats, Ints
-from fastsim.policies.programs.interior_paired import Together
-from fastsim.policies.programs.interior_unpaired import Alone
+from fastsim.policies.programs.interior_paired import PairedEquations
+from fastsim.policies.programs.interior_unpaired import UnpairedEquations
 from fastsim.policies.programs.job_classes import grouped
 from fastsim.policies.solvers.interior_point import optimum
 from tests.rounds import oracle, setting, view
@@ -26,20 +26,20 @@ def promises(random: np.random.Generator, aim: str, classes: int) -> tuple[Ints,
     if aim == "level":
         return np.arange(classes), np.ones(classes), np.zeros(classes)
     held: Ints = np.flatnonzero(random.random(classes) < 0.6)
-    climbs: Floats = (random.random(len(held)) < 0.6) * np.float64(aim == "floors")
-    return held, climbs, np.where(climbs > 0, 0.0, random.uniform(0, 0.06, len(held)))
+    level_weights: Floats = (random.random(len(held)) < 0.6) * np.float64(aim == "floors")
+    return held, level_weights, np.where(level_weights > 0, 0.0, random.uniform(0, 0.06, len(held)))
 
 
-def alone(random: np.random.Generator, aim: str) -> Alone:
+def alone(random: np.random.Generator, aim: str) -> UnpairedEquations:
     classes, models = int(random.integers(1, 30)), int(random.integers(1, 5))
-    held, climbs, floor = promises(random, aim, classes)
+    held, level_weights, floor = promises(random, aim, classes)
     rate = random.uniform(0.1, 5, (len(held), models)) * (random.random((len(held), models)) < 0.9)
     cost = random.uniform(0, 1, (classes, models)) * (aim == "cost")
     use, gpus = random.choice([1.0, 2.0, 4.0], classes), random.integers(1, 40, models).astype(float)
-    return Alone(random.integers(1, 9, classes), use, gpus, held, rate, climbs, floor, cost)
+    return UnpairedEquations(random.integers(1, 9, classes), use, gpus, held, rate, level_weights, floor, cost)
 
 
-def together(random: np.random.Generator, aim: str) -> Together:
+def together(random: np.random.Generator, aim: str) -> PairedEquations:
     kinds, models = int(random.integers(1, 9)), int(random.integers(1, 4))
     single = random.uniform(1, 4, (kinds, models))
     shared = random.uniform(0.3, 0.9, (kinds, kinds, models)) * single[:, None, :]
@@ -51,13 +51,13 @@ def together(random: np.random.Generator, aim: str) -> Together:
     )
     groups = grouped(seen, seen.rate__jg, seen.kind, pairs=True)
     rows, classes = groups.whole(), groups.classes
-    held, climbs, floor = promises(random, aim, classes)
+    held, level_weights, floor = promises(random, aim, classes)
     cost = random.uniform(0, 1, rows.rate__rg.shape) * (aim == "cost")
     scale = random.uniform(0.3, 2, classes)
-    return Together(rows, np.ones(classes), gpus.astype(float), held, scale, climbs, floor, cost)
+    return PairedEquations(rows, np.ones(classes), gpus.astype(float), held, scale, level_weights, floor, cost)
 
 
-Program = Callable[[np.random.Generator, str], Alone | Together]
+Program = Callable[[np.random.Generator, str], UnpairedEquations | PairedEquations]
 each = pytest.mark.parametrize("program", [alone, together])
 
 

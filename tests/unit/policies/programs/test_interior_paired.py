@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastsim.engine.shares.plan import RoundView
-from fastsim.policies.programs.interior_paired import Together
+from fastsim.policies.programs.interior_paired import PairedEquations
 from fastsim.policies.programs.job_classes import Groups, grouped
 from fastsim.policies.solvers.interior_point import optimum
 from tests.rounds import oracle, setting, view
@@ -23,10 +23,10 @@ def seen() -> RoundView:
     return view(setting(oracle(alone.tolist(), shared), [2, 1]), KINDS)
 
 
-def program(groups: Groups, of: RoundView) -> Together:
+def program(groups: Groups, of: RoundView) -> PairedEquations:
     count = groups.classes
     rows = groups.whole()
-    return Together(
+    return PairedEquations(
         rows, np.ones(count), of.setting.gpus__g.astype(float), np.arange(count), np.ones(count), np.ones(count),
         np.zeros(count), np.zeros(rows.rate__rg.shape),
     )  # fmt: skip
@@ -49,12 +49,12 @@ def test_the_solution_solves() -> None:
     weight, damping = 10 ** random.uniform(-3, 3, entries), random.uniform(0, 1e-6, columns)
     rise, fall = random.normal(size=columns), random.normal(size=entries)
     x, level, z = system.solver(weight, damping, 1e-6)(rise, 0.7, fall)
-    pull, pull_level = system.pull(z)
-    assert pull + damping * x == pytest.approx(rise, abs=1e-7)
-    assert pull_level + 1e-6 * level == pytest.approx(0.7, abs=1e-7)
+    prices, level_price = system.prices(z)
+    assert prices + damping * x == pytest.approx(rise, abs=1e-7)
+    assert level_price + 1e-6 * level == pytest.approx(0.7, abs=1e-7)
     assert np.concatenate([-x, system.used(x, level)]) - weight * z == pytest.approx(fall, rel=1e-6, abs=1e-6)
     used = np.concatenate([-x, system.used(x, level)])
-    assert (system.count * used) @ z == pytest.approx((system.count[:columns] * x) @ pull + level * pull_level)
+    assert (system.count * used) @ z == pytest.approx((system.count[:columns] * x) @ prices + level * level_price)
 
 
 def test_alike_jobs_end_where_the_program_written_out_ends() -> None:

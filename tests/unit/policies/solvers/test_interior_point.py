@@ -6,31 +6,31 @@ import numpy as np
 import pytest
 
 from fastsim.engine.shares.plan import Floats
-from fastsim.policies.programs.interior_unpaired import Alone
+from fastsim.policies.programs.interior_unpaired import UnpairedEquations
 from fastsim.policies.solvers.interior_point import LONGEST, System, balance, inside, optimum
 
 NOBODY, NOTHING = np.zeros(0, np.int64), np.zeros(0)
 
 
-def sums(worth: list[list[float]], gpus: list[float], size: list[int] | None = None) -> Alone:
+def sums(worth: list[list[float]], gpus: list[float], size: list[int] | None = None) -> UnpairedEquations:
     """Maximise the worth of the shares; all jobs ask for one GPU."""
     cost = np.array(worth)
     count = len(cost)
     sizes = np.array(size or [1] * count)
-    return Alone(sizes, np.ones(count), np.array(gpus), NOBODY, cost[:0], NOTHING, NOTHING, cost)
+    return UnpairedEquations(sizes, np.ones(count), np.array(gpus), NOBODY, cost[:0], NOTHING, NOTHING, cost)
 
 
-def level(rate: list[list[float]], gpus: list[float], size: list[int] | None = None) -> Alone:
+def level(rate: list[list[float]], gpus: list[float], size: list[int] | None = None) -> UnpairedEquations:
     """Maximise the smallest rate."""
     rates = np.array(rate)
     count = len(rates)
     sizes = np.array(size or [1] * count)
-    return Alone(
+    return UnpairedEquations(
         sizes, np.ones(count), np.array(gpus), np.arange(count), rates, np.ones(count), np.zeros(count), 0 * rates
     )
 
 
-def shares(system: Alone) -> Floats:
+def shares(system: UnpairedEquations) -> Floats:
     found = optimum(system)
     assert found is not None
     return found[0].reshape(system.classes, system.models)
@@ -64,7 +64,7 @@ def test_alike_classes_end_where_the_program_written_out_ends(build: object) -> 
 
 
 def test_a_feasible_point_without_an_objective_is_inside() -> None:
-    system = Alone(
+    system = UnpairedEquations(
         np.array([1, 1]), np.ones(2), np.array([1.0, 1.0]), np.arange(2), np.array([[2.0, 1.0], [1.0, 1.0]]),
         np.zeros(2), np.array([1.0, 0.5]), np.zeros((2, 2)),
     )  # fmt: skip
@@ -75,7 +75,7 @@ def test_a_feasible_point_without_an_objective_is_inside() -> None:
 
 
 def test_what_cannot_be_met_has_no_end() -> None:
-    out_of_reach = Alone(
+    out_of_reach = UnpairedEquations(
         np.array([1]), np.ones(1), np.array([1.0]), np.arange(1), np.array([[1.0]]),
         np.zeros(1), np.array([2.0]), np.zeros((1, 1)),
     )  # fmt: skip
