@@ -11,7 +11,7 @@ def in_order(key__nk: Any, terms: int) -> list[int]:
     """Numbers of the rows in the order of the first ``terms`` of their ``MOST_TERMS`` terms."""
 
 def terms(numbers: Iterable[int], inputs: Any, context: Any, level_s: Any) -> list[float]:
-    """These terms of one claim: numbers by name, as in ``tests.reference.rounds.sort_keys``."""
+    """These terms of one job or pod: numbers by name, as in ``tests.reference.rounds.sort_keys``."""
 
 def counted(values: Any, shift: int, prefixes: Any, counts: Any) -> None:
     """Add to ``counts`` how many values have each digit behind each prefix; before the first digit it is 0."""

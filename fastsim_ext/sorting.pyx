@@ -13,7 +13,7 @@ cdef enum:
 
 
 cdef bint merge_after(const double* a, const double* b, int32_t terms) noexcept nogil:
-    """Whether one key comes after another for certain."""
+    """Whether one key comes after another; False for equal keys."""
     cdef int32_t k
     for k in range(terms):
         if a[k] != b[k]:
@@ -26,7 +26,7 @@ cdef inline bint after(int32_t row, int32_t other, const double* keys, int32_t t
 
 
 cdef bint merge_sorted(int32_t* rows, int32_t* spare, int32_t n, const double* keys, int32_t terms) noexcept nogil:
-    """Sort ``n`` rows, whose keys stand ``MOST_TERMS`` apart; answers whether the result stands in ``spare``."""
+    """Sort ``n`` rows, whose keys stand ``MOST_TERMS`` apart; returns whether the result stands in ``spare``."""
     cdef int32_t* other
     cdef int32_t* begun = rows
     cdef int32_t width = SHORT
@@ -51,7 +51,7 @@ cdef bint merge_sorted(int32_t* rows, int32_t* spare, int32_t n, const double* k
 
 
 cdef void insert(int32_t* rows, int32_t a, int32_t b, const double* keys, int32_t terms) noexcept nogil:
-    """Sort the places from ``a`` to ``b``."""
+    """Sort the places from ``a`` to ``b`` by insertion."""
     cdef int32_t i, j, row
     for i in range(a + 1, b):
         row = rows[i]
@@ -64,7 +64,7 @@ cdef void insert(int32_t* rows, int32_t a, int32_t b, const double* keys, int32_
 
 cdef void join(const int32_t* source, int32_t* target, int32_t a, int32_t b, int32_t c, const double* keys,
                int32_t terms) noexcept nogil:
-    """Two sorted parts, from ``a`` and from ``b`` to ``c``, become one; the first one comes first."""
+    """Merge two sorted parts, from ``a`` and from ``b`` to ``c``; of equal keys those of the first part come first."""
     cdef int32_t i = a
     cdef int32_t j = b
     cdef int32_t at
@@ -135,7 +135,7 @@ cdef double key_term(int32_t term, const KeyInputs* inputs, const OrderContext* 
 
 
 def terms(numbers, inputs, context, const double[::1] level_s):
-    """These terms of one claim: numbers by name, as in ``tests.reference.rounds.sort_keys``."""
+    """These terms of one job or pod: numbers by name, as in ``tests.reference.rounds.sort_keys``."""
     cdef KeyInputs c = KeyInputs(inputs.submit_s, inputs.last_s, inputs.left_s, inputs.total_s, inputs.attained_s,
                                  inputs.gpus, inputs.cpu_milli, inputs.memory_mib, inputs.weight, inputs.priority)
     cdef OrderContext y = OrderContext(context.now_s, context.gpus, context.cpu_milli, context.memory_mib, False)

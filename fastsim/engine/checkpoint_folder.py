@@ -30,9 +30,9 @@ SUFFIX = ".checkpoint"
 STATE = "state.npz"
 PARTS = ("*.arrows", "*.f8", f".*{STATE}.*.partial")
 """Other files of a working folder: journals, waiting times, an incomplete state."""
-SPANS = ("wait", "jct", "lost", "slowdown", "paused", "spoilt")
+SPANS = ("wait", "jct", "lost", "slowdown", "paused", "wasted")
 """Values of pods that a run stores beside its tables, eight bytes each, in the order of the compiled loop."""
-VERSION = 5
+VERSION = 6
 """Layout of the state file; another one is refused."""
 UNREADABLE = (
     OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, OverflowError, MemoryError, RuntimeError,
@@ -96,14 +96,14 @@ class Checkpoint:
 
     def check_parts(self, folder: Path) -> None:
         """ResultError if a file of the state is missing in this folder, has lost its end or holds other bytes."""
-        found_here = PartChecksums(folder)
+        checksums = PartChecksums(folder)
         for name, size in self.parts().items():
             path = folder / name
             actual = path.stat().st_size if path.is_file() else None
             if actual is None or actual < size:
                 found = "no such file" if actual is None else f"{actual} bytes"
                 raise ResultError(f"{path}: found {found}, expected at least {size} bytes, as its checkpoint says")
-            if found_here.of(name, size) != self.meta.get("checksums", {}).get(name):
+            if checksums.of(name, size) != self.meta.get("checksums", {}).get(name):
                 raise ResultError(f"{path}: found other bytes than were written, expected those of the checkpoint")
 
 
@@ -214,12 +214,12 @@ def cleared(folder: Path) -> None:
     """Remove a working folder; what no run wrote stays, and the folder with it."""
     with suppress(OSError):
         for path in sorted(folder.iterdir(), key=lambda path: path.name != STATE):
-            if _is_ours(path):
+            if _is_part(path):
                 path.unlink()
         folder.rmdir()
 
 
-def _is_ours(path: Path) -> bool:
+def _is_part(path: Path) -> bool:
     known = (STATE, *PARTS)
     return any(fnmatch(path.name, pattern) for pattern in known) and path.is_file() and not path.is_symlink()
 
@@ -227,6 +227,6 @@ def _is_ours(path: Path) -> bool:
 def _refuse_other_files(folder: Path) -> None:
     """ResultError if the folder, which is about to be replaced, has files that no run wrote."""
     paths = sorted(folder.iterdir()) if folder.is_dir() else [folder]
-    other = [path.name for path in paths if not _is_ours(path)]
+    other = [path.name for path in paths if not _is_part(path)]
     if other:
         raise ResultError(f"{folder}: found {other[0]}, expected the checkpoint of a run or no such folder")

@@ -66,9 +66,9 @@ class PodProfiles:
     def numbers(self, need: Array, device: Array) -> Array:
         """Profile numbers of pods with these needs on these devices."""
         keys = need.astype(np.int64) * len(self.devices) + device
-        distinct, back = np.unique(keys, return_inverse=True)
+        distinct, inverse = np.unique(keys, return_inverse=True)
         number = [self._numbered(*divmod(int(key), len(self.devices))) for key in distinct]
-        return np.array(number, np.int32)[back] if number else np.zeros(0, np.int32)
+        return np.array(number, np.int32)[inverse] if number else np.zeros(0, np.int32)
 
     def _numbered(self, need: int, device: int) -> int:
         if (need, device) not in self._number:
@@ -102,11 +102,11 @@ class PodProfiles:
         """Needs of the pods of these outcome rows, dropping those of pods that end."""
         which = np.searchsorted([batch.first for batch in self._batches], out["seq"], side="right") - 1
         need = np.zeros(len(out), np.int32)
-        gone = out["closes"] & POD > 0
+        ended = out["closes"] & POD > 0
         for number in np.unique(which).tolist():
             batch, rows = self._batches[number], which == number
             need[rows] = batch.need[out["seq"][rows] - batch.first]
-            batch.left -= int(np.count_nonzero(gone & rows))
+            batch.left -= int(np.count_nonzero(ended & rows))
         self._batches = [batch for batch in self._batches if batch.left]
         return need
 

@@ -25,7 +25,7 @@ class Waits:
     """Values of pods, in the order of their ends: waiting, completion, and the cost of stopping pods.
 
     ``wait`` of pods that started · ``jct``, ``slowdown`` and ``paused`` (those above 0) of pods that finished ·
-    ``lost`` seconds of work that stopping threw away · ``spoilt`` GPU seconds of that and of starting again. Beside
+    ``lost`` seconds of work that stopping threw away · ``wasted`` GPU seconds of that and of starting again. Beside
     them how often pods were stopped for more important ones, and started again.
     """
 
@@ -37,7 +37,7 @@ class Waits:
             )
             for name in SPANS
         }
-        self.wait, self.jct, self.lost, self.slowdown, self.paused, self.spoilt = self.spans.values()
+        self.wait, self.jct, self.lost, self.slowdown, self.paused, self.wasted = self.spans.values()
         self.preemptions: int | None = None if counts is None else counts["preemptions"]
         self.restarts: int | None = None if counts is None else counts["restarts"]
 
@@ -76,7 +76,7 @@ class Waits:
         if self.restarts is None:
             return JobTotals(gpu_s=gpu_s)
         paused_mean_s = self.paused.total() / self.jct.count if self.jct.count else None
-        return JobTotals(self.restarts, paused_mean_s, self.slowdown, gpu_s, self.spoilt.total())
+        return JobTotals(self.restarts, paused_mean_s, self.slowdown, gpu_s, self.wasted.total())
 
     def close(self) -> None:
         """Release memory and files."""

@@ -37,10 +37,10 @@ ROW = np.dtype([("t", "f8"), ("seq", "i8"), ("kind", "i8"), ("pod", "i8"), *((na
 OUTCOME = np.dtype([("seq", "i8"), ("pod_id", "i8"), ("node", "i8"), ("attempt", "i8"), ("reason", "i8"),
                     ("closes", "i8"), ("gpus", "u8"), ("submit", "f8"), ("first_start", "f8"), ("start", "f8"),
                     ("end", "f8"), ("preemptions", "i8"), ("lost", "f8"), ("ideal", "f8"), ("paused", "f8"),
-                    ("gpu_s", "f8"), ("spoilt", "f8"), ("cost", "f8")])  # fmt: skip
+                    ("gpu_s", "f8"), ("wasted", "f8"), ("cost", "f8")])  # fmt: skip
 """One outcome row as the compiled loop writes it; from ``preemptions`` on it sums up all intervals of the pod so far.
 
-``ideal`` is the pod's duration, ``spoilt`` are GPU seconds of lost work and of starting again.
+``ideal`` is the pod's duration, ``wasted`` are GPU seconds of lost work and of starting again.
 """
 INTERVAL, POD = 1, 2
 """Bits of ``closes``: the row ends a stay on a node (or one that never began); it ends the pod."""

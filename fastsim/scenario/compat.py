@@ -27,17 +27,17 @@ SYSTEMS = ("fgd", "pwr", "gavel", "synergy", "monitored")
 """Systems whose name ``compat=`` accepts, with or without switches of their own."""
 
 _GAVEL = {
-    "new_job_reserves_gpus": "a job the allocation does not know yet blocks GPUs for a round and leaves them idle",
+    "new_job_reserves_gpus": "a job without an allocation yet blocks GPUs for a round and leaves them idle",
     "gang_last_chunk_failure": "a gang with less than a step for each GPU left fails, five times in a row for good",
     "idle_gap_accounting": "the first round after an idle time is charged that time, in shares, use and cost",
     "whole_steps": "only whole steps fit into a round, so rounds are a little shorter",
     "reset_at_zero": "an allocation of second 0 may be replaced in the very next round",
-    "stale_arrival": "with nothing running, time goes to the next arrival whoever waits, after the last one back to it",
+    "stale_arrival": "with nothing running, time goes to the next arrival although jobs wait, then back to the last",
     "late_shares": "allocations are 1,920 s apart for fifo and for deadlines, too, although jobs wait for them",
     "lease_cost": "a job pays from the end of the last round at the price of its own, each of a pair for all its GPUs",
     "use_from_zero": "use of GPUs counts from second 0, not from the first arrival",
-    "fifo_compat": "fifo without rates: not the drawn GPU model but the last one with room for anybody, even if full",
-    "allox_compat": "allox: every place of every GPU is a column, and ties fall as they do there",
+    "fifo_compat": "fifo without rates: not the drawn GPU model but the last one with room for any job, even if full",
+    "allox_compat": "allox: every place of every GPU is a column, and ties fall as in the original",
     "azure_last_zone": "Azure's price is that of the last zone by name, not of the cheapest",
     "slo_compare_absolute": "a deadline, an instant, is compared with a completion time, a duration",
     "estimator_column_bug": "measured rates of sharing are read from wrong columns unless all models are references",
@@ -46,19 +46,19 @@ _GAVEL = {
 _SYNERGY = {
     "whole_steps": _GAVEL["whole_steps"],
     "lease_end_finish": "a job that is done within a round is complete at the round's end",
-    "idle_gap_ends": "a run without a window ends at the first round without jobs, whoever is still to come",
+    "idle_gap_ends": "a run without a window ends at the first round without jobs, although more jobs arrive later",
     "stale_speedup": "jobs are sorted by the speed they had in the round before",
     "demotion_raises": "tune: a job lowered to its fair share gets all of it, also of what it needs less of",
     "reclaim_sweeps": "tune: reclaiming takes the speedup of jobs, too, that have nothing to give back",
     "ftf_smallest_first": "ftf: the job that is least behind comes first",
-    "las_serves_few": "las: only jobs whose GPUs would be there are served; with tune the largest gangs first",
+    "las_serves_few": "las: only jobs whose GPUs alone would suffice are served; with tune the largest gangs first",
     "storage_demand_fixed": "a job asks for 62.5 MB/s of storage a GPU, whatever its profile says",
     "clip_by_cpu": "a demand cut to a server slows a job by its CPUs alone, and not at all by its memory",
 }
 
 _MONITORED = {
     "heap_ties": "pods that declare the same leave the queue as they lie in a heap, not by age",
-    "one_release": "at most one pod of a GPU is let go in each pass",
+    "one_release": "at most one ended pod of a GPU is released in each pass",
     "api_pace": "a pass looks up every running pod with a request of its own, five a second",
     "zero_draw": "binding fails where the original's random priority of the node was 0",
 }

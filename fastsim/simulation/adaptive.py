@@ -108,7 +108,9 @@ def driven_adaptive(
     return run_adaptive(
         names, inputs.setting, inputs.plan, inputs.jobs, record_tasks=recorded,
         until_s=float("inf") if scenario.until_s is None else scenario.until_s,
-        gauge=cluster_metrics_of(inputs.cluster, inputs.typical, names.gpu_models, scenario.sample_s or 0.0, timeline),
+        metrics=cluster_metrics_of(
+            inputs.cluster, inputs.typical, names.gpu_models, scenario.sample_s or 0.0, timeline
+        ),
         progress=progress, checkpoint=checkpoint, resume=resume,
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
-# Fitness of allocations of a cluster to a handful of jobs; a state is a matrix of GPUs by job and node.
+# Fitness of allocations of a cluster to jobs; a state is a matrix of GPUs by job and node.
 from libc.stdint cimport int8_t, int32_t
 
-cdef struct Judge:
+cdef struct FitnessInputs:
     int jobs
     int nodes
     int most                 # GPUs a speedup is known for
@@ -19,7 +19,7 @@ cdef struct FitnessRoom:
     double* each__j          # speedup of a GPU
 
 cdef double fitness_sum(const double* value, int count) noexcept nogil
-cdef void fitness_of(const Judge* judge, const int8_t* state__jn, FitnessRoom* room, double* mean,
+cdef void fitness_of(const FitnessInputs* inputs, const int8_t* state__jn, FitnessRoom* room, double* mean,
                      double* utility) noexcept nogil
 cdef int fitness_reserve(FitnessRoom* room, int jobs, int nodes) except -1 nogil
 cdef void fitness_free(FitnessRoom* room) noexcept nogil

@@ -1,4 +1,4 @@
-"""Fitness of allocations of a cluster to a handful of jobs: mean speedup and utility."""
+"""Fitness of allocations of a cluster to jobs: mean speedup and utility."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,7 +1,7 @@
-"""Fitness of allocations of a cluster to a handful of jobs: mean speedup and utility.
+"""Fitness of allocations of a cluster to jobs: mean speedup and utility.
 
     mean = (sum over jobs (speedup * share * nodes * keeping + 0.001) ** power / jobs) ** (1 / power)
-    utility = sum over jobs speedup / (GPUs of nodes that anyone uses)
+    utility = sum over jobs speedup / (GPUs of nodes in use)
 
 ``keeping`` is 1 for jobs that stay as they are. A speedup is relative to a fair share of the cluster, so each job's
 contribution is about 1 if GPUs are shared fairly. Sums run as numpy's do, and a power of -1 is a division: the search
@@ -45,7 +45,7 @@ cdef inline double powered(double value, double power) noexcept nogil:
 
 
 @cython.cdivision(True)
-cdef void fitness_of(const Judge* judge, const int8_t* state__jn, FitnessRoom* room, double* mean,
+cdef void fitness_of(const FitnessInputs* inputs, const int8_t* state__jn, FitnessRoom* room, double* mean,
                      double* utility) noexcept nogil:
     """Mean speedup and utility of one state."""
     cdef const int8_t* row
@@ -54,34 +54,34 @@ cdef void fitness_of(const Judge* judge, const int8_t* state__jn, FitnessRoom* r
     cdef double speedup, scaled, total
     cdef int j, n, gpus, spread, busy = 0
     cdef int8_t changed
-    for n in range(judge.nodes):
+    for n in range(inputs.nodes):
         room.used__n[n] = 0
-    for j in range(judge.jobs):
-        row = state__jn + j * judge.nodes
-        base = judge.base__jn + j * judge.nodes
+    for j in range(inputs.jobs):
+        row = state__jn + j * inputs.nodes
+        base = inputs.base__jn + j * inputs.nodes
         gpus, spread, changed = 0, 0, 0
-        for n in range(judge.nodes):
+        for n in range(inputs.nodes):
             gpus += row[n]
             spread += row[n] > 0
             used__n[n] |= row[n]
             changed |= row[n] ^ base[n]
-        speedup = judge.speedup__jsk[(2 * j + (spread > 1)) * (judge.most + 1) + min(gpus, judge.most)]
-        scaled = speedup * judge.share__j[j] * judge.nodes
+        speedup = inputs.speedup__jsk[(2 * j + (spread > 1)) * (inputs.most + 1) + min(gpus, inputs.most)]
+        scaled = speedup * inputs.share__j[j] * inputs.nodes
         if changed:
-            scaled *= judge.keeping__j[j]
-        room.term__j[j] = log(max(scaled, LEAST)) if judge.power == 0 else powered(scaled + LEAST, judge.power)
+            scaled *= inputs.keeping__j[j]
+        room.term__j[j] = log(max(scaled, LEAST)) if inputs.power == 0 else powered(scaled + LEAST, inputs.power)
         room.gpus__j[j], room.each__j[j] = gpus, speedup / gpus if gpus else 0.0
-    for n in range(judge.nodes):
+    for n in range(inputs.nodes):
         busy += room.used__n[n] > 0
-    total = fitness_sum(room.term__j, judge.jobs) / judge.jobs
-    mean[0] = exp(total) if judge.power == 0 else powered(total, 1 / judge.power)
-    for j in range(judge.jobs):
-        room.term__j[j] = room.each__j[j] * (room.gpus__j[j] / <double> (busy * judge.node_gpus)) if busy else 0.0
-    utility[0] = fitness_sum(room.term__j, judge.jobs)
+    total = fitness_sum(room.term__j, inputs.jobs) / inputs.jobs
+    mean[0] = exp(total) if inputs.power == 0 else powered(total, 1 / inputs.power)
+    for j in range(inputs.jobs):
+        room.term__j[j] = room.each__j[j] * (room.gpus__j[j] / <double> (busy * inputs.node_gpus)) if busy else 0.0
+    utility[0] = fitness_sum(room.term__j, inputs.jobs)
 
 
 cdef int fitness_reserve(FitnessRoom* room, int jobs, int nodes) except -1 nogil:
-    """Make room for states of this size; ``fitness_free`` gives it back."""
+    """Make room for states of this size; ``fitness_free`` releases it."""
     room.used__n = <int8_t*> malloc(nodes)
     room.gpus__j = <int32_t*> malloc(jobs * sizeof(int32_t))
     room.term__j = <double*> malloc(2 * jobs * sizeof(double))
@@ -93,7 +93,7 @@ cdef int fitness_reserve(FitnessRoom* room, int jobs, int nodes) except -1 nogil
 
 
 cdef void fitness_free(FitnessRoom* room) noexcept nogil:
-    """Give the room back."""
+    """Release the room."""
     free(room.used__n)
     free(room.gpus__j)
     free(room.term__j)
@@ -103,17 +103,17 @@ def evaluated(const int8_t[:, :, ::1] state__pjn, const int8_t[:, ::1] base__jn,
               const double[::1] keeping__j, const double[::1] share__j, int node_gpus, double power,
               double[::1] mean__p, double[::1] utility__p):
     """Mean speedup and utility of each state; ``share`` is the part of the cluster that one replica takes."""
-    cdef Judge judge
+    cdef FitnessInputs inputs
     cdef FitnessRoom room
     cdef Py_ssize_t p, states = state__pjn.shape[0]
     if states == 0 or state__pjn.shape[1] == 0 or state__pjn.shape[2] == 0:
         return
     fitness_reserve(&room, <int> state__pjn.shape[1], <int> state__pjn.shape[2])
-    judge.jobs, judge.nodes = <int> state__pjn.shape[1], <int> state__pjn.shape[2]
-    judge.most, judge.node_gpus, judge.power = <int> speedup__jsk.shape[2] - 1, node_gpus, power
-    judge.base__jn, judge.speedup__jsk = &base__jn[0, 0], &speedup__jsk[0, 0, 0]
-    judge.keeping__j, judge.share__j = &keeping__j[0], &share__j[0]
+    inputs.jobs, inputs.nodes = <int> state__pjn.shape[1], <int> state__pjn.shape[2]
+    inputs.most, inputs.node_gpus, inputs.power = <int> speedup__jsk.shape[2] - 1, node_gpus, power
+    inputs.base__jn, inputs.speedup__jsk = &base__jn[0, 0], &speedup__jsk[0, 0, 0]
+    inputs.keeping__j, inputs.share__j = &keeping__j[0], &share__j[0]
     with nogil:
         for p in range(states):
-            fitness_of(&judge, &state__pjn[p, 0, 0], &room, &mean__p[p], &utility__p[p])
+            fitness_of(&inputs, &state__pjn[p, 0, 0], &room, &mean__p[p], &utility__p[p])
         fitness_free(&room)

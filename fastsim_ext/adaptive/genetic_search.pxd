@@ -1,7 +1,7 @@
 # Pollux's genetic search for the best allocation of a cluster: a population whose best states survive each generation.
 cimport cython
 from libc.stdint cimport int8_t, int32_t, uint64_t
-from fastsim_ext.adaptive.fitness cimport FitnessRoom, Judge
+from fastsim_ext.adaptive.fitness cimport FitnessRoom, FitnessInputs
 from fastsim_ext.adaptive.genetic_operators cimport Room
 from fastsim_ext.adaptive.pareto_fronts cimport FrontRoom
 from fastsim_ext.random cimport NumpyStream
@@ -37,6 +37,6 @@ cdef class Search:
     cdef readonly int size
     cdef object first(self, Population* pool, int jobs, int nodes)
 
-cdef void search_born(NumpyStream* stream, Population* pool, const Judge* judge, const Rules* rules, Room* operators,
-                      FitnessRoom* fit) noexcept nogil
+cdef void search_born(NumpyStream* stream, Population* pool, const FitnessInputs* inputs, const Rules* rules,
+                      Room* operators, FitnessRoom* fit) noexcept nogil
 cdef void search_survived(NumpyStream* stream, Population* pool, FrontRoom* fronts, int size) noexcept nogil

@@ -36,5 +36,5 @@ class Search:
     def stream_state(self) -> tuple[list[int], int]:
         """The stream as numpy knows it: key, and words of it that are used."""
 
-    def go_on(self, key: Sequence[int], used: int) -> None:
+    def restore_stream(self, key: Sequence[int], used: int) -> None:
         """Take over the state of a stream."""

@@ -10,7 +10,7 @@ cimport cython
 from libc.stdint cimport int8_t, int32_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
-from fastsim_ext.adaptive.fitness cimport FitnessRoom, Judge, fitness_free, fitness_of, fitness_reserve
+from fastsim_ext.adaptive.fitness cimport FitnessRoom, FitnessInputs, fitness_free, fitness_of, fitness_reserve
 from fastsim_ext.adaptive.genetic_operators cimport (
     MOST_GPUS, Room, genetic_crossover, genetic_free, genetic_mutation, genetic_repair, genetic_reserve,
 )
@@ -51,8 +51,8 @@ cdef inline int32_t winner(NumpyStream* stream, const Population* pool, int32_t 
     return b if numpy_upto(stream, 1) else a
 
 
-cdef void search_children(NumpyStream* stream, Population* pool, int matings, const Judge* judge, const Rules* rules,
-                          Room* operators) noexcept nogil:
+cdef void search_children(NumpyStream* stream, Population* pool, int matings, const FitnessInputs* inputs,
+                          const Rules* rules, Room* operators) noexcept nogil:
     """Two children of each couple: exchanged, changed, repaired."""
     cdef size_t bytes = pool.cells
     cdef int drawn = 0, i, _
@@ -67,13 +67,13 @@ cdef void search_children(NumpyStream* stream, Population* pool, int matings, co
         memcpy(pool.child__pjn + (matings + i) * pool.cells, pool.state__pjn + pool.turn__p[2 * i + 1] * pool.cells,
                bytes)
     genetic_crossover(stream, pool.child__pjn, pool.child__pjn + matings * pool.cells, pool.flag__pjn, matings,
-                      judge.jobs, judge.nodes)
+                      inputs.jobs, inputs.nodes)
     for _ in range(2 * matings):
         numpy_upto(stream, LARGEST_CUT)
-    genetic_mutation(stream, pool.child__pjn, judge.base__jn, 2 * matings, judge.jobs, judge.nodes, judge.node_gpus,
+    genetic_mutation(stream, pool.child__pjn, inputs.base__jn, 2 * matings, inputs.jobs, inputs.nodes, inputs.node_gpus,
                      pool.flag__pjn, operators)
-    genetic_repair(stream, pool.child__pjn, rules.most__j, rules.least__j, 2 * matings, judge.jobs, judge.nodes,
-                   judge.node_gpus, operators)
+    genetic_repair(stream, pool.child__pjn, rules.most__j, rules.least__j, 2 * matings, inputs.jobs, inputs.nodes,
+                   inputs.node_gpus, operators)
 
 
 cdef uint64_t search_mark(const int8_t* state__jn, int cells) noexcept nogil:
@@ -118,30 +118,30 @@ cdef bint search_joined(Population* pool, const int8_t* state__jn) noexcept nogi
     return True
 
 
-cdef void search_judged(Population* pool, const Judge* judge, FitnessRoom* fit) noexcept nogil:
+cdef void search_judged(Population* pool, const FitnessInputs* inputs, FitnessRoom* fit) noexcept nogil:
     """The values of the newborn."""
     cdef int at
     for at in range(pool.alive, pool.alive + pool.born):
-        fitness_of(judge, pool.state__pjn + at * pool.cells, fit, &pool.loss__p[at], &pool.waste__p[at])
+        fitness_of(inputs, pool.state__pjn + at * pool.cells, fit, &pool.loss__p[at], &pool.waste__p[at])
         pool.loss__p[at], pool.waste__p[at] = -pool.loss__p[at], -pool.waste__p[at]
 
 
-cdef void search_born(NumpyStream* stream, Population* pool, const Judge* judge, const Rules* rules, Room* operators,
-                      FitnessRoom* fit) noexcept nogil:
+cdef void search_born(NumpyStream* stream, Population* pool, const FitnessInputs* inputs, const Rules* rules,
+                      Room* operators, FitnessRoom* fit) noexcept nogil:
     """Breed new states: ``pool.size`` of them, or as many as ``LITTERS`` litters bring."""
     cdef int _, matings, at
     pool.born = 0
     search_known(pool)
     for _ in range(LITTERS):
         matings = (pool.size - pool.born + 1) // 2
-        search_children(stream, pool, matings, judge, rules, operators)
+        search_children(stream, pool, matings, inputs, rules, operators)
         for at in range(2 * matings):
             search_joined(pool, pool.child__pjn + at * pool.cells)
             if pool.born == pool.size:
                 break
         if pool.born == pool.size:
             break
-    search_judged(pool, judge, fit)
+    search_judged(pool, inputs, fit)
 
 
 # ---------------------------------------------------------------------- survival
@@ -235,25 +235,25 @@ cdef void search_free(Population* pool) noexcept nogil:
     free(pool.flag__pjn)
 
 
-cdef int search_searched(NumpyStream* stream, Population* pool, const Judge* judge, const Rules* rules, int states,
-                         int generations) except -1 nogil:
+cdef int search_searched(NumpyStream* stream, Population* pool, const FitnessInputs* inputs, const Rules* rules,
+                         int states, int generations) except -1 nogil:
     """Evolve a population for some generations; the first ``states`` children are its initial states."""
     cdef Room operators
     cdef FitnessRoom fit
     cdef FrontRoom fronts
     cdef int at, _
-    genetic_reserve(&operators, judge.jobs, judge.nodes)
-    fitness_reserve(&fit, judge.jobs, judge.nodes)
+    genetic_reserve(&operators, inputs.jobs, inputs.nodes)
+    fitness_reserve(&fit, inputs.jobs, inputs.nodes)
     fronts_reserve(&fronts, 2 * pool.size)
-    genetic_repair(stream, pool.child__pjn, rules.most__j, rules.least__j, states, judge.jobs, judge.nodes,
-                   judge.node_gpus, &operators)
+    genetic_repair(stream, pool.child__pjn, rules.most__j, rules.least__j, states, inputs.jobs, inputs.nodes,
+                   inputs.node_gpus, &operators)
     search_known(pool)
     for at in range(states):
         search_joined(pool, pool.child__pjn + at * pool.cells)
-    search_judged(pool, judge, &fit)
+    search_judged(pool, inputs, &fit)
     search_survived(stream, pool, &fronts, pool.born)
     for _ in range(1, generations):
-        search_born(stream, pool, judge, rules, &operators, &fit)
+        search_born(stream, pool, inputs, rules, &operators, &fit)
         if not pool.born:
             break
         search_survived(stream, pool, &fronts, pool.size)
@@ -283,7 +283,7 @@ cdef class Search:
         """
         cdef int states = <int> state__pjn.shape[0], jobs = <int> base__jn.shape[0], nodes = <int> base__jn.shape[1]
         cdef Population pool
-        cdef Judge judge
+        cdef FitnessInputs inputs
         cdef Rules rules
         if (not 1 <= states <= self.size or jobs < 1 or nodes < 1
                 or not 1 <= node_gpus <= MOST_GPUS or state__pjn.shape[1] != jobs
@@ -291,17 +291,17 @@ cdef class Search:
                 or speedup__jsk.shape[2] < 1 or keeping__j.shape[0] != jobs or share__j.shape[0] != jobs
                 or most__j.shape[0] != jobs or least__j.shape[0] != jobs):
             raise ValueError("the shape of a search")
-        judge.jobs, judge.nodes, judge.node_gpus, judge.power = jobs, nodes, node_gpus, power
-        judge.most = <int> speedup__jsk.shape[2] - 1
-        judge.base__jn, judge.speedup__jsk = &base__jn[0, 0], &speedup__jsk[0, 0, 0]
-        judge.keeping__j, judge.share__j = &keeping__j[0], &share__j[0]
+        inputs.jobs, inputs.nodes, inputs.node_gpus, inputs.power = jobs, nodes, node_gpus, power
+        inputs.most = <int> speedup__jsk.shape[2] - 1
+        inputs.base__jn, inputs.speedup__jsk = &base__jn[0, 0], &speedup__jsk[0, 0, 0]
+        inputs.keeping__j, inputs.share__j = &keeping__j[0], &share__j[0]
         rules.most__j, rules.least__j = &most__j[0], &least__j[0]
         try:
             with nogil:
                 search_reserve(&pool, self.size, jobs * nodes)
                 memcpy(pool.child__pjn, &state__pjn[0, 0, 0], states * pool.cells)
                 numpy_begin(&self.stream, numpy_upto(&self.stream, LARGEST_SEED))
-                search_searched(&self.stream, &pool, &judge, &rules, states, generations)
+                search_searched(&self.stream, &pool, &inputs, &rules, states, generations)
             return self.first(&pool, jobs, nodes)
         finally:
             search_free(&pool)
@@ -327,7 +327,7 @@ cdef class Search:
         """The stream as numpy knows it: key, and words of it that are used."""
         return [self.stream.source.word[i] for i in range(WORDS)], self.stream.source.used
 
-    def go_on(self, key, int used):
+    def restore_stream(self, key, int used):
         """Take over the state of a stream."""
         cdef int i
         if len(key) != WORDS or not 0 <= used <= WORDS:

@@ -7,7 +7,7 @@ from fastsim_ext.rounds.cluster_metrics cimport ClusterMetrics
 
 @cython.final
 cdef class AdaptiveLoop:
-    cdef readonly list active, gone
+    cdef readonly list active, ended_jobs
     cdef readonly ClusterMetrics metrics
     cdef list pending                  # jobs to come, the next one last
     cdef dict held                     # by job: (nodes, GPUs)

@@ -13,7 +13,7 @@ class AdaptiveLoop:
     """A run in rounds of ``round_s`` seconds; ``base__n`` is the first GPU of each node, and the number of all."""
 
     active: list[TrainingJob]
-    gone: list[TrainingJob]
+    ended_jobs: list[TrainingJob]
     metrics: ClusterMetrics | None
     busy_s: Any
     now_s: float
@@ -25,7 +25,7 @@ class AdaptiveLoop:
     gpus: list[int]
     @property
     def expected(self) -> int:
-        """Jobs that have not come yet."""
+        """Jobs that have not arrived yet."""
     def __init__(
         self,
         jobs: Sequence[TrainingJob],
@@ -35,8 +35,8 @@ class AdaptiveLoop:
         metrics: ClusterMetrics | None,
     ) -> None: ...
     def work(self) -> None:
-        """Let a round pass: jobs train, those that are done leave, others come."""
-    def settle(self, sites: Sequence[PlacedStepTimes | None], nodes: Sequence[tuple[int, ...]]) -> None:
-        """Give each active job its site (None: nothing) and, GPU by GPU, its nodes; ValueError if GPUs are missing."""
+        """Advance by one round: jobs train, those that are done leave, others arrive."""
+    def settle(self, placements: Sequence[PlacedStepTimes | None], nodes: Sequence[tuple[int, ...]]) -> None:
+        """Give each active job its placement (None: no GPUs) and its nodes, by GPU; ValueError if GPUs are missing."""
     def verify(self) -> None:
-        """Every GPU that is owned is held by one job."""
+        """Check that every GPU in use is held by one job."""

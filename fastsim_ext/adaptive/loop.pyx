@@ -1,6 +1,6 @@
 """The loop of adaptive jobs: training, arrivals, and the GPUs of each job.
 
-Python decides between two rounds; here jobs train, GPUs change hands, and the metrics look on.
+Python decides between two rounds; here jobs train, GPUs are given to other jobs, and metrics are updated.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from libc.math cimport ceil, isnan
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.adaptive.training_job cimport TrainingJob
 
-cdef enum:               # places in a moment, as fastsim.engine.rounds.outcome.MOMENT
+cdef enum:               # fields of a task's record, as fastsim.engine.rounds.outcome.MOMENT
     FINISH = 4
 
 
@@ -22,7 +22,7 @@ cdef class AdaptiveLoop:
         nodes = len(base__n) - 1
         self.pending = list(reversed(jobs))
         self.round_s, self.recorded, self.metrics = round_s, recorded, metrics
-        self.active, self.gone, self.tasks, self.gpus, self.held = [], [], [], [], {}
+        self.active, self.ended_jobs, self.tasks, self.gpus, self.held = [], [], [], [], {}
         self.base__n = base__n
         self.taken = np.zeros(base__n[nodes], np.int32)
         self.busy_s = np.zeros(base__n[nodes])
@@ -32,11 +32,11 @@ cdef class AdaptiveLoop:
 
     @property
     def expected(self):
-        """Jobs that have not come yet."""
+        """Jobs that have not arrived yet."""
         return len(self.pending)
 
     def work(self):
-        """Let a round pass: jobs train, those that are done leave, others come."""
+        """Advance by one round: jobs train, those that are done leave, others arrive."""
         cdef TrainingJob job
         cdef double end_s = self.now_s + self.round_s
         cdef double spent_s, finish_s
@@ -46,7 +46,7 @@ cdef class AdaptiveLoop:
         for job in self.active:
             job.step(self.round_s)
             finish_s = end_s if isnan(job.finish_s) else job.finish_s
-            if job.site is not None:
+            if job.placement is not None:
                 spent_s = finish_s - self.now_s
                 job.hold(min(spent_s, self.round_s))
                 for gpu in self.held[job.id][1]:
@@ -60,7 +60,7 @@ cdef class AdaptiveLoop:
             if self.metrics is not None:
                 self.depart(job)
             self.release(job.id)
-            self.gone.append(job)
+            self.ended_jobs.append(job)
         self.active = staying
         self.now_s = end_s
         while self.pending and (<TrainingJob> self.pending[len(self.pending) - 1]).submit_s <= end_s:
@@ -68,12 +68,12 @@ cdef class AdaptiveLoop:
             job.clock_s = end_s
             self.active.append(job)
             if self.metrics is not None:
-                self.metrics.arrive(job.submit_s, job.id, job.gpus_asked)
+                self.metrics.arrive(job.submit_s, job.id, job.gpus_requested)
         self.rounds += 1
         self.first_task = len(self.tasks)
 
-    def settle(self, sites, nodes):
-        """Give each active job its site (None: nothing) and, GPU by GPU, its nodes; ValueError if GPUs are missing."""
+    def settle(self, placements, nodes):
+        """Give each active job its placement (None: no GPUs) and its nodes, by GPU; ValueError if GPUs are missing."""
         cdef TrainingJob job
         cdef int64_t running = 0, active = len(self.active)
         for job, place in zip(self.active, nodes, strict=True):
@@ -81,22 +81,22 @@ cdef class AdaptiveLoop:
                 self.release(job.id)
                 if not place:
                     job.wait(self.now_s)
-        for job, site, place in zip(self.active, sites, nodes, strict=True):
+        for job, placement, place in zip(self.active, placements, nodes, strict=True):
             kept = job.id in self.held
-            if site is not None and not kept:
+            if placement is not None and not kept:
                 self.held[job.id] = (place, self.take(place))
                 job.stay(self.now_s)
-            job.move(site, self.now_s)
+            job.move(placement, self.now_s)
             job.present += 1
             job.crowd += active
-            if site is None:
+            if placement is None:
                 continue
             running += 1
             job.rounds += 1
-            job.samples += job.site.replicas * job.atomic * (job.accum + 1)
+            job.samples += job.placement.replicas * job.atomic * (job.accum + 1)
             if self.recorded:
-                self.tasks.append([self.rounds - 1, job.id, -1, self.now_s, self.now_s, 0.0, 0.0, job.site.group,
-                                   job.site.gpus, -1 if kept else len(self.gpus)])
+                self.tasks.append([self.rounds - 1, job.id, -1, self.now_s, self.now_s, 0.0, 0.0, job.placement.group,
+                                   job.placement.gpus, -1 if kept else len(self.gpus)])
                 if not kept:
                     self.gpus += self.held[job.id][1]
         self.max_active = max(self.max_active, active)
@@ -113,7 +113,7 @@ cdef class AdaptiveLoop:
                                    &gpus[0] if count else NULL, count, 0, 0)
 
     cdef int release(self, object job) except -1:
-        """Take a job's GPUs back."""
+        """Free a job's GPUs."""
         cdef int32_t gpu, node
         place, gpus = self.held.pop(job, ((), ()))
         for node, gpu in zip(place, gpus, strict=True):
@@ -151,9 +151,9 @@ cdef class AdaptiveLoop:
         return 0
 
     def verify(self):
-        """Every GPU that is owned is held by one job."""
+        """Check that every GPU in use is held by one job."""
         held = sorted(gpu for _, gpus in self.held.values() for gpu in gpus)
         taken = [gpu for gpu in range(self.taken.shape[0]) if self.taken[gpu]]
-        assert held == taken, f"GPUs {held} are held, {taken} are owned"
+        assert held == taken, f"GPUs {held} are held, {taken} are in use"
         if self.metrics is not None:
             self.metrics.verify()

@@ -12,11 +12,11 @@ def snapshot(run: AdaptiveLoop, learned: LearnedPerformance) -> tuple[dict[str, 
 def restore(
     run: AdaptiveLoop,
     learned: LearnedPerformance,
-    sites: Mapping[int, PlacedStepTimes],
+    placements: Mapping[int, PlacedStepTimes],
     numbers: Mapping[str, Any],
     parts: Mapping[str, Any],
 ) -> None:
-    """Take over a snapshot in a run that has not begun; ``sites`` are those of the jobs that have GPUs, by id."""
+    """Take over a snapshot in a run that has not begun; ``placements`` are those of the jobs that have GPUs, by id."""
 
 def recorded_again(run: AdaptiveLoop, tasks: Sequence[Sequence[Any]], gpus: Sequence[int]) -> None:
-    """Take back what was recorded so far."""
+    """Restore the records so far."""

@@ -19,27 +19,27 @@ def snapshot(AdaptiveLoop run, LearnedPerformance learned):
                                      ({}, {}) if run.metrics is None else metrics_state(run.metrics)):
         numbers |= more_numbers
         parts |= more_parts
-    jobs = run.active + run.gone
+    jobs = run.active + run.ended_jobs
     parts["jobs"] = b"".join([job_state(job) for job in jobs])
-    parts["lesson"] = b"".join([history_state(job) for job in jobs])
+    parts["history"] = b"".join([history_state(job) for job in jobs])
     return numbers, parts
 
 
-def restore(AdaptiveLoop run, LearnedPerformance learned, sites, numbers, parts):
-    """Take over a snapshot in a run that has not begun; ``sites`` are those of the jobs that have GPUs, by id."""
+def restore(AdaptiveLoop run, LearnedPerformance learned, placements, numbers, parts):
+    """Take over a snapshot in a run that has not begun; ``placements`` are those of the jobs that have GPUs, by id."""
     cdef TrainingJob job
     cdef Py_ssize_t at = 0, here, size = sizeof(Trained)
-    if run.rounds or len(run.active) or (run.metrics is not None) != numbers["gauged"]:
+    if run.rounds or len(run.active) or (run.metrics is not None) != numbers["measured"]:
         raise ValueError("the run has begun, or metrics are measured in one of both runs only")
     learned_restore(learned, numbers, parts)
     jobs = {(<TrainingJob> job).id: job for job in run.pending}
-    for ids, arrived in ((numbers["active"], run.active), (numbers["gone"], run.gone)):
+    for ids, arrived in ((numbers["active"], run.active), (numbers["ended_jobs"], run.ended_jobs)):
         for id in ids:
             job = jobs.pop(id)
             job_restore(job, parts["jobs"][at * size:(at + 1) * size])
             here = job.history__g.shape[0] * sizeof(int32_t)
-            history_restore(job, learned, parts["lesson"][at * here:(at + 1) * here])
-            job.site = sites.get(id)
+            history_restore(job, learned, parts["history"][at * here:(at + 1) * here])
+            job.placement = placements.get(id)
             arrived.append(job)
             at += 1
     if at * size != len(parts["jobs"]):
@@ -56,8 +56,8 @@ def restore(AdaptiveLoop run, LearnedPerformance learned, sites, numbers, parts)
 cdef tuple loop_state(AdaptiveLoop run):
     numbers = {
         "now_s": run.now_s, "rounds": run.rounds, "max_active": run.max_active, "job_rounds": run.job_rounds,
-        "quiet": run.quiet, "first_moment": run.first_task, "gauged": run.metrics is not None,
-        "active": [job.id for job in run.active], "gone": [job.id for job in run.gone],
+        "quiet": run.quiet, "first_moment": run.first_task, "measured": run.metrics is not None,
+        "active": [job.id for job in run.active], "ended_jobs": [job.id for job in run.ended_jobs],
         "held": [[job, list(nodes), gpus] for job, (nodes, gpus) in run.held.items()],
         "moments": len(run.tasks), "gpus": len(run.gpus),
     }
@@ -80,12 +80,12 @@ cdef int loop_restore(AdaptiveLoop run, numbers, parts) except -1:
 
 
 def recorded_again(AdaptiveLoop run, tasks, gpus):
-    """Take back what was recorded so far."""
+    """Restore the records so far."""
     run.tasks += [list(at) for at in tasks]
     run.gpus += gpus
 
 
-# ---------------------------------------------------------------------- jobs and what they know
+# ---------------------------------------------------------------------- jobs and their measurements
 
 cdef bytes job_state(TrainingJob job):
     cdef Trained all
@@ -123,27 +123,27 @@ cdef int history_restore(TrainingJob job, LearnedPerformance learned, part) exce
     copy_in(&job.history__g[0], part, job.history__g.shape[0], sizeof(int32_t))
     for history in job.history__g:
         if not 0 <= history < learned.n:
-            raise ValueError(f"lesson {history} of {learned.n}")
+            raise ValueError(f"history {history} of {learned.n}")
     return 0
 
 
 cdef tuple learned_state(LearnedPerformance learned):
-    return {"lessons": learned.n}, {"lessons": raw_bytes(learned.rows, learned.n, sizeof(Measurements))}
+    return {"measurements": learned.n}, {"measurements": raw_bytes(learned.rows, learned.n, sizeof(Measurements))}
 
 
 cdef int learned_restore(LearnedPerformance learned, numbers, parts) except -1:
-    cdef int32_t n = numbers["lessons"], i
+    cdef int32_t n = numbers["measurements"], i
     cdef int32_t initial = learned.n                   # rows from before any job trained; no training leads to them
     cdef const Measurements* at
     if n < initial:
-        raise ValueError(f"{n} lessons, expected {initial} or more")
+        raise ValueError(f"{n} measurements, expected {initial} or more")
     learned.rows = <Measurements*> memory_grown(learned.rows, max(n, learned.room), sizeof(Measurements))
     learned.room = max(n, learned.room)
-    copy_in(learned.rows, parts["lessons"], n, sizeof(Measurements))
+    copy_in(learned.rows, parts["measurements"], n, sizeof(Measurements))
     learned.n = n
     for i in range(initial, n):
         at = &learned.rows[i]
         if not 0 <= at.parent < i:
-            raise ValueError(f"lesson {i} after lesson {at.parent}")
+            raise ValueError(f"measurement {i} after measurement {at.parent}")
         learned.known[(at.parent, at.nodes, at.replicas, at.atomic, at.turn_s, at.step_s)] = i
     return 0

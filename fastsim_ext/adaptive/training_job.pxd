@@ -52,9 +52,9 @@ cdef class TrainingJob:
     cdef readonly int64_t id
     cdef TrainingCurveTable curve
     cdef LearnedPerformance learned
-    cdef readonly PlacedStepTimes site                        # None = no GPUs
+    cdef readonly PlacedStepTimes placement                        # None = no GPUs
     cdef readonly int32_t[::1] history__g           # by group of nodes: its row in ``learned``
-    cdef readonly int64_t batch, gpus_asked        # requested by its user: samples and GPUs
+    cdef readonly int64_t batch, gpus_requested        # requested by its user: samples and GPUs
     cdef readonly bint tuned, merged, noisy
     cdef Noise noise                               # of the batch it trained last, if noisy
     cdef readonly double submit_s, restart_s, speed
@@ -71,4 +71,4 @@ cdef class TrainingJob:
     cdef void hold(self, double seconds) noexcept
     cdef void stay(self, double now_s) noexcept
     cdef void wait(self, double now_s) noexcept
-    cdef void move(self, PlacedStepTimes site, double now_s) noexcept
+    cdef void move(self, PlacedStepTimes placement, double now_s) noexcept

@@ -1,7 +1,7 @@
-"""A training job, and what it reads: training curves, step times by placement, fitted performance.
+"""A training job, and its inputs: training curves, step times by placement, fitted performance.
 
 ``TrainingJob`` counts the GPU time it has used. ``LearnedPerformance`` is a tree of measured step times: jobs with the
-same history share one node, and so one fit. Reference: `tests.reference.rounds.adaptive_job`.
+same history share one node of the tree, and so one fit. Reference: `tests.reference.rounds.adaptive_job`.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,10 +17,10 @@ class TrainingJob:
     """A job; times in seconds, GPU seconds, batch sizes in samples. ``speed`` is 1 / the application's slowdown."""
 
     id: int
-    site: PlacedStepTimes | None
+    placement: PlacedStepTimes | None
     history__g: Any
     batch: int
-    gpus_asked: int
+    gpus_requested: int
     tuned: bool
     merged: bool
     noisy: bool
@@ -51,7 +51,7 @@ class TrainingJob:
     held_s: float
     @property
     def gradients(self) -> tuple[float, float] | None:
-        """Squared norm and variance of the gradients it saw last; None before it has trained."""
+        """Squared norm and variance of the gradients of its last batch; None before it has trained."""
     def __init__(
         self,
         id: int,
@@ -60,7 +60,7 @@ class TrainingJob:
         history__g: npt.NDArray[np.int32],
         submit_s: float,
         batch: int,
-        gpus_asked: int,
+        gpus_requested: int,
         tuned: bool,
         merged: bool,
         restart_s: float,
@@ -113,12 +113,12 @@ class LearnedPerformance:
     n: int
     def __init__(self, fit: Callable[[list[Measurement]], Sequence[float]]) -> None: ...
     def fitted_once(self, measured: Sequence[Measurement]) -> int:
-        """The lesson of many measurements at once, all of them before any job trained; 0 without any."""
+        """The history of many measurements at once, all of them before any job trained; 0 without any."""
 
     def fitted_each(self, measured: Sequence[Measurement]) -> int:
-        """The lesson of many measurements, each fitted as if a job had come to it by training; 0 without any."""
+        """The history of many measurements, each fitted as if a job had come to it by training; 0 without any."""
 
     def measurements(self, history: int) -> list[Measurement]:
-        """All measurements of a lesson, first one first."""
+        """All measurements of a history, the first one first."""
     def parameters(self, history: int) -> tuple[tuple[float, ...], int]:
-        """The parameters of a lesson, and the most replicas it has seen."""
+        """The fitted parameters of a history, and the most replicas in it."""

@@ -1,7 +1,7 @@
-"""A training job, and what it reads: training curves, step times by placement, fitted performance.
+"""A training job, and its inputs: training curves, step times by placement, fitted performance.
 
 ``TrainingJob`` counts the GPU time it has used. ``LearnedPerformance`` is a tree of measured step times: jobs with the
-same history share one node, and so one fit. Reference: `tests.reference.rounds.adaptive_job`.
+same history share one node of the tree, and so one fit. Reference: `tests.reference.rounds.adaptive_job`.
 """
 
 cimport cython
@@ -14,7 +14,7 @@ from fastsim_ext.memory cimport memory_grown
 cdef enum:
     MICRO_BATCHES = 48   # of a pipeline in one step
 
-cdef double TOLERANCE = 1e-8            # how far above a whole number is still that number
+cdef double TOLERANCE = 1e-8            # excess over a whole number that counts as rounding
 
 
 @cython.final
@@ -23,9 +23,9 @@ cdef class TrainingJob:
 
     def __init__(self, int64_t id, TrainingCurveTable curve, LearnedPerformance learned, history__g, double submit_s,
                  int64_t batch,
-                 int64_t gpus_asked, bint tuned, bint merged, double restart_s, double speed):
+                 int64_t gpus_requested, bint tuned, bint merged, double restart_s, double speed):
         self.id, self.curve, self.learned, self.history__g = id, curve, learned, history__g
-        self.submit_s, self.batch, self.gpus_asked = submit_s, batch, gpus_asked
+        self.submit_s, self.batch, self.gpus_requested = submit_s, batch, gpus_requested
         self.tuned, self.merged = tuned, merged
         self.restart_s, self.speed = restart_s, speed
         self.restarts = -1
@@ -34,7 +34,7 @@ cdef class TrainingJob:
 
     @property
     def gradients(self):
-        """Squared norm and variance of the gradients it saw last; None before it has trained."""
+        """Squared norm and variance of the gradients of its last batch; None before it has trained."""
         return (self.noise.sqr, self.noise.var) if self.noisy else None
 
     # ------------------------------------------------------------------ a round
@@ -42,10 +42,10 @@ cdef class TrainingJob:
     cdef int step(self, double seconds) except -1:
         """Train for some seconds, after what is left of a restart."""
         cdef double delay_s, gpus
-        if self.site is None:
+        if self.placement is None:
             self.clock_s += seconds
             return 0
-        gpus = self.site.gpus
+        gpus = self.placement.gpus
         self.held_s += seconds * gpus
         delay_s = min(self.restart_left_s, seconds)
         self.clock_s += delay_s
@@ -62,18 +62,18 @@ cdef class TrainingJob:
 
     cdef double train(self, double seconds) except? -1:
         """Train to the end of the epoch or of the time; the seconds that are left."""
-        cdef PlacedStepTimes site = self.site
-        cdef double batch = site.replicas * self.atomic * (self.accum + 1)
+        cdef PlacedStepTimes placement = self.placement
+        cdef double batch = placement.replicas * self.atomic * (self.accum + 1)
         cdef double sqr, var, gain, rate, end, spent_s, step_s, sync_s, turn_s
         cdef int64_t turns = self.accum
         self.curve.noise_at(batch, self.epoch, &sqr, &var)
         self.noise.sqr, self.noise.var, self.noisy = sqr, var, True
         gain = (var + sqr) / (var / (batch / self.curve.init_batch) + sqr)
-        if site.stages > 1:                            # a pipeline's step is measured as a whole
+        if placement.stages > 1:                            # a pipeline's step is measured as a whole
             turns = 0
-            site.seconds(self.atomic * (self.accum + 1), &step_s, &sync_s)
+            placement.seconds(self.atomic * (self.accum + 1), &step_s, &sync_s)
         else:
-            site.seconds(self.atomic, &step_s, &sync_s)
+            placement.seconds(self.atomic, &step_s, &sync_s)
         turn_s = step_s - sync_s
         self.learn(turn_s, step_s)
         rate = gain / (step_s + turn_s * turns) * self.speed
@@ -81,7 +81,7 @@ cdef class TrainingJob:
         if self.progress + rate * seconds < end:
             self.progress += rate * seconds
             self.clock_s += seconds
-            self.service_s += seconds * site.gpus
+            self.service_s += seconds * placement.gpus
             return 0.0
         spent_s = rint((end - self.progress) / rate)   # whole seconds; what is less is lost
         self.epoch += 1
@@ -89,78 +89,78 @@ cdef class TrainingJob:
             self.finish_s = self.clock_s + spent_s
         self.progress = end
         self.clock_s += spent_s
-        self.service_s += spent_s * site.gpus
+        self.service_s += spent_s * placement.gpus
         return seconds - spent_s
 
     cdef int learn(self, double turn_s, double step_s) except -1:
         """Fit step times again if this configuration is a new one."""
-        cdef PlacedStepTimes site = self.site
-        cdef int64_t about = 0 if self.merged else site.group
+        cdef PlacedStepTimes placement = self.placement
+        cdef int64_t about = 0 if self.merged else placement.group
         cdef int32_t history = self.history__g[about]
-        if not self.learned.has(history, site.nodes, site.replicas, self.atomic):
+        if not self.learned.has(history, placement.nodes, placement.replicas, self.atomic):
             self.history__g[about] = self.learned.after(
-                history, site.nodes, site.replicas, self.atomic, turn_s, step_s
+                history, placement.nodes, placement.replicas, self.atomic, turn_s, step_s
             )
         return 0
 
     # ------------------------------------------------------------------ the batch size
 
     cdef void pick(self) noexcept:
-        """The batch size from here on."""
-        cdef PlacedStepTimes site = self.site
-        cdef int32_t history = self.history__g[0 if self.merged else site.group]
+        """Choose the batch size from here on."""
+        cdef PlacedStepTimes placement = self.placement
+        cdef int32_t history = self.history__g[0 if self.merged else placement.group]
         cdef Limits limits
         cdef Choice choice
-        if site.stages > 1:
+        if placement.stages > 1:
             self.atomic, self.accum = 1, MICRO_BATCHES - 1
         elif not self.tuned:
             self.fix(<double> self.batch)
         elif not self.noisy or not history:
-            self.fix(max(self.curve.init_batch, <double> (site.low * site.gpus)))
+            self.fix(max(self.curve.init_batch, <double> (placement.low * placement.gpus)))
         else:
-            limits.max_batch, limits.low, limits.high = <int64_t> self.curve.max_batch, site.low, site.high
+            limits.max_batch, limits.low, limits.high = <int64_t> self.curve.max_batch, placement.low, placement.high
             limits.accumulation, limits.tuned, limits.float32 = True, True, False
-            goodput_best(&self.learned.rows[history].perf, &self.noise, &limits, site.nodes, site.gpus, &site.grid,
-                         &choice)
+            goodput_best(&self.learned.rows[history].perf, &self.noise, &limits, placement.nodes, placement.gpus,
+                         &placement.grid, &choice)
             self.atomic, self.accum = choice.atomic, choice.accum
-        self.atomic = min(self.atomic, site.seen)
-        self.atomic = min(self.atomic, <int64_t> self.curve.max_batch // (site.replicas * (self.accum + 1)))
+        self.atomic = min(self.atomic, placement.seen)
+        self.atomic = min(self.atomic, <int64_t> self.curve.max_batch // (placement.replicas * (self.accum + 1)))
 
     cdef void fix(self, double batch) noexcept:
-        """A batch size in as few turns as fit; one GPU takes two, to learn the noise, above the initial size."""
-        cdef PlacedStepTimes site = self.site
-        cdef double local = ceil(batch / site.gpus - TOLERANCE)
+        """Split a batch size into as few turns as fit; above the initial size one GPU takes two, to learn the noise."""
+        cdef PlacedStepTimes placement = self.placement
+        cdef double local = ceil(batch / placement.gpus - TOLERANCE)
         cdef int64_t most
-        self.accum = <int64_t> ceil(local / site.high - TOLERANCE) - 1
-        if site.gpus == 1 and batch > self.curve.init_batch:
+        self.accum = <int64_t> ceil(local / placement.high - TOLERANCE) - 1
+        if placement.gpus == 1 and batch > self.curve.init_batch:
             self.accum = max(self.accum, 1)
-        most = <int64_t> self.curve.max_batch // (site.gpus * (self.accum + 1))
+        most = <int64_t> self.curve.max_batch // (placement.gpus * (self.accum + 1))
         self.atomic = min(<int64_t> ceil(local / (self.accum + 1) - TOLERANCE), most)
 
     # ------------------------------------------------------------------ GPUs
 
     cdef void hold(self, double seconds) noexcept:
-        """Its GPUs were its own for so long."""
-        self.gpu_s += seconds * self.site.gpus
+        """Add time in which it held its GPUs."""
+        self.gpu_s += seconds * self.placement.gpus
 
     cdef void stay(self, double now_s) noexcept:
-        """It has GPUs that it did not have in the last round."""
+        """Begin a stay: it has GPUs that it did not have in the last round."""
         self.stays += 1
         if not isnan(self.left_s):
             self.paused_s += now_s - self.left_s
             self.left_s = NAN
 
     cdef void wait(self, double now_s) noexcept:
-        """It had GPUs and has none."""
+        """End a stay: it had GPUs and has none."""
         self.left_s = now_s
         self.preemptions += 1
 
-    cdef void move(self, PlacedStepTimes site, double now_s) noexcept:
-        """Have these GPUs from now on; other nodes with as many GPUs each cost nothing."""
-        if site is self.site:
+    cdef void move(self, PlacedStepTimes placement, double now_s) noexcept:
+        """Train on these GPUs from now on; a move to other nodes with as many GPUs each costs nothing."""
+        if placement is self.placement:
             return
-        self.site = site
-        if site is None:
+        self.placement = placement
+        if placement is None:
             self.atomic = 0
             return
         self.pick()
@@ -248,7 +248,7 @@ cdef class LearnedPerformance:
 
     cdef int32_t after(self, int32_t history, int64_t nodes, int64_t replicas, int64_t atomic, double turn_s,
                        double step_s) except -1:
-        """The lesson after one more measurement."""
+        """The history after one more measurement."""
         key = (history, nodes, replicas, atomic, turn_s, step_s)
         choice = self.known.get(key)
         if choice is None:
@@ -272,21 +272,21 @@ cdef class LearnedPerformance:
         return self.n - 1
 
     def fitted_once(self, measured):
-        """The lesson of many measurements at once, all of them before any job trained; 0 without any."""
+        """The history of many measurements at once, all of them before any job trained; 0 without any."""
         cdef int32_t history = 0, last = len(measured) - 1, at
         for at, (nodes, replicas, atomic, turn_s, step_s) in enumerate(measured):
             history = self.extended(history, nodes, replicas, atomic, turn_s, step_s, at == last)
         return history
 
     def fitted_each(self, measured):
-        """The lesson of many measurements, each fitted as if a job had come to it by training; 0 without any."""
+        """The history of many measurements, each fitted as if a job had come to it by training; 0 without any."""
         cdef int32_t history = 0
         for nodes, replicas, atomic, turn_s, step_s in measured:
             history = self.after(history, nodes, replicas, atomic, turn_s, step_s)
         return history
 
     def measurements(self, int32_t history):
-        """All measurements of a lesson, first one first."""
+        """All measurements of a history, the first one first."""
         cdef const Measurements* at
         choice = []
         while history:
@@ -296,7 +296,7 @@ cdef class LearnedPerformance:
         return choice[::-1]
 
     def parameters(self, int32_t history):
-        """The parameters of a lesson, and the most replicas it has seen."""
+        """The fitted parameters of a history, and the most replicas in it."""
         cdef const Perf* p = &self.rows[history].perf
         perf = (p.alpha_c, p.beta_c, p.alpha_n, p.beta_n, p.alpha_r, p.beta_r, p.gamma)
         return perf, self.rows[history].most_replicas

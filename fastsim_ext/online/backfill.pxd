@@ -7,7 +7,7 @@ from fastsim_ext.select.scan cimport Choice
 from fastsim_ext.state.pod_membership cimport PodMembership
 from fastsim_ext.state.pod_table cimport WorkTable
 
-cdef struct Change:      # a pod goes from a node, as is believed
+cdef struct Change:      # a pod leaves a node, as estimated
     double t             # seconds
     int64_t seq          # arrival number
     uint64_t gpus
@@ -18,22 +18,22 @@ cdef struct Changes:     # of one node, by time
     int32_t count, room
 
 cdef class Backfill:
-    # not saved: promises are made again
+    # not saved: reservations are made again
     cdef ConstraintTable constraints
     cdef WorkTable work
     cdef PodMembership membership
     cdef FreeForecast forecast
     cdef EarliestFit earliest_fit
     cdef Changes running                 # scratch: the pods of one node
-    cdef int64_t valid_moves             # of the roster, when all promises were right
-    cdef Reservation* latest             # by slot: what the pod was promised at last, if anything
+    cdef int64_t valid_moves             # of ``membership``, when all reservations were right
+    cdef Reservation* latest             # by slot: the pod's last reservation, if anything
     cdef int64_t* walk_of                # by slot: in which walk that was
     cdef int64_t walk                    # so far
     cdef int32_t room
     cdef bint* stale                     # by node: whether it is seen otherwise than at this place of the last walk
     cdef int32_t* stale_nodes
     cdef int32_t n_stale
-    cdef double believed_s(self, int32_t slot) noexcept nogil
+    cdef double estimated_s(self, int32_t slot) noexcept nogil
     cdef int list_ends(self, int n, double now) except -1 nogil
     cdef int insert_end(self, double t, int64_t seq, int cls, uint64_t gpus, int32_t group) except -1 nogil
     cdef int head(self, int32_t slot, double now, Reservation* out) except -1 nogil
@@ -50,4 +50,4 @@ cdef class Backfill:
     cdef int consider(self, int n, int cls, double lasts, double now, Bound* bounds,
                       Reservation* out) except -1 nogil
     cdef bint allowed(self, int32_t slot, const Choice* choice, double now) except -1 nogil
-    cdef int promise(self, const Reservation* reservation) except -1 nogil
+    cdef int reserve_place(self, const Reservation* reservation) except -1 nogil

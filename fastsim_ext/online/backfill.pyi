@@ -5,6 +5,6 @@ from fastsim_ext.state.pod_membership import PodMembership
 from fastsim_ext.state.pod_table import WorkTable
 
 class Backfill:
-    """Looks ahead on one node after another."""
+    """Reservations of waiting pods on the estimated states of nodes."""
 
     def __init__(self, constraints: ConstraintTable, work: WorkTable, membership: PodMembership) -> None: ...

@@ -24,7 +24,7 @@ cdef inline bint no_better(const Bound* bound, int n, double lasts, double now, 
 
 
 cdef class Backfill:
-    """Looks ahead on one node after another."""
+    """Reservations of waiting pods on the estimated states of nodes."""
 
     def __init__(self, ConstraintTable constraints, WorkTable work, PodMembership membership):
         self.constraints, self.work, self.membership = constraints, work, membership
@@ -43,8 +43,8 @@ cdef class Backfill:
         free(self.stale)
         free(self.stale_nodes)
 
-    cdef double believed_s(self, int32_t slot) noexcept nogil:
-        """Seconds that a waiting pod is believed to run."""
+    cdef double estimated_s(self, int32_t slot) noexcept nogil:
+        """Estimated seconds that a waiting pod will run."""
         cdef const Member* m = &self.membership.members[slot]
         return INFINITY if isnan(m.est_left) else max(0.0, m.est_left + m.restart)
 
@@ -68,7 +68,7 @@ cdef class Backfill:
         return 0
 
     cdef int list_ends(self, int n, double now) except -1 nogil:
-        """List the believed ends of the pods on node ``n``; those that never end are left out."""
+        """List the estimated ends of the pods on node ``n``; those that never end are left out."""
         cdef int32_t at = self.membership.first__n[n]
         cdef const Slot* s
         cdef const Member* m
@@ -150,14 +150,14 @@ cdef class Backfill:
         return &self.latest[slot] if slot < self.room and self.walk_of[slot] == self.walk - 1 else NULL
 
     cdef void mark_stale(self, int n) noexcept nogil:
-        """From here on in the line, what the last walk found on node ``n`` may be wrong."""
+        """Mark node ``n``: from here on in the line its places of the last walk may be wrong."""
         if n >= 0 and not self.stale[n]:
             self.stale[n] = True
             self.stale_nodes[self.n_stale] = n
             self.n_stale += 1
 
     cdef int record_place(self, int32_t slot, const Reservation* place) except -1 nogil:
-        """Note the place of a pod (NULL: it was not looked for), and doubt the nodes where that is news."""
+        """Record the place of a pod (NULL: none was searched), and mark nodes as stale where it has changed."""
         cdef const Reservation* old = self.last_place(slot)
         cdef int32_t room = 2 * slot + 64
         cdef void* grown
@@ -185,12 +185,12 @@ cdef class Backfill:
     cdef int started(self, int32_t slot, int n, double now) except -1 nogil:
         """A pod has started on node ``n`` during the walk.
 
-        Promises made before it on that node keep their time, but might now be made for other devices.
+        Reservations made before it on that node keep their time, but might now take other devices.
         """
         cdef int32_t k
         self.forecast.started(slot, n, now)
         if self.forecast.end_s(slot, now) <= now:
-            self.mark_stale(n)    # a promise for no time at all holds nothing, a pod that runs does
+            self.mark_stale(n)    # a reservation of no length holds nothing, a running pod does
         if self.valid_moves >= 0:
             self.valid_moves = self.membership.moves
         for k in range(self.forecast.n_reservations):
@@ -201,10 +201,10 @@ cdef class Backfill:
     cdef int earliest(self, int32_t slot, double now, Reservation* out) except -1 nogil:
         """The earliest place beside all reservations made; at once before later, then the smallest position.
 
-        Where nothing is in doubt, no place is better than that of the last walk, and that one is still there.
+        Where no node is stale, no place is better than that of the last walk, and that one is still there.
         """
         cdef int cls = self.work.slots[slot].cls
-        cdef double lasts = self.believed_s(slot)
+        cdef double lasts = self.estimated_s(slot)
         cdef const Reservation* old = self.last_place(slot)
         cdef Bound* bounds
         cdef int k
@@ -228,8 +228,7 @@ cdef class Backfill:
         return 0
 
     cdef int earliest_anywhere(self, int cls, double lasts, double now, Reservation* out) except -1 nogil:
-        """Look at every node, first at the one that looks soonest: then the others are seldom worth more than a glance.
-        """
+        """Try every node, first the one with the soonest bound: then the bounds rule out most of the others."""
         cdef double least = INFINITY
         cdef double start
         cdef int n
@@ -264,11 +263,12 @@ cdef class Backfill:
     cdef bint allowed(self, int32_t slot, const Choice* choice, double now) except -1 nogil:
         """Whether a pod may start now on the chosen devices without touching any reservation."""
         cdef uint64_t gpus
-        if not self.forecast.lasting_devices(choice.node, self.believed_s(slot), self.work.slots[slot].cls, now, &gpus):
+        if not self.forecast.lasting_devices(choice.node, self.estimated_s(slot), self.work.slots[slot].cls, now,
+                                             &gpus):
             return False
         return choice.gpus & ~gpus == 0
 
-    cdef int promise(self, const Reservation* reservation) except -1 nogil:
-        """Keep a reservation for the rest of the walk, or that there is none."""
+    cdef int reserve_place(self, const Reservation* reservation) except -1 nogil:
+        """Add a reservation for the rest of the walk, or record that there is none."""
         self.record_place(reservation.slot, reservation)
-        return self.forecast.promise(reservation) if reservation.node >= 0 else 0
+        return self.forecast.reserve_place(reservation) if reservation.node >= 0 else 0

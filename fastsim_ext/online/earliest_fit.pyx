@@ -45,7 +45,7 @@ cdef class EarliestFit:
         free(self.kind_of)
 
     cdef int renew(self, double now) noexcept nogil:
-        """A walk begins and nothing is promised: look again at nodes that are not what they were."""
+        """Begin a walk without reservations: compute bounds anew of nodes that have changed."""
         cdef int k, n
         cdef Kind* kind
         self.walk += 1

@@ -7,7 +7,7 @@ from fastsim_ext.state.pod_table cimport WorkTable
 cdef enum:               # where a state's columns begin; MiB by device and further resources follow the devices
     CPU, MEM, PODS, GPU
 
-cdef struct NodeForecast:      # the believed states of one node; the first is the real one of now
+cdef struct NodeForecast:      # the estimated states of one node; the first is the real one of now
     double* t            # when each begins, seconds
     int64_t* free        # by state and column: milli-CPU, MiB, pod slots, milli by device, ...
     int32_t count, room  # states
@@ -44,7 +44,7 @@ cdef class FreeForecast:
     cdef void shift(self, NodeForecast* of, int32_t first, int32_t end, int cls, uint64_t gpus, int sign) noexcept nogil
     cdef int32_t split(self, NodeForecast* of, double t) except -1 nogil
     cdef int occupy(self, int n, int32_t since, double end, int cls, uint64_t gpus) except -1 nogil
-    cdef int promise(self, const Reservation* reservation) except -1 nogil
+    cdef int reserve_place(self, const Reservation* reservation) except -1 nogil
     cdef int started(self, int32_t slot, int n, double now) except -1 nogil
     cdef bint fits(self, int n, int32_t k, int cls, double now, uint64_t* gpus) noexcept nogil
     cdef int earliest(self, int n, int cls, double lasts, double now, Reservation* out) except -1 nogil

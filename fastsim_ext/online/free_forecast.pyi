@@ -5,6 +5,6 @@ from fastsim_ext.state.pod_membership import PodMembership
 from fastsim_ext.state.pod_table import WorkTable
 
 class FreeForecast:
-    """The believed states of every node, and the promises that are part of them."""
+    """The estimated states of every node, and the reservations that are part of them."""
 
     def __init__(self, constraints: ConstraintTable, work: WorkTable, membership: PodMembership) -> None: ...

@@ -24,7 +24,7 @@ cdef inline int bits(uint64_t gpus) noexcept nogil:
 
 
 cdef class FreeForecast:
-    """The believed states of every node, and the promises that are part of them."""
+    """The estimated states of every node, and the reservations that are part of them."""
 
     def __init__(self, ConstraintTable constraints, WorkTable work, PodMembership membership):
         cdef int n
@@ -67,7 +67,7 @@ cdef class FreeForecast:
         free(self.reservations)
 
     cdef double end_s(self, int32_t slot, double now) noexcept nogil:
-        """When a running pod is believed to end; infinite if never."""
+        """When a running pod is estimated to end; infinite if never."""
         cdef const Member* m = &self.membership.members[slot]
         return INFINITY if isnan(m.est_left) else max(self.work.slots[slot].began + (m.est_left + m.restart), now)
 
@@ -94,7 +94,7 @@ cdef class FreeForecast:
         return 0
 
     cdef bint as_forecast(self, const NodeForecast* then, const NodeForecast* now) noexcept nogil:
-        """Whether the states from now on are as was believed then."""
+        """Whether the states from now on are as estimated then."""
         cdef int32_t past = 0
         cdef int32_t k
         while past + 1 < then.count and then.t[past + 1] <= now.t[0]:
@@ -108,7 +108,7 @@ cdef class FreeForecast:
                       <int64_t> now.count * self.columns * sizeof(int64_t)) == 0
 
     cdef bint overdue(self, double now) noexcept nogil:
-        """Whether anything that was believed to happen by now has not."""
+        """Whether an estimated end is due and has not come."""
         cdef int n
         for n in range(self.nodes):
             if self.booked[n].count > 1 and self.booked[n].t[1] <= now:
@@ -187,7 +187,7 @@ cdef class FreeForecast:
         self.touched[n] = True
         return 0
 
-    cdef int promise(self, const Reservation* reservation) except -1 nogil:
+    cdef int reserve_place(self, const Reservation* reservation) except -1 nogil:
         """Keep a reservation for the rest of the walk."""
         cdef Reservation* grown
         if self.n_reservations == self.reservation_room:

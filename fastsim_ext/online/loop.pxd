@@ -30,7 +30,7 @@ cdef class OnlineLoop:
     cdef bint freed, checked, last_batch, binds, starts_recorded     # the last: stays that begin are outcomes, too
     cdef double until, gpu_sample_s, sample_s, next_sample, began, area_from
     cdef const int64_t[::1] a_pod_id     # a_: of the present batch
-    cdef const int32_t[::1] a_class, a_priority, a_payer, a_node, change_node, change_adds
+    cdef const int32_t[::1] a_class, a_priority, a_tenant, a_node, change_node, change_adds
     cdef const uint64_t[::1] a_gpus      # a_node and a_gpus are there if ``binds``
     cdef const double[::1] a_submit, a_duration, change_t, deschedule_t
     cdef int64_t a_count, a_next, a_seq, change_next, deschedule_next, sample_k, row_room
@@ -43,13 +43,13 @@ cdef class OnlineLoop:
     cdef bint wants_node_changes(self) noexcept nogil
     cdef int decide(self, int cls, Choice* choice) except -1 nogil
     cdef void clock(self, double t) noexcept nogil
-    cdef int happen(self, int kind) except -1 nogil
+    cdef int process(self, int kind) except -1 nogil
     cdef int64_t arrive(self) except -1 nogil
-    cdef int take_up(self, int32_t slot, int n, uint64_t gpus) except -1 nogil
+    cdef int start_bound(self, int32_t slot, int n, uint64_t gpus) except -1 nogil
     cdef int receive(self, int32_t slot) except -1 nogil
     cdef int refuse(self, int32_t slot, int reason) except -1 nogil
     cdef int place(self, int32_t slot) except -1 nogil
-    cdef int work_from_now(self, int32_t slot, const Choice* choice) except -1 nogil
+    cdef int start_chosen(self, int32_t slot, const Choice* choice) except -1 nogil
     cdef void settle(self, int32_t slot, const Choice* choice) noexcept nogil
     cdef void account(self, int32_t slot) noexcept nogil
     cdef int64_t depart(self) except -1 nogil

@@ -40,11 +40,11 @@ class OnlineLoop:
     def sample_gpus_at(self, t: float) -> None:
         """Return GPU_SAMPLE before any event after second ``t``, and before arrivals at ``t``."""
     def reach_end(self) -> None:
-        """Time goes on to where the run stops, if there are pods that have not left."""
+        """Advance to the second at which the run stops, if there are pods that have not left."""
     def finish(self, drained: Callable[[], None] | None = None) -> None:
         """Close the run: running and waiting pods leave as they are, the last row is written.
 
-        Whenever some outcome rows have come together ``drained`` is called, so that they never take much memory.
+        ``drained`` is called whenever ``DRAIN_ROWS`` outcome rows are there, so that they never take much memory.
         """
     def drain_rows(self) -> bytes:
         """The timeline rows so far; they are forgotten here."""
@@ -57,13 +57,13 @@ class OnlineLoop:
     def evict(self, slot: int) -> None:
         """Take a running pod off its node; it keeps its slot and departure for move()."""
     def frag_without(self, node: int, slots: Sequence[int]) -> float:
-        """Fragmentation of a node in milli-GPU if these of its pods were gone."""
+        """Fragmentation of a node in milli-GPU without these of its pods."""
     def move(self, slot: int) -> bool:
         """Place an evicted pod again, keeping its departure; lost if it fits nowhere. True if placed."""
     def trial(self, cls: int) -> int:
         """Place a pod that leaves no trace in the counts; its slot for discard(), or -1."""
     def discard(self, slot: int) -> None:
-        """Take back a trial()."""
+        """Undo a trial()."""
     def note_deschedule(self) -> None:
         """Close a deschedule event: its timeline row, and waiting pods may fit now."""
     def verify(self) -> int:

@@ -1,6 +1,6 @@
 """The online engine: arrivals, departures and node changes in time order, one decision a pod.
 
-One total order of events holds: (time, kind, sequence), kinds as in events.EventKind.
+One total order of events holds: (time, kind, sequence), kinds as in ``state/departure_queue.pxd``.
 """
 
 from libc.math cimport INFINITY, NAN, ceil, isnan
@@ -18,7 +18,7 @@ from fastsim_ext.state.pod_table cimport Slot, WorkTable
 from fastsim_ext.types cimport Pod
 
 cdef enum:
-    TOGETHER = 1024      # outcome rows that are handed on at once when a run ends
+    DRAIN_ROWS = 1024      # outcome rows that are drained at a time when a run ends
 
 AREAS = ("gpu_milli_alloc", "gpu_milli_capacity", "cpu_milli_alloc", "cpu_milli_capacity", "memory_mib_alloc", "frag",
          "power_mw", "pods_pending")
@@ -44,7 +44,7 @@ cdef class OnlineLoop:
         columns = (a_pod_id, a_class, a_submit, a_duration, a_priority, a_tenant, a_node, a_gpus)
         if len({len(column) for column in columns if column is not None}) > 1:
             raise ValueError("the columns of a batch have different lengths")
-        self.a_pod_id, self.a_class, self.a_priority, self.a_payer = a_pod_id, a_class, a_priority, a_tenant
+        self.a_pod_id, self.a_class, self.a_priority, self.a_tenant = a_pod_id, a_class, a_priority, a_tenant
         self.a_submit, self.a_duration, self.a_node, self.a_gpus = a_submit, a_duration, a_node, a_gpus
         self.a_count, self.a_next = len(a_submit), 0
         self.last_batch, self.binds = last, a_node is not None
@@ -64,7 +64,7 @@ cdef class OnlineLoop:
         self.gpu_sample_s = t
 
     def reach_end(self):
-        """Time goes on to where the run stops, if there are pods that have not left."""
+        """Advance to the second at which the run stops, if there are pods that have not left."""
         left = self.counts.running > 0 or self.counts.pending > 0 or self.a_next < self.a_count or not self.last_batch
         if self.a_seq and left and self.now < self.until < INFINITY:
             self.clock(self.until)
@@ -72,13 +72,13 @@ cdef class OnlineLoop:
     def finish(self, drained=None):
         """Close the run: running and waiting pods leave as they are, the last row is written.
 
-        Whenever some outcome rows have come together ``drained`` is called, so that they never take much memory.
+        ``drained`` is called whenever ``DRAIN_ROWS`` outcome rows are there, so that they never take much memory.
         """
         cdef int32_t s
         for s in range(self.work.n_slots):
             if self.work.slots[s].seq >= 0:
                 self.work.note(s, RUNNING if self.work.slots[s].node >= 0 else PENDING, self.now, INTERVAL | POD)
-                if drained is not None and self.work.n_outcomes >= TOGETHER:
+                if drained is not None and self.work.n_outcomes >= DRAIN_ROWS:
                     drained()
         if self.record:
             self.write_row(END, -1)
@@ -87,7 +87,7 @@ cdef class OnlineLoop:
         self.nodes.trusted = False
 
     def drain_rows(self):
-        """The timeline rows so far, as bytes; they are forgotten here."""
+        """Remove and return the timeline rows so far, as bytes."""
         cdef int64_t n = self.n_rows
         self.n_rows = 0
         return PyBytes_FromStringAndSize(<char*> self.rows, n * sizeof(Row))
@@ -137,7 +137,7 @@ cdef class OnlineLoop:
         self.counts.running -= 1
 
     def frag_without(self, int node, slots):
-        """Fragmentation of a node in milli-GPU if these of its pods were gone."""
+        """Fragmentation of a node in milli-GPU without these of its pods."""
         cdef int32_t slot
         self.nodes.check_node(node)
         for slot in slots:
@@ -185,7 +185,7 @@ cdef class OnlineLoop:
         return slot
 
     def discard(self, int32_t slot):
-        """Take back a trial()."""
+        """Undo a trial()."""
         cdef Slot* s
         self.work.check_slot(slot)
         s = &self.work.slots[slot]
@@ -204,7 +204,7 @@ cdef class OnlineLoop:
         return self.a_seq
 
     cpdef int verify(self) except -1:
-        """Every table's invariants, and that pods hold what is not free; seldom also what a large selector keeps."""
+        """Every table's invariants, and that pods hold what is not free; seldom also those of a large selector."""
         cdef int32_t s
         cdef int64_t cpu = 0
         cdef int64_t mem = 0
@@ -262,7 +262,7 @@ cdef class OnlineLoop:
                 self.deschedule_next += 1
                 self.events += 1
                 return DESCHEDULE_DUE
-            self.happen(kind)
+            self.process(kind)
             if self.checked:
                 with gil:
                     self.verify()
@@ -270,7 +270,7 @@ cdef class OnlineLoop:
         return PAUSE
 
     cdef int skip_void_departures(self) except -1 nogil:
-        """Drop departures of pods that left earlier, and have the nodes of the next ones at hand."""
+        """Drop departures of pods that left earlier, and prefetch the nodes of the next ones."""
         cdef int32_t soon, later
         cdef int64_t i
         while (self.departures.size > 0
@@ -300,7 +300,7 @@ cdef class OnlineLoop:
         return self.select.choose(cls, choice)
 
     cdef void clock(self, double t) noexcept nogil:
-        """Move time on and add what the past state amounts to over it."""
+        """Advance the time, and add the state so far to the integrals over it."""
         cdef double dt = t - self.area_from
         cdef Totals* total = &self.nodes.total
         if self.a_seq == 0:  # means over time begin with the first arrival
@@ -317,7 +317,7 @@ cdef class OnlineLoop:
             self.area[7] += dt * self.counts.pending
         self.now = self.area_from = t
 
-    cdef int happen(self, int kind) except -1 nogil:
+    cdef int process(self, int kind) except -1 nogil:
         """Process one event and write its timeline row."""
         cdef int64_t pod = -1
         cdef bint shown = True
@@ -338,18 +338,18 @@ cdef class OnlineLoop:
         return 0
 
     cdef int64_t arrive(self) except -1 nogil:
-        """The next pod of the batch arrives and is placed, queued or dropped."""
+        """Handle the next arrival: the pod is placed, queued or dropped."""
         cdef int64_t i = self.a_next, seq = self.a_seq
         cdef int32_t cls = self.a_class[i]
         cdef const Pod* pod = &self.work.classes[cls]
         cdef int64_t pod_id = self.a_pod_id[i]
         cdef int32_t slot = self.work.enter(seq, pod_id, cls, self.a_submit[i], self.a_duration[i], self.a_priority[i],
-                                            self.a_payer[i])
+                                            self.a_tenant[i])
         self.a_seq += 1
         self.counts.arrived_cpu += pod.cpu
         self.counts.arrived_gpu += pod.num_gpu * pod.milli + pod.mig
         if self.binds and self.a_node[i] >= 0:
-            self.take_up(slot, self.a_node[i], self.a_gpus[i])
+            self.start_bound(slot, self.a_node[i], self.a_gpus[i])
         else:
             self.receive(slot)
         self.a_next += 1
@@ -357,16 +357,16 @@ cdef class OnlineLoop:
             self.fill_row(&self.at_capacity, ARRIVAL, pod_id)
         return pod_id
 
-    cdef int take_up(self, int32_t slot, int n, uint64_t gpus) except -1 nogil:
-        """A pod that is bound to a node when it arrives starts there, or leaves if there is no room."""
+    cdef int start_bound(self, int32_t slot, int n, uint64_t gpus) except -1 nogil:
+        """Start an arriving pod on the node that it is bound to; it leaves if there is no room."""
         cdef Choice choice
         self.select.check_binding(self.work.slots[slot].cls, n, gpus, &choice)
         if choice.node < 0:
             return self.refuse(slot, choice.reason)
-        return self.work_from_now(slot, &choice)
+        return self.start_chosen(slot, &choice)
 
     cdef int receive(self, int32_t slot) except -1 nogil:
-        """A pod that has just arrived is placed, queued or dropped."""
+        """Place, queue or drop a pod that has just arrived."""
         cdef int reason
         if not self.nodes.could_host(&self.work.classes[self.work.slots[slot].cls]):
             return self.refuse(slot, TOO_LARGE)
@@ -380,7 +380,7 @@ cdef class OnlineLoop:
         return 0
 
     cdef int refuse(self, int32_t slot, int reason) except -1 nogil:
-        """A pod leaves without ever being placed."""
+        """Remove a pod that was never placed."""
         cdef const Pod* pod = &self.work.classes[self.work.slots[slot].cls]
         self.counts.unplaced += 1
         self.counts.unplaced_cpu += pod.cpu
@@ -390,7 +390,7 @@ cdef class OnlineLoop:
         return 0
 
     cdef int place(self, int32_t slot) except -1 nogil:
-        """Place a pod that has arrived, now; answers 0 or the Reason why it fits nowhere."""
+        """Place a pod that has arrived, now; returns 0 or the Reason why it fits nowhere."""
         cdef Choice choice
         cdef Slot* s = &self.work.slots[slot]
         self.decide(s.cls, &choice)
@@ -399,10 +399,10 @@ cdef class OnlineLoop:
         if self.queue_rule != DROP:
             self.work.unqueue(slot)
             self.counts.pending -= 1
-        return self.work_from_now(slot, &choice)
+        return self.start_chosen(slot, &choice)
 
-    cdef int work_from_now(self, int32_t slot, const Choice* choice) except -1 nogil:
-        """The pod starts where it was decided, and its end is planned."""
+    cdef int start_chosen(self, int32_t slot, const Choice* choice) except -1 nogil:
+        """Start a pod on the chosen node and devices, and schedule its departure."""
         cdef Slot* s = &self.work.slots[slot]
         self.settle(slot, choice)
         s.began = self.now
@@ -413,7 +413,7 @@ cdef class OnlineLoop:
         return 0
 
     cdef void settle(self, int32_t slot, const Choice* choice) noexcept nogil:
-        """The pod starts on the chosen node and devices."""
+        """Allocate the chosen node and devices to a pod."""
         cdef Slot* s = &self.work.slots[slot]
         s.node, s.gpus, s.start = choice.node, choice.gpus, self.now
         if s.attempt == 0:
@@ -422,12 +422,12 @@ cdef class OnlineLoop:
         self.counts.running += 1
 
     cdef void account(self, int32_t slot) noexcept nogil:
-        """A pod stops before its end, and all its work is lost."""
+        """Count all work of a pod that stops before its end as lost."""
         cdef Slot* s = &self.work.slots[slot]
         s.lost = s.lost + (self.now - s.began)
 
     cdef int64_t depart(self) except -1 nogil:
-        """The soonest departure frees its pod."""
+        """Handle the soonest departure."""
         cdef int32_t slot = self.departures.items[0].slot
         cdef int64_t pod_id = self.work.slots[slot].pod_id
         self.departures.pop()
@@ -437,7 +437,7 @@ cdef class OnlineLoop:
         return pod_id
 
     cdef int release(self, int32_t slot, int reason) except -1 nogil:
-        """A running pod leaves its node and the system."""
+        """Remove a running pod from its node and the system."""
         cdef Slot* s = &self.work.slots[slot]
         self.nodes.release(s.node, &self.work.classes[s.cls], s.gpus)
         self.work.note(slot, reason, self.now, INTERVAL | POD)
@@ -446,7 +446,7 @@ cdef class OnlineLoop:
         return 0
 
     cdef int change_node_now(self) except -1 nogil:
-        """A node appears, or disappears with every pod on it (smallest arrival first)."""
+        """Add a node, or remove one with every pod on it (smallest arrival first)."""
         cdef int n = self.change_node[self.change_next]
         cdef int32_t s, first
         if self.change_adds[self.change_next]:
@@ -467,7 +467,7 @@ cdef class OnlineLoop:
         return 0
 
     cdef bint retry(self) except -1 nogil:
-        """Walk the waiting line once; True if a pod was placed."""
+        """Try the waiting pods once, in the order of the line; True if one was placed."""
         cdef int32_t slot = self.work.head
         cdef int32_t after
         cdef bint placed = False

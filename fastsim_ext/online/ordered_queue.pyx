@@ -72,7 +72,7 @@ cdef class OrderedQueue:
         return 0
 
     cdef int join(self, int32_t slot, double now) except -1 nogil:
-        """An entry takes its place in the line."""
+        """Insert an entry at its place in the line."""
         cdef int32_t at
         self.renew(now)
         self.reserve()

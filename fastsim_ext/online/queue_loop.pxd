@@ -6,7 +6,7 @@ from fastsim_ext.online.ordered_queue cimport OrderedQueue
 from fastsim_ext.online.rules_loop cimport RulesLoop
 
 cdef class QueueLoop(RulesLoop):
-    # not saved: promises are made again, and walks only have to differ
+    # not saved: reservations are made again, and walks only have to differ
     cdef Backfill backfill
     cdef OrderedQueue ordered_queue                   # of orders; its keys are made again
     cdef bint ordered

@@ -36,7 +36,7 @@ cdef class QueueLoop(RulesLoop):
 
     cdef int queued(self, int32_t slot) except -1 nogil:
         """An entry that has just joined tries at once if the rule lets it."""
-        cdef Reservation promise
+        cdef Reservation reservation
         cdef int32_t head
         if self.queue_rule == CONSERVATIVE:
             self.conservative(slot if self.backfill.holds_unchanged(self.now) and not self.limited else -1)
@@ -57,8 +57,8 @@ cdef class QueueLoop(RulesLoop):
             if head < 0:
                 self.start(slot)
             elif self.queue_rule == EASY and self.over_quota(slot) < 0:
-                self.backfill.head(head, self.now, &promise)
-                self.overtake(slot, &promise)
+                self.backfill.head(head, self.now, &reservation)
+                self.overtake(slot, &reservation)
         return 0
 
     cdef bint retry(self) except -1 nogil:
@@ -191,7 +191,7 @@ cdef class QueueLoop(RulesLoop):
         cdef int64_t upto = self.membership.joins
         cdef int32_t at = self.work.head
         cdef int32_t after, over
-        cdef Reservation promise
+        cdef Reservation reservation
         self.walks += 1
         while at >= 0:
             after = self.work.slots[at].after
@@ -200,12 +200,12 @@ cdef class QueueLoop(RulesLoop):
                 if over >= 0:
                     self.hold_back(at, over)
                 elif blocked:
-                    started = self.overtake(at, &promise) or started
+                    started = self.overtake(at, &reservation) or started
                 elif self.start(at) == 0:
                     started = True
                 else:
                     blocked = True
-                    self.backfill.head(at, self.now, &promise)
+                    self.backfill.head(at, self.now, &reservation)
             at = after
         return started
 
@@ -216,7 +216,7 @@ cdef class QueueLoop(RulesLoop):
         self.decide(cls, &choice)
         if choice.node < 0:
             return False
-        if not self.backfill.undisturbed(head, slot, &choice, self.now, self.now + self.backfill.believed_s(slot)):
+        if not self.backfill.undisturbed(head, slot, &choice, self.now, self.now + self.backfill.estimated_s(slot)):
             self.constraints.choose(cls, &choice, choice.node, -1)
             if choice.node < 0:
                 return False
@@ -228,7 +228,7 @@ cdef class QueueLoop(RulesLoop):
     cdef bint conservative(self, int32_t only) except -1 nogil:
         """Every entry in order gets the earliest place beside those before it, and starts if that is now.
 
-        With ``only`` all promises still hold, and just the last entry has none yet.
+        With ``only`` all reservations still hold, and just the last entry has none yet.
         """
         cdef bint started = False
         cdef int32_t at = self.work.head if only < 0 else only
@@ -253,7 +253,7 @@ cdef class QueueLoop(RulesLoop):
         cdef Reservation place
         self.backfill.earliest(slot, self.now, &place)
         if place.node < 0 or place.waits:
-            self.backfill.promise(&place)
+            self.backfill.reserve_place(&place)
             return False
         self.settle_reserved(slot, &place)
         return True

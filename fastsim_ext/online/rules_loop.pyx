@@ -203,7 +203,7 @@ cdef class RulesLoop(OnlineLoop):
         self.membership.leave(slot)
         return OnlineLoop.release(self, slot, reason)
 
-    cdef int take_up(self, int32_t slot, int n, uint64_t gpus) except -1 nogil:
+    cdef int start_bound(self, int32_t slot, int n, uint64_t gpus) except -1 nogil:
         """A pod that is bound to a node when it arrives starts there, whatever its quota and its gang, or leaves."""
         cdef int64_t i = self.a_next
         cdef Choice choice

@@ -1,7 +1,7 @@
 """Selection of the jobs of a round, by priority, deficit and share as long as GPUs are left, and the heap it uses.
 
 Pairs without a share that never ran are equal in that order, so they are drawn one by one from a stream instead of
-being listed: those that were there at the last settlement, and those with a younger member.
+being listed: those that were there at the last settlement, and those with a member that arrived since.
 """
 
 from collections.abc import Sequence

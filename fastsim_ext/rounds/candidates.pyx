@@ -1,7 +1,7 @@
 """Selection of the jobs of a round, by priority, deficit and share as long as GPUs are left, and the heap it uses.
 
 Pairs without a share that never ran are equal in that order, so they are drawn one by one from a stream instead of
-being listed: those that were there at the last settlement, and those with a younger member.
+being listed: those that were there at the last settlement, and those with a member that arrived since.
 """
 
 cimport cython
@@ -126,7 +126,7 @@ cdef class CandidateSelection:
             self.heap.n += 1
 
     cdef void enter_stream(self, int32_t model, int64_t before, int32_t stream) noexcept nogil:
-        """The first pair of a stream stands for all of it."""
+        """Enter the first pair of a stream, which represents all of it."""
         cdef Candidate* entry = &self.heap.items[self.heap.n]
         entry.priority, entry.share = 0.0, 0.0
         entry.deficit = self.table.half if stream == SETTLED else 0.0
@@ -158,17 +158,17 @@ cdef class CandidateSelection:
         return False
 
     cdef bint can_share(self, int32_t row, int32_t mate, int32_t model, bint ran) noexcept nogil:
-        """Whether two jobs fit and can share GPUs: by their kinds if they ``ran`` together, else by believed kinds."""
+        """Whether two jobs fit and can share GPUs: by their kinds if they ``ran`` together, else by estimated kinds."""
         cdef const Job* a = &self.table.jobs[row]
         cdef const Job* b = &self.table.jobs[mate]
         if a.taken or b.taken or a.num_gpu != b.num_gpu or a.num_gpu > self.free[model]:
             return False
         if ran:
             return self.mix(a.kind, b.kind, model)
-        # A believed rate is a fraction of the rate alone, so a job that cannot run alone has none.
-        return (self.mix(a.believed_kind, b.believed_kind, model)
-                and (a.believed_kind == a.kind or self.alone[a.kind, model] > 0)
-                and (b.believed_kind == b.kind or self.alone[b.kind, model] > 0))
+        # An estimated rate is a fraction of the rate alone, so a job that cannot run alone has none.
+        return (self.mix(a.estimated_kind, b.estimated_kind, model)
+                and (a.estimated_kind == a.kind or self.alone[a.kind, model] > 0)
+                and (b.estimated_kind == b.kind or self.alone[b.kind, model] > 0))
 
     cdef bint mix(self, int32_t kind, int32_t other, int32_t model) noexcept nogil:
         """Whether jobs of these kinds both make progress while they share GPUs."""

@@ -129,7 +129,7 @@ cdef class ClusterMetrics:
 
     cdef int depart(self, double t, int64_t job, bint finished, const int32_t* gpu, int32_t num_gpu,
                     int64_t cpu_milli, int64_t memory_mib) except -1 nogil:
-        """A job is gone at second ``t`` and gives these GPUs back, none if others hold them, too."""
+        """A job ends at second ``t`` and frees these GPUs; none if other jobs hold them, too."""
         cdef Change* change
         self.arrive(t, job, num_gpu)
         change = &self.changes[self.n_changes - 1]

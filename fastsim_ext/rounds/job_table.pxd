@@ -7,7 +7,7 @@ cdef enum:  # Ran
 
 cdef struct ShareAccount:       # one candidate on one GPU model
     double received      # seconds since the last allocation, and half a round
-    double deficit       # seconds it was promised and did not get
+    double deficit       # seconds of its share that it did not get
     double share         # 0 to 1
     int64_t ran          # Ran: the true rate of a pair is known once it has run
 
@@ -19,7 +19,7 @@ cdef struct Job:        # a job that runs on num_gpu GPUs at once
     int64_t rounds       # it ran in
     int32_t kind, num_gpu, failures, tenant
     int32_t restarts, preemptions      # stays begun after the first one; stays that a time without GPUs followed
-    int32_t believed_kind        # kind that it is believed to be when it shares GPUs
+    int32_t estimated_kind        # kind by which its rates are estimated when it shares GPUs
     int32_t place        # where it goes when others have left
     int32_t task         # what it does in this round, or did in the last one; -1 = nothing
     uint8_t known, settled             # the allocation has a row for it; it was there when shares were settled

@@ -14,8 +14,8 @@ from fastsim_ext.memory cimport memory_grown
 
 cdef void job_begin(Job* job, int64_t id, int32_t kind, int32_t num_gpu, int32_t tenant, double submit_s,
                     double total, double weight, double deadline_s) noexcept nogil:
-    """A job that has done nothing yet, and is believed to be what it is."""
-    job.id, job.kind, job.believed_kind, job.num_gpu, job.tenant = id, kind, kind, num_gpu, tenant
+    """A job without progress; its estimated kind is its own."""
+    job.id, job.kind, job.estimated_kind, job.num_gpu, job.tenant = id, kind, kind, num_gpu, tenant
     job.submit_s, job.total, job.weight, job.deadline_s = submit_s, total, weight, deadline_s
     job.run, job.cost, job.first_s, job.finish_s = 0.0, 0.0, NAN, NAN
     job.rounds, job.failures, job.place, job.task = 0, 0, 0, -1
@@ -114,7 +114,7 @@ cdef class JobTable:
         return at
 
     cdef void settle(self, double elapsed, bint with_pairs) noexcept nogil:
-        """Turn what was promised and not received into deficits; everything starts again from half a round."""
+        """Turn shares that were not received into deficits; everything starts again from half a round."""
         cdef int64_t i
         cdef int64_t singles = <int64_t> self.n * self.width
         cdef int64_t candidates = self.n

@@ -12,7 +12,7 @@ cdef struct Task:        # one candidate in one round
     uint8_t kept         # it has the very GPUs of the last round
     uint8_t alive        # a member is still active
     double steps, mate_steps, finish_s
-    double spoilt, price  # GPU seconds of restart delays; $/h of one of its GPUs when the round began
+    double wasted, price  # GPU seconds of restart delays; $/h of one of its GPUs when the round began
     double priority, deficit
 
 

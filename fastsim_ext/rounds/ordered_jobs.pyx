@@ -51,7 +51,7 @@ cdef class OrderedJobTable:
         return 0
 
     cdef void compact(self, JobTable table) noexcept nogil:
-        """Remove the jobs that have ended; before the table of gangs does."""
+        """Remove the jobs that have ended; before the table of jobs does."""
         cdef int32_t i, row
         cdef int32_t kept = 0
         for i in range(self.n):

@@ -33,7 +33,7 @@ cdef class OrderedLoop:
     cdef int64_t n_records, record_room, first, last     # ids [first, last) must end; last = -1: every job
     cdef double round_s, begin_s, restart_s, until_s, starving_s, admitted_gpus
     cdef bint recorded, measured, whole, lease_end, gap_ends, stale_speedup, narrow, sticky, blocking, closed
-    cdef readonly double now_s, end_s, next_price_s, done_s, spoilt_gpu_s
+    cdef readonly double now_s, end_s, next_price_s, done_s, wasted_gpu_s
     cdef readonly int64_t rounds, calls, ended, max_active, job_rounds
     cdef OrderContext context
     cdef Job* pending                         # jobs to come

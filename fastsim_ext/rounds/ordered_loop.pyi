@@ -24,7 +24,7 @@ class OrderedLoop:
     now_s: float
     end_s: float
     done_s: float
-    spoilt_gpu_s: float
+    wasted_gpu_s: float
     next_price_s: float
     rounds: int
     calls: int

@@ -392,7 +392,7 @@ cdef class OrderedLoop:
             job.first_s = self.now_s
         job.cost += self.price[task.model] * spent_s / 3600 * job.num_gpu
         job.gpu_s += spent_s * job.num_gpu
-        self.spoilt_gpu_s += min(delay_s, spent_s) * job.num_gpu
+        self.wasted_gpu_s += min(delay_s, spent_s) * job.num_gpu
         entry.attained_s += self.round_s
         entry.last_s = self.now_s + self.round_s
         for i in range(task.held, task.held + task.num_gpu):
@@ -435,21 +435,21 @@ cdef class OrderedLoop:
     cdef int settle(self) except -1 nogil:
         """The round is over: jobs that are done leave."""
         cdef int32_t i
-        cdef bint gone = False
+        cdef bint any_ended = False
         cdef const Job* job
         for i in range(self.leases.n):
             job = &self.table.jobs[self.leases.tasks[i].row]
             self.leases.tasks[i].alive = not job.ended
             if not job.ended:
                 continue
-            gone = True
+            any_ended = True
             self.demanded_gpus -= job.num_gpu
             self.done_s = max(self.done_s, job.finish_s)
             self.log.close(job)
             if self.measured:
                 self.report_departure(&self.leases.tasks[i])
             self.ended += job.id >= self.first and (self.last < 0 or job.id < self.last)
-        if gone:
+        if any_ended:
             self.ordered_jobs.compact(self.table)
             self.table.compact()
         self.now_s += self.round_s

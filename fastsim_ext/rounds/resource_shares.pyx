@@ -22,7 +22,7 @@ cdef class ResourceShares:
         self.packed__k, self.mechanism, self.raises, self.sweeping = packed__k, mechanism, raises, sweeping
 
     cdef bint allot(self, int32_t row) noexcept nogil:
-        """Give a job its GPUs, on the model on which it is fastest of those with room; answers whether it runs."""
+        """Give a job its GPUs, on the model on which it is fastest of those with room; returns whether it runs."""
         cdef const Job* job = &self.table.jobs[row]
         cdef int32_t tried = -1
         cdef int32_t m, best
@@ -115,7 +115,7 @@ cdef class ResourceShares:
         return fits
 
     cdef bint tune_again(self, int32_t row, int32_t model) noexcept nogil:
-        """As ``tune``, on the GPUs that are picked; if not even that is possible, the job is as it was."""
+        """As ``tune``, on the GPUs that are picked; if that is impossible, the job stays as it was."""
         cdef double[RESOURCES] need
         cdef OrderedJob* entry = &self.ordered_jobs.entries[row]
         cdef int32_t num_gpu = self.table.jobs[row].num_gpu
@@ -157,7 +157,7 @@ cdef class ResourceShares:
         return above
 
     cdef void reclaim(self, int32_t model, int32_t num_gpu, const double* need) noexcept nogil:
-        """Servers with enough free GPUs for the gang take back what others have above their fair share."""
+        """Take back, on servers with enough free GPUs for the gang, what other jobs have above their fair share."""
         cdef int32_t left = num_gpu
         cdef int32_t s, gpus, free_gpus
         self.reclaims += 1
@@ -176,7 +176,7 @@ cdef class ResourceShares:
                         return
 
     cdef void reclaim_from(self, int32_t server, int32_t num_gpu, int32_t gpus, const double* need) noexcept nogil:
-        """Lower jobs of one server to their fair shares until ``part`` GPUs' share of the need is there."""
+        """Lower jobs of one server to their fair shares until the share of ``gpus`` GPUs of the need is free."""
         cdef double[RESOURCES] lack
         cdef double excess
         cdef bint lacking = False
@@ -206,7 +206,7 @@ cdef class ResourceShares:
                 self.to_fair_share(part.row)
 
     cdef bint to_fair_share(self, int32_t row) noexcept nogil:
-        """A job that runs falls back to its fair share, on the same GPUs; a need below that stays as it is."""
+        """Lower a running job to its fair share, on the same GPUs; a need below that stays as it is."""
         cdef double[RESOURCES] need
         cdef OrderedJob* entry = &self.ordered_jobs.entries[row]
         cdef int32_t num_gpu = self.table.jobs[row].num_gpu
@@ -221,7 +221,7 @@ cdef class ResourceShares:
         return above
 
     cdef void sort(self, int32_t server) noexcept nogil:
-        """Those on few servers first, then those with much CPU for each GPU, then with much memory."""
+        """Sort the jobs of a server: those on few servers first, then by falling CPU for each GPU, then by memory."""
         cdef int32_t* listed = &self.allocation.listed[server * self.allocation.width]
         cdef int32_t i, j, part
         for i in range(1, self.allocation.servers[server].n_parts):

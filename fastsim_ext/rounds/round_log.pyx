@@ -14,21 +14,21 @@ cdef class RoundLog:
     """Two growing lists of records."""
 
     def __dealloc__(self):
-        free(self.gone)
+        free(self.ended_jobs)
         free(self.tasks)
         free(self.gpu)
 
     cdef int close(self, const Job* job) except -1 nogil:
-        """Note a job that has ended."""
-        if self.n_gone == self.gone_room:
-            self.gone = <Job*> memory_grown(self.gone, 2 * self.gone_room + 64, sizeof(Job))
-            self.gone_room = 2 * self.gone_room + 64
-        self.gone[self.n_gone] = job[0]
-        self.n_gone += 1
+        """Add a job that has ended."""
+        if self.n_ended == self.ended_room:
+            self.ended_jobs = <Job*> memory_grown(self.ended_jobs, 2 * self.ended_room + 64, sizeof(Job))
+            self.ended_room = 2 * self.ended_room + 64
+        self.ended_jobs[self.n_ended] = job[0]
+        self.n_ended += 1
         return 0
 
     cdef int note(self, Leases leases, int32_t task, int64_t turn, double now_s) except -1 nogil:
-        """Note what a candidate does in a round, and its GPUs if it did not have them before."""
+        """Add the record of a candidate in a round, and its GPUs if it did not hold them before."""
         cdef const Task* t = &leases.tasks[task]
         cdef int64_t held = -1 if t.kept else self.hold(&leases.gpu[t.held], t.num_gpu)
         if self.n_tasks == self.task_room:
@@ -41,7 +41,7 @@ cdef class RoundLog:
         return 0
 
     cdef int64_t hold(self, const int32_t* gpu, int32_t count) except -2 nogil:
-        """Note GPUs; answers how many were noted before, ever."""
+        """Add GPUs; returns the number of all that were added before."""
         cdef int64_t before = self.n_gpu
         if self.n_gpu + count > self.gpu_room:
             self.gpu = <int32_t*> memory_grown(self.gpu, 2 * (self.gpu_room + count), sizeof(int32_t))
@@ -52,13 +52,13 @@ cdef class RoundLog:
 
     cdef int64_t undrained(self) noexcept nogil:
         """Number of records that have not been drained."""
-        return self.n_gone + self.n_tasks
+        return self.n_ended + self.n_tasks
 
     def drained(self):
         """(jobs, tasks, GPUs of tasks) since the last call, as the bytes of their records."""
-        parts = (PyBytes_FromStringAndSize(<char*> self.gone, self.n_gone * sizeof(Job)),
+        parts = (PyBytes_FromStringAndSize(<char*> self.ended_jobs, self.n_ended * sizeof(Job)),
                  PyBytes_FromStringAndSize(<char*> self.tasks, self.n_tasks * sizeof(TaskRecord)),
                  PyBytes_FromStringAndSize(<char*> self.gpu, self.n_gpu * sizeof(int32_t)))
         self.gpu_drained += self.n_gpu
-        self.n_gone = self.n_tasks = self.n_gpu = 0
+        self.n_ended = self.n_tasks = self.n_gpu = 0
         return parts

@@ -31,7 +31,7 @@ cdef class ShareLoop:
     cdef bint recorded, endless, measured, estimated, last_chunk, gap_counts, whole, reset_at_zero, stale, lease_cost
     cdef int64_t first, last                   # ids [first, last) must end; last = -1: every job
     cdef readonly double now_s, start_s, end_s, reset_s, next_price_s
-    cdef readonly double began_s, spoilt_gpu_s  # of the round; of restart delays in all
+    cdef readonly double began_s, wasted_gpu_s  # of the round; of restart delays in all
     cdef readonly int64_t rounds, calls, ended, max_active, job_rounds
     cdef bint allocation_wanted, ever_reset, closed, was_idle, moved
     cdef int stage, quiet, frozen

@@ -21,7 +21,7 @@ class ShareLoop:
     start_s: float
     end_s: float
     began_s: float
-    spoilt_gpu_s: float
+    wasted_gpu_s: float
     reset_s: float
     next_price_s: float
     rounds: int
@@ -63,11 +63,11 @@ class ShareLoop:
         deadline: Any,
         tenant: Any,
         closed: bool,
-        believed_kind: Any = None,
+        estimated_kind: Any = None,
     ) -> None:
         """Further jobs in order of arrival; ``closed``: these are the last ones.
 
-        ``believed_kind`` is each job's estimated kind when it shares GPUs; None: its own kind.
+        ``estimated_kind`` is each job's estimated kind when it shares GPUs; None: its own kind.
         """
     def reprice(self, price: Any, next_change_s: float) -> None:
         """Prices from now on, $/h for a GPU of each model, until they may change again."""

@@ -58,10 +58,10 @@ cdef class ShareLoop:
 
     def feed(self, const double[::1] submit, const int32_t[::1] kind, const int32_t[::1] num_gpu,
              const double[::1] total, const double[::1] weight, const double[::1] deadline,
-             const int32_t[::1] tenant, bint closed, const int32_t[::1] believed_kind=None):
+             const int32_t[::1] tenant, bint closed, const int32_t[::1] estimated_kind=None):
         """Further jobs in order of arrival; ``closed``: these are the last ones.
 
-        ``believed_kind`` is each job's estimated kind when it shares GPUs; None: its own kind.
+        ``estimated_kind`` is each job's estimated kind when it shares GPUs; None: its own kind.
         """
         cdef int64_t i, n = submit.shape[0]
         cdef int64_t id = self.table.added
@@ -73,8 +73,8 @@ cdef class ShareLoop:
         for i in range(n):
             job_begin(&self.pending[i], id + i, kind[i], num_gpu[i], tenant[i], submit[i], total[i], weight[i],
                       deadline[i])
-            if believed_kind is not None:
-                self.pending[i].believed_kind = believed_kind[i]
+            if estimated_kind is not None:
+                self.pending[i].estimated_kind = estimated_kind[i]
         self.n_pending, self.at_pending, self.closed = n, 0, closed
 
     def reprice(self, const double[::1] price, double next_change_s):
@@ -228,9 +228,9 @@ cdef class ShareLoop:
     # ------------------------------------------------------------------ progress
 
     cdef int complete(self) except -1 nogil:
-        """Credit the round's work, then let go of the jobs that are done."""
+        """Credit the round's work, then remove the jobs that are done."""
         cdef int32_t i
-        cdef int32_t gone = 0
+        cdef int32_t ended = 0
         cdef Task* task
         completions_sorted(self.leases.tasks, self.completions, self.spare, self.leases.n, self.selection.one_line)
         for i in range(self.leases.n):
@@ -238,10 +238,10 @@ cdef class ShareLoop:
         for i in range(self.leases.n):
             task = &self.leases.tasks[i]
             self.charge_time(task)
-            gone += self.close_job(task, task.row)
+            ended += self.close_job(task, task.row)
             if task.mate >= 0:
-                gone += self.close_job(task, task.mate)
-        if gone:
+                ended += self.close_job(task, task.mate)
+        if ended:
             self.table.compact()
             self.allocation_wanted = True
         return 0
@@ -256,7 +256,7 @@ cdef class ShareLoop:
         task.alive = not job.ended
         if task.mate < 0:
             self.bill(task, job, until_s - self.began_s)
-            self.spoilt_gpu_s += min(task.spoilt, (until_s - self.began_s) * task.num_gpu)
+            self.wasted_gpu_s += min(task.wasted, (until_s - self.began_s) * task.num_gpu)
             return
         mate = &self.table.jobs[task.mate]
         mate_until_s = self.now_s if isnan(mate.finish_s) else task.finish_s
@@ -264,7 +264,7 @@ cdef class ShareLoop:
         both_s = min(until_s, mate_until_s) - self.began_s
         self.bill(task, job, until_s - self.began_s - both_s / 2)
         self.bill(task, mate, mate_until_s - self.began_s - both_s / 2)
-        self.spoilt_gpu_s += min(task.spoilt, (max(until_s, mate_until_s) - self.began_s) * task.num_gpu)
+        self.wasted_gpu_s += min(task.wasted, (max(until_s, mate_until_s) - self.began_s) * task.num_gpu)
 
     cdef void bill(self, const Task* task, Job* job, double seconds) noexcept nogil:
         """A job had a task's GPUs for so long."""
@@ -382,7 +382,7 @@ cdef class ShareLoop:
         cdef double finish_s = 0.0
         cdef Job* job = &self.table.jobs[task.row]
         cdef Job* mate
-        task.spoilt, task.price = 0.0, self.price[task.model]
+        task.wasted, task.price = 0.0, self.price[task.model]
         if task.mate < 0:
             task.pair = -1
             task.steps = self.steps_of(job, self.alone[job.kind, task.model], task, &task.finish_s)
@@ -400,7 +400,7 @@ cdef class ShareLoop:
         """
         cdef double steps
         cdef double delay_s = 0.0 if task.kept or isnan(job.first_s) else self.restart_s
-        task.spoilt += delay_s * task.num_gpu / (1 if task.mate < 0 else 2)
+        task.wasted += delay_s * task.num_gpu / (1 if task.mate < 0 else 2)
         job_stays(job, self.now_s, task.kept)
         steps = rate * (self.round_s - delay_s)
         if self.whole:

@@ -90,15 +90,15 @@ cdef tuple loop_state(ShareLoop run):
         "now_s": run.now_s, "start_s": run.start_s, "end_s": run.end_s, "reset_s": run.reset_s,
         "next_price_s": run.next_price_s, "last_submit_s": run.last_submit_s, "rounds": run.rounds,
         "calls": run.calls, "ended": run.ended, "max_active": run.max_active, "job_rounds": run.job_rounds,
-        "began_s": run.began_s, "spoilt_gpu_s": run.spoilt_gpu_s, "quiet": run.quiet, "frozen": run.frozen,
-        "wanted": int(run.allocation_wanted), "ever_reset": int(run.ever_reset), "gauged": int(run.measured),
+        "began_s": run.began_s, "wasted_gpu_s": run.wasted_gpu_s, "quiet": run.quiet, "frozen": run.frozen,
+        "wanted": int(run.allocation_wanted), "ever_reset": int(run.ever_reset), "measured": int(run.measured),
     }
     price = raw_bytes(&run.price[0], run.price.shape[0], sizeof(double)) if run.price.shape[0] else b""
     return numbers, {"price": price}
 
 
 cdef int loop_restore(ShareLoop run, numbers, parts) except -1:
-    if numbers["gauged"] != run.measured:
+    if numbers["measured"] != run.measured:
         raise ValueError("metrics are measured in one of both runs only")
     run.now_s, run.start_s, run.end_s = numbers["now_s"], numbers["start_s"], numbers["end_s"]
     run.reset_s, run.next_price_s = numbers["reset_s"], numbers["next_price_s"]
@@ -106,7 +106,7 @@ cdef int loop_restore(ShareLoop run, numbers, parts) except -1:
     run.rounds, run.calls, run.ended = numbers["rounds"], numbers["calls"], numbers["ended"]
     run.max_active, run.job_rounds = numbers["max_active"], numbers["job_rounds"]
     run.quiet, run.frozen = numbers["quiet"], numbers["frozen"]
-    run.began_s, run.spoilt_gpu_s = numbers["began_s"], numbers["spoilt_gpu_s"]
+    run.began_s, run.wasted_gpu_s = numbers["began_s"], numbers["wasted_gpu_s"]
     run.allocation_wanted, run.ever_reset = numbers["wanted"], numbers["ever_reset"]
     if run.price.shape[0]:
         copy_in(&run.price[0], parts["price"], run.price.shape[0], sizeof(double))
@@ -265,23 +265,23 @@ cdef tuple ordered_loop_state(OrderedLoop run):
         "now_s": run.now_s, "next_price_s": run.next_price_s, "done_s": run.done_s, "end_s": run.end_s,
         "rounds": run.rounds,
         "calls": run.calls, "ended": run.ended, "max_active": run.max_active, "job_rounds": run.job_rounds,
-        "quiet": run.quiet, "gauged": int(run.measured), "reclaims": run.shares.reclaims,
+        "quiet": run.quiet, "measured": int(run.measured), "reclaims": run.shares.reclaims,
         "demotions": run.shares.demotions, "demanded_gpus": run.demanded_gpus, "reported": run.reported,
-        "spoilt_gpu_s": run.spoilt_gpu_s,
+        "wasted_gpu_s": run.wasted_gpu_s,
     }
     price = raw_bytes(&run.price[0], run.price.shape[0], sizeof(double)) if run.price.shape[0] else b""
     return numbers, {"price": price}
 
 
 cdef int ordered_loop_restore(OrderedLoop run, numbers, parts) except -1:
-    if numbers["gauged"] != run.measured:
+    if numbers["measured"] != run.measured:
         raise ValueError("metrics are measured in one of both runs only")
     run.now_s, run.next_price_s, run.done_s = numbers["now_s"], numbers["next_price_s"], numbers["done_s"]
     run.end_s = numbers["end_s"]
     run.rounds, run.calls, run.ended = numbers["rounds"], numbers["calls"], numbers["ended"]
     run.max_active, run.job_rounds, run.quiet = numbers["max_active"], numbers["job_rounds"], numbers["quiet"]
     run.demanded_gpus, run.reported = numbers["demanded_gpus"], numbers["reported"]
-    run.spoilt_gpu_s = numbers["spoilt_gpu_s"]
+    run.wasted_gpu_s = numbers["wasted_gpu_s"]
     run.shares.reclaims, run.shares.demotions = numbers["reclaims"], numbers["demotions"]
     if run.price.shape[0]:
         copy_in(&run.price[0], parts["price"], run.price.shape[0], sizeof(double))

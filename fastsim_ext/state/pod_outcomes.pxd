@@ -12,7 +12,7 @@ cdef enum:  # Closes: what ends with an outcome row, as bits
     START = 4            # nothing: a stay begins (only on request)
 
 cdef enum:  # Span: values taken from outcome rows; order of fastsim.engine.checkpoint_folder.SPANS
-    WAIT, JCT, LOST, SLOWDOWN, PAUSED, SPOILT, SPANS
+    WAIT, JCT, LOST, SLOWDOWN, PAUSED, WASTED, SPANS
 
 cdef struct Outcome:     # one row for the result; 8-byte fields only, so numpy reads it as it is
     int64_t seq, pod_id, node, attempt, reason, closes
@@ -21,7 +21,7 @@ cdef struct Outcome:     # one row for the result; 8-byte fields only, so numpy 
     int64_t preemptions
     double lost          # seconds of work lost so far
     double ideal, paused                 # its duration; seconds between its stays so far, NaN = never started
-    double gpu_s, spoilt                 # GPU seconds so far; those of lost work and of restarts
+    double gpu_s, wasted                 # GPU seconds so far; those of lost work and of restarts
     double cost          # $ so far; NaN = unknown
 
 cdef inline int64_t outcome_restarts(const Outcome* row) noexcept nogil:

@@ -34,8 +34,8 @@ cdef outcome_spans(const Outcome* row, int64_t n, double[:, ::1] room):
                 restarts += outcome_restarts(row)
                 if row.lost > 0:
                     span_add(room, count, LOST, row.lost)
-                if row.spoilt > 0:
-                    span_add(room, count, SPOILT, row.spoilt)
+                if row.wasted > 0:
+                    span_add(room, count, WASTED, row.wasted)
             row += 1
     return [count[k] for k in range(SPANS)], preemptions, restarts
 

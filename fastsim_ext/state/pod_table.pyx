@@ -273,7 +273,7 @@ cdef class WorkTable:
         row.preemptions, row.lost, row.ideal = s.preemptions, s.lost, a.ideal
         row.paused = NAN if isnan(s.first_start) else a.paused
         row.gpu_s = a.held / FULL
-        row.spoilt = (s.lost + a.delayed) * (pod.num_gpu * pod.milli + pod.mig) / FULL
+        row.wasted = (s.lost + a.delayed) * (pod.num_gpu * pod.milli + pod.mig) / FULL
         row.cost = NAN if self.tariff is None else a.cost
         if closes & POD:
             self.cost += a.cost

@@ -72,7 +72,7 @@ def most_gpus(job: JobView, fixed: bool) -> int:
     """Twice as many GPUs as a job was ever seen on; as many as it asks for if it may not change them."""
     if fixed or job.job.mode == "rigid":
         return job.job.num_gpu
-    grown = max([2 * belief.most_replicas for belief in job.beliefs.values()], default=1)
+    grown = max([2 * estimate.most_replicas for estimate in job.estimates.values()], default=1)
     return max(grown, job.job.num_gpu) if job.job.mode == "scale-gpus" else grown
 
 

@@ -48,7 +48,7 @@ NOT_SAVED_BY_ONLINE = {
     "queue_rule", "record", "checked", "until", "sample_s", "deschedule_t", "starts_recorded",
     "gpu_sample_s", "next_s",  # options
     "change_t", "change_node", "change_adds",  # the caller's columns
-    "a_pod_id", "a_class", "a_priority", "a_payer", "a_submit", "a_duration",  # the batch, like the next
+    "a_pod_id", "a_class", "a_priority", "a_tenant", "a_submit", "a_duration",  # the batch, like the next
     "a_node", "a_gpus", "binds",
     "a_count", "a_next", "last_batch",
     "rows", "n_rows", "row_room",  # drained before
@@ -79,7 +79,7 @@ NOT_SAVED_BY_ROUNDS = {
         "reserves",  # arguments
         "heap", "visit", "free", "unplaced",  # rewritten in every round
     },
-    "round_log": {"gone", "tasks", "gpu", "n_gone", "gone_room", "n_tasks", "task_room", "n_gpu", "gpu_room"},
+    "round_log": {"ended_jobs", "tasks", "gpu", "n_ended", "ended_room", "n_tasks", "task_room", "n_gpu", "gpu_room"},
     "cluster_metrics": {
         "node_of_gpu", "shape_of_node", "totals__sut", "sample_s", "recorded",  # arguments
         "rows", "n_rows", "row_room",  # drained before, as the ledger is
@@ -112,14 +112,14 @@ ADAPTIVE = {"adaptive_loop": "run", "training_job": "job", "learned_performance"
 NOT_SAVED_BY_ADAPTIVE = {
     "adaptive_loop": {
         "metrics",  # a part of its own
-        "active", "gone", "pending",  # jobs are parts of their own, given again in the order of their ids
+        "active", "ended_jobs", "pending",  # jobs are parts of their own, given again in the order of their ids
         "taken", "used__n",  # follow from what is held
         "base__n", "round_s", "recorded",  # arguments
         "tasks", "gpus",  # records
     },
     "training_job": {
-        "curve", "learned", "batch", "gpus_asked", "tuned", "merged", "submit_s", "restart_s", "speed",  # arguments
-        "site",  # follows from the job's place
+        "curve", "learned", "batch", "gpus_requested", "tuned", "merged", "submit_s", "restart_s", "speed",  # arguments
+        "placement",  # follows from the job's place
     },
     "learned_performance": {"fit", "known", "room"},  # arguments; made from the rows; how much fits
 }  # fmt: skip

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from fastsim.engine.adaptive.run import AdaptiveDriver
 
 
-def decisions(setting: AdaptiveSetting, recorded: bool, gauged: bool) -> dict[str, Any]:
+def decisions(setting: AdaptiveSetting, recorded: bool, measured: bool) -> dict[str, Any]:
     """Everything that decides a run besides its jobs and its policy; None for options of other rounds."""
     own = {
         "policies": "of adaptive jobs", "gpu_models": [group.gpu_model for group in setting.groups],
         "gpus": [list(group.gpus__n) for group in setting.groups], "seed": setting.seed,
-        "rates": _checksum(setting), "round_s": setting.round_s, "recorded": recorded, "gauged": gauged,
+        "rates": _checksum(setting), "round_s": setting.round_s, "recorded": recorded, "measured": measured,
         "records": [repr(kind.descr) for kind in (GANG, MOMENT, ROW)],
     }  # fmt: skip
     return dict.fromkeys(DECIDED) | own
@@ -64,7 +64,7 @@ def state_of(rounds: AdaptiveDriver, decided: Mapping[str, Any], note: Mapping[s
         "loop": numbers, "decided": dict(decided), "policy": policy_identity(rounds.plan), "calls": rounds.calls,
         "fit_settings": fit_settings(rounds.plan),
         "memory": stateful_decider(rounds.plan).state(), "note": dict(note),
-        "jobs": [[job, *rounds.jobs[job]] for job in sorted((*numbers["active"], *numbers["gone"]))],
+        "jobs": [[job, *rounds.jobs[job]] for job in sorted((*numbers["active"], *numbers["ended_jobs"]))],
         "places": [[job, at.group, list(at.nodes)] for job, at in rounds.places.items() if job in here],
     }  # fmt: skip
     return RoundCheckpoint(meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
@@ -107,14 +107,14 @@ def _convert_fits(rounds: AdaptiveDriver) -> None:
     for job in rounds.loop.active:
         if rounds.plan.merged:  # of equal configurations the first model's one counts
             first: dict[Any, Any] = {}
-            for lesson in job.history__g:
-                for at in rounds.performance.measurements(lesson):
+            for history in job.history__g:
+                for at in rounds.performance.measurements(history):
                     first.setdefault(at[:3], at)
-            lesson__g = [rounds.performance.fitted_each([*first.values()]), *(0 for _ in job.history__g[1:])]
+            history__g = [rounds.performance.fitted_each([*first.values()]), *(0 for _ in job.history__g[1:])]
         else:
-            lesson__g = [job.history__g[0] for _ in job.history__g]
-        for group, lesson in enumerate(lesson__g):
-            job.history__g[group] = lesson
+            history__g = [job.history__g[0] for _ in job.history__g]
+        for group, history in enumerate(history__g):
+            job.history__g[group] = history
 
 
 def _check(number: int, job: AdaptiveJob | None, stored: list[Any]) -> None:

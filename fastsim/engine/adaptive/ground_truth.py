@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -16,8 +15,8 @@ from fastsim_ext.adaptive.training_job import PlacedStepTimes, TrainingCurveTabl
 
 Measurement = tuple[int, int, int, float, float]
 """Nodes, GPUs, samples of a GPU at once, seconds of a forward and backward pass and of a whole step."""
-REMEMBERED = 64
-"""Curves whose tables are kept for further runs."""
+CACHED_CURVES = 64
+"""Number of curves whose tables are cached for further runs."""
 
 
 @dataclass
@@ -53,14 +52,14 @@ class GroundTruth:
         model = self.setting.groups[place.group].gpu_model
         if (app.name, place.group) not in self.most_nodes:
             self.most_nodes[app.name, place.group] = app.on(model).max_nodes
-        ring = placement_of(place.nodes, self.most_nodes[app.name, place.group])
-        key = app.name, place.group, ring
+        placement = placement_of(place.nodes, self.most_nodes[app.name, place.group])
+        key = app.name, place.group, placement
         if key not in self.placed:
-            self.placed[key] = placed_step_times(app, model, place.group, ring)
+            self.placed[key] = placed_step_times(app, model, place.group, placement)
         return self.placed[key]
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_CURVES)
 def curve_table(curve: TrainingCurve) -> TrainingCurveTable:
     """A training curve as tables."""
     epochs, batches = range(curve.epochs), curve.batches
@@ -70,12 +69,12 @@ def curve_table(curve: TrainingCurve) -> TrainingCurveTable:
     return TrainingCurveTable(curve, progress, np.array(batches, np.float64), sqr, var)
 
 
-def placed_step_times(app: Application, gpu_model: str, group: int, ring: Sequence[int]) -> PlacedStepTimes:
+def placed_step_times(app: Application, gpu_model: str, group: int, placement: Placement) -> PlacedStepTimes:
     """Step times of one placement, with room for every batch size."""
-    times, placement = app.on(gpu_model), tuple(ring)
+    times = app.on(gpu_model)
     high = times.largest(placement) if times.stages == 1 else times.high
-    seen = times.largest_on(sum(placement))
+    largest = times.largest_on(sum(placement))
     room = max(high, MICRO_BATCHES) + 1
     return PlacedStepTimes(
-        group, placement, times, high, 1 << 40 if seen is None else seen, np.full(room, np.nan), np.zeros(room)
+        group, placement, times, high, 1 << 40 if largest is None else largest, np.full(room, np.nan), np.zeros(room)
     )

@@ -57,7 +57,7 @@ class AdaptiveSetting:
         return sum(group.gpus for group in self.groups)
 
 
-class Belief(NamedTuple):
+class SpeedEstimate(NamedTuple):
     """A job's model of its speed on one GPU model: fitted step times, and the most replicas it was measured on."""
 
     perf: Perf
@@ -74,7 +74,7 @@ class Place(NamedTuple):
 class JobView(NamedTuple):
     """One active job at the start of a round, after its work in the last one.
 
-    ``beliefs`` are by group; under a plan with ``merged`` fits all of them are equal. ``service_s`` are GPU seconds,
+    ``estimates`` are by group; under a plan with ``merged`` fits all of them are equal. ``service_s`` are GPU seconds,
     those of restarts included.
     """
 
@@ -88,7 +88,7 @@ class JobView(NamedTuple):
     epoch: int
     progress: float
     noise: Noise | None
-    beliefs: Mapping[int, Belief]
+    estimates: Mapping[int, SpeedEstimate]
     place: Place | None
 
 

@@ -19,9 +19,9 @@ from fastsim.engine.adaptive.plan import (
     AdaptivePlan,
     AdaptiveSetting,
     AdaptiveView,
-    Belief,
     JobView,
     Place,
+    SpeedEstimate,
 )
 from fastsim.engine.rounds.checkpoint import CheckpointClock, CheckpointSchedule, RoundCheckpoint
 from fastsim.engine.rounds.options import RoundOptions, Setting
@@ -36,8 +36,8 @@ from fastsim_ext.adaptive.training_job import LearnedPerformance, PlacedStepTime
 from fastsim_ext.build import CHECKED
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 
-LOOK_ROUNDS = 64
-"""Rounds between two looks at progress and Ctrl-C."""
+PAUSE_ROUNDS = 64
+"""Rounds between two reports of progress, at which Ctrl-C is noticed."""
 MOST_QUIET = 1000
 """Rounds in which jobs wait and none runs, after which a run is given up."""
 TRAINED = np.dtype(
@@ -67,7 +67,7 @@ class AdaptiveDriver:
     loop: AdaptiveLoop
     first__g: tuple[int, ...]
     """The first node of each group, among the nodes of the loop."""
-    beliefs: dict[int, Belief] = field(default_factory=dict)
+    estimates: dict[int, SpeedEstimate] = field(default_factory=dict)
     places: Mapping[int, Place] = field(default_factory=dict)
     calls: int = 0
     rows: list[bytes] = field(default_factory=list)
@@ -76,7 +76,7 @@ class AdaptiveDriver:
     @property
     def arrived(self) -> int:
         """Jobs that have arrived."""
-        return len(self.loop.active) + len(self.loop.gone)
+        return len(self.loop.active) + len(self.loop.ended_jobs)
 
     def collect_records(self) -> None:
         """Collect the rows that the metrics have written."""
@@ -119,21 +119,21 @@ class AdaptiveDriver:
         noise = None if gradients is None else Noise(*gradients, app.init_batch)
         return JobView(
             job.id, request, app, self.loop.now_s - job.submit_s, max(job.restarts, 0), job.restart_left_s,
-            job.service_s, job.epoch, job.progress, noise, self.believed(job), self.places.get(job.id),
+            job.service_s, job.epoch, job.progress, noise, self.estimates_of(job), self.places.get(job.id),
         )  # fmt: skip
 
-    def believed(self, job: TrainingJob) -> dict[int, Belief]:
+    def estimates_of(self, job: TrainingJob) -> dict[int, SpeedEstimate]:
         """The fits of a job, by group; none of groups without measurements."""
         groups = range(len(self.setting.groups))
-        lesson__g = {g: int(job.history__g[0 if self.plan.merged else g]) for g in groups}
-        return {g: self.belief(lesson) for g, lesson in lesson__g.items() if lesson}
+        history__g = {g: int(job.history__g[0 if self.plan.merged else g]) for g in groups}
+        return {g: self.estimate(history) for g, history in history__g.items() if history}
 
-    def belief(self, lesson: int) -> Belief:
+    def estimate(self, history: int) -> SpeedEstimate:
         """The fit of one set of measurements."""
-        if lesson not in self.beliefs:
-            perf, most = self.performance.parameters(lesson)
-            self.beliefs[lesson] = Belief(Perf(*perf), most)
-        return self.beliefs[lesson]
+        if history not in self.estimates:
+            perf, most = self.performance.parameters(history)
+            self.estimates[history] = SpeedEstimate(Perf(*perf), most)
+        return self.estimates[history]
 
 
 def run_adaptive(
@@ -144,7 +144,7 @@ def run_adaptive(
     *,
     until_s: float = float("inf"),
     record_tasks: bool = False,
-    gauge: ClusterMetrics | None = None,
+    metrics: ClusterMetrics | None = None,
     progress: Callable[[int], None] | None = None,
     checkpoint: CheckpointSchedule | None = None,
     resume: RoundCheckpoint | None = None,
@@ -153,7 +153,7 @@ def run_adaptive(
 
     ``checkpoint`` is the schedule of checkpoints, ``resume`` the state that the run begins with.
     """
-    rounds = adaptive_driver(setting, plan, tuple(jobs), record_tasks, gauge)
+    rounds = adaptive_driver(setting, plan, tuple(jobs), record_tasks, metrics)
     loop, write = rounds.loop, _checkpoint_writer(rounds, checkpoint, resume, record_tasks)
     while (loop.active or loop.expected) and loop.now_s < until_s:
         interrupts.check()
@@ -165,8 +165,8 @@ def run_adaptive(
         if loop.quiet > MOST_QUIET and not loop.expected:
             found = f"no job at work for {MOST_QUIET} rounds at {loop.now_s:g} s"
             raise PolicyError("places", found, f"GPUs for one of {len(loop.active)} jobs")
-        if progress is not None and loop.rounds % LOOK_ROUNDS == 0:
-            progress(len(loop.gone))
+        if progress is not None and loop.rounds % PAUSE_ROUNDS == 0:
+            progress(len(loop.ended_jobs))
     write(True)
     return _finished(names, rounds)
 
@@ -198,7 +198,7 @@ def adaptive_driver(
     plan: AdaptivePlan,
     jobs: Sequence[AdaptiveJob],
     record: bool = False,
-    gauge: ClusterMetrics | None = None,
+    metrics: ClusterMetrics | None = None,
 ) -> AdaptiveDriver:
     """The driver of a run before its first round."""
     _check(jobs, setting)
@@ -212,7 +212,7 @@ def adaptive_driver(
     ]
     sizes = [gpus for group in setting.groups for gpus in group.gpus__n]
     base = np.array([0, *accumulate(sizes)], np.int32)
-    loop = AdaptiveLoop(training_jobs, setting.round_s, base, record, gauge)
+    loop = AdaptiveLoop(training_jobs, setting.round_s, base, record, metrics)
     firsts = accumulate((len(group.gpus__n) for group in setting.groups), initial=0)
     return AdaptiveDriver(setting, plan, jobs, ground, performance, loop, tuple(firsts))
 
@@ -227,10 +227,10 @@ def _training_job(
     initial: Sequence[int],
 ) -> TrainingJob:
     app = setting.applications[job.application]
-    lesson__g = np.array(initial, np.int32)
+    history__g = np.array(initial, np.int32)
     tuned = plan.tuned and job.mode == "adaptive"
     return TrainingJob(
-        number, ground.training_curve(app), performance, lesson__g, job.submit_s, job.batch_size, job.num_gpu, tuned,
+        number, ground.training_curve(app), performance, history__g, job.submit_s, job.batch_size, job.num_gpu, tuned,
         plan.merged, app.restart_s, 1 / app.slowdown,
     )  # fmt: skip
 
@@ -277,7 +277,7 @@ def _check(jobs: Sequence[AdaptiveJob], setting: AdaptiveSetting) -> None:
 
 def _finished(names: Setting, rounds: AdaptiveDriver) -> AdaptiveOutcome:
     loop, setting = rounds.loop, rounds.setting
-    jobs = sorted([*loop.gone, *loop.active], key=lambda job: job.id)
+    jobs = sorted([*loop.ended_jobs, *loop.active], key=lambda job: job.id)
     apps = [setting.applications[rounds.jobs[job.id].application] for job in jobs]
     kinds = {name: kind for kind, (name, _) in enumerate(names.oracle.kinds)}
     gangs = job_records(jobs, [kinds[app.name] for app in apps], [app.curve.progress(app.curve.epochs) for app in apps])
@@ -325,12 +325,12 @@ def job_records(jobs: Sequence[TrainingJob], kind: Sequence[int], total: Sequenc
     records["left_s"] = np.nan_to_num([job.left_s for job in jobs])  # 0 of one that has GPUs
     records["restarts"] = [max(job.stays - 1, 0) for job in jobs]
     records["preemptions"] = [job.preemptions for job in jobs]
-    records["holds"] = [job.site is not None and math.isnan(job.finish_s) for job in jobs]
+    records["holds"] = [job.placement is not None and math.isnan(job.finish_s) for job in jobs]
     records["run"] = [job.progress for job in jobs]
     records["rounds"] = [job.rounds for job in jobs]
-    records["num_gpu"] = [job.gpus_asked for job in jobs]
+    records["num_gpu"] = [job.gpus_requested for job in jobs]
     records["kind"], records["total"] = kind, total
     records["deadline_s"], records["weight"] = np.inf, 1.0
-    for name in ("tenant", "believed_kind", "place", "task"):
+    for name in ("tenant", "estimated_kind", "place", "task"):
         records[name] = -1
     return records

@@ -42,14 +42,14 @@ def derived_columns(run: Evidence) -> list[pl.Expr]:
 def counts(run: Evidence) -> pl.DataFrame:
     """``t_s`` and ``COUNTS`` after each instant at which a job arrives, starts, stops or ends."""
     arrivals = run.pods.select(
-        t_s="submit_s", here=1, arrived_cpu_milli="cpu_milli", arrived_gpu_milli="demand_milli",
+        t_s="submit_s", arrived=1, arrived_cpu_milli="cpu_milli", arrived_gpu_milli="demand_milli",
     )  # fmt: skip
     parts = [arrivals, *running(run), *(ended(run, name, states) for name, states in ENDS.items())]
-    names = ("here", "pods_running", *ENDS, "arrived_cpu_milli", "arrived_gpu_milli")
+    names = ("arrived", "pods_running", *ENDS, "arrived_cpu_milli", "arrived_gpu_milli")
     changes = pl.concat([part.cast({"t_s": pl.Float64}) for part in parts], how="diagonal_relaxed")
     summed = changes.group_by("t_s").agg(pl.col(names).cast(pl.Int64).fill_null(0).sum()).sort("t_s")
     left = sum((pl.col(name) for name in ENDS), pl.col("pods_running"))
-    return summed.with_columns(pl.col(names).cum_sum()).with_columns(pods_pending=pl.col("here") - left)
+    return summed.with_columns(pl.col(names).cum_sum()).with_columns(pods_pending=pl.col("arrived") - left)
 
 
 ENDS = {"pods_finished": ("finished",), "pods_unplaced": ("unplaced",), "pods_lost": LOST}

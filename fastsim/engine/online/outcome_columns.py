@@ -25,9 +25,9 @@ Columns = dict[str, pa.Array]
 
 
 class OutcomeColumns:
-    """Room for one row group of a table; ``what`` is the bit of ``closes`` of its outcome rows."""
+    """Room for one row group of a table; ``closing_bit`` is that of its outcome rows in ``closes``."""
 
-    what: int
+    closing_bit: int
     known: tuple[str, ...]
     """Columns of numbers that may be null."""
 
@@ -62,7 +62,7 @@ class OutcomeColumns:
         while first < len(out):
             upto = self.fill(rows, first)
             if natives is not None:
-                ends = pl.Series(out["closes"][first:upto] & self.what > 0)
+                ends = pl.Series(out["closes"][first:upto] & self.closing_bit > 0)
                 self._natives += native_ids(natives.slice(first, upto - first).filter(ends))
             first = upto
             if self.at == self.size:
@@ -97,7 +97,7 @@ class OutcomeColumns:
 class PlacementColumns(OutcomeColumns):
     """Rows of ``placements``; ``names`` of the nodes by position."""
 
-    what = INTERVAL
+    closing_bit = INTERVAL
     known = ("start_s", "end_s", "node")
 
     def __init__(self, schema: pa.Schema, names: pl.Series) -> None:
@@ -144,7 +144,7 @@ class PlacementColumns(OutcomeColumns):
 class JobColumns(OutcomeColumns):
     """Rows of ``jobs``."""
 
-    what = POD
+    closing_bit = POD
     known = ("start_s", "end_s", "wait_s", "jct_s", "paused_s", "ideal_s", "slowdown", "cost")
 
     def kinds(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Runs in ordered rounds: drives the compiled loop, calls the chooser of ``opt``, and adds columns to the tables.
 
-Beside the columns of all rounds, tables have CPUs and memory held, of use and needed.
+Beside the columns of all rounds, tables have CPUs and memory that jobs hold, use and need.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class OrderedDriver(Driver):
     def memory(self) -> None:
         """None: an order has no state."""
 
-    def remember(self, meta: dict[str, Any]) -> None:
+    def restore_memory(self, meta: dict[str, Any]) -> None:
         """Nothing to restore: an order has no state."""
 
 
@@ -114,7 +114,7 @@ def run_ordered(
     *,
     tenants: Sequence[str] = (),
     record_tasks: bool = False,
-    gauge: ClusterMetrics | None = None,
+    metrics: ClusterMetrics | None = None,
     progress: Callable[[int], None] | None = None,
     checkpoint: CheckpointSchedule | None = None,
     resume: RoundCheckpoint | None = None,
@@ -124,12 +124,12 @@ def run_ordered(
     if plan.mechanism == "opt" and plan.chooser is None:
         raise PolicyError("mechanism opt", "a plan without a chooser", "one that allocates CPUs and memory")
     gpus = needs.gpus__g
-    loop = ordered_loop_of(needs, plan, options, record_tasks, gauge)
+    loop = ordered_loop_of(needs, plan, options, record_tasks, metrics)
     jobs = _placeable(runnable(batches, setting, gpus), plan, needs)
     driver = OrderedDriver(
         setting, plan, options, jobs, tenants, progress, loop, np.zeros(len(gpus)), needs=needs
     )  # fmt: skip
-    decided = decisions(setting, options, gpus, record_tasks, gauge is not None)
+    decided = decisions(setting, options, gpus, record_tasks, metrics is not None)
     driver.decided = decided | {
         "policies": "of orders",
         "estimates": "none",
@@ -144,7 +144,7 @@ def ordered_loop_of(
     plan: OrderPlan,
     options: RoundOptions,
     record: bool = True,
-    gauge: ClusterMetrics | None = None,
+    metrics: ClusterMetrics | None = None,
 ) -> OrderedLoop:
     """The compiled loop of a run that has not begun."""
     first, last = options.window or (0, -1)
@@ -155,7 +155,7 @@ def ordered_loop_of(
         sticky=plan.sticky, blocking=plan.blocking, admit=plan.admit, round_s=options.round_s,
         begin_s=options.begin_s, restart_s=options.restart_s, until_s=options.until_s, starving_s=plan.starving_s,
         first=first, last=last, recorded=record, quirks=[options.quirk(name) for name in ORDERED_QUIRKS],
-        metrics=gauge,
+        metrics=metrics,
     )  # fmt: skip
 
 
@@ -208,13 +208,13 @@ def _finished(driver: OrderedDriver, gpus: tuple[int, ...]) -> OrderedOutcome:
     if loop.metrics is not None:
         loop.metrics.close(end_s)
     driver.collect_records()
-    jobs = np.concatenate([*driver.gone, np.frombuffer(loop.table.rows(), GANG)])
+    jobs = np.concatenate([*driver.ended_jobs, np.frombuffer(loop.table.rows(), GANG)])
     return OrderedOutcome(
         driver.setting, driver.options, jobs[np.argsort(jobs["id"])], np.concatenate(driver.tasks),
         np.concatenate(driver.held), np.concatenate([*driver.rows, np.zeros(0, ROW)]),
         int(loop.rounds), int(loop.calls), float(end_s), int(loop.max_active), int(loop.job_rounds),
         int(loop.leases.extensions), int(loop.leases.opportunities), np.array(loop.leases.busy()), gpus,
-        driver.solver_s, loop.metrics, float(loop.spoilt_gpu_s), np.concatenate(driver.round_records),
+        driver.solver_s, loop.metrics, float(loop.wasted_gpu_s), np.concatenate(driver.round_records),
         driver.needs, int(loop.shares.reclaims),
     )  # fmt: skip
 

@@ -71,12 +71,12 @@ class AcceptedKinds:
 
 def accepted_models(batch: pa.RecordBatch, models: Sequence[str]) -> npt.NDArray[np.bool_]:
     """By row and GPU model: whether the job may run on it."""
-    found = np.ones((batch.num_rows, len(models)), bool)
+    accepted = np.ones((batch.num_rows, len(models)), bool)
     if s.GPU_MODELS in batch.schema.names and batch[s.GPU_MODELS].null_count < batch.num_rows:
         for row, names in enumerate(batch[s.GPU_MODELS].to_pylist()):
             if names is not None:
-                found[row] = [model in names for model in models]
-    return found
+                accepted[row] = [model in names for model in models]
+    return accepted
 
 
 def _pairs(batch: pa.RecordBatch, kind: npt.NDArray[np.int32], models: Sequence[str]) -> list[RestrictedKind]:

@@ -42,13 +42,13 @@ from fastsim_ext.rounds.share_loop import ShareLoop
 
 KIND = "fastsim.rounds"
 """Type of the file, as its header has it."""
-VERSION = 6
+VERSION = 7
 """Layout of the file; another one is refused."""
 OFTEN = 64
-"""Rounds between two looks at the clock, if checkpoints are due after seconds of work."""
+"""Rounds between two readings of the clock, if checkpoints are due after seconds of work."""
 DECIDED = (
     "policies", "gpu_models", "gpus", "seed", "rates", "round_s", "realloc_s", "restart_s", "window", "global_queue",
-    "prices", "compat", "endless", "recorded", "gauged", "records", "estimates", "begin_s",
+    "prices", "compat", "endless", "recorded", "measured", "records", "estimates", "begin_s",
 )  # fmt: skip
 """Properties of a run that a resumed run must share; the end of the run may differ."""
 COLUMNS = ("submit_s", "kind", "num_gpu", "total", "weight", "deadline_s", "tenant")
@@ -210,7 +210,7 @@ class RoundCheckpoint:
     @cached_property
     def arrived(self) -> npt.NDArray[Any]:
         """Records of the jobs that had arrived, by id."""
-        jobs = np.concatenate([self.arrays[name].view(GANG) for name in ("gone", "gangs")])
+        jobs = np.concatenate([self.arrays[name].view(GANG) for name in ("ended_jobs", "gangs")])
         return jobs[np.argsort(jobs["id"])]
 
     def _rest_of(self, batch: JobBatch, start: int) -> JobBatch:
@@ -226,7 +226,7 @@ class RoundCheckpoint:
 
 
 def decisions(
-    setting: Setting, options: RoundOptions, gpus: tuple[int, ...], recorded: bool, gauged: bool
+    setting: Setting, options: RoundOptions, gpus: tuple[int, ...], recorded: bool, measured: bool
 ) -> dict[str, Any]:
     """Everything that decides a run in rounds besides its jobs and its policy."""
     names = ("round_s", "realloc_s", "restart_s", "global_queue", "endless", "begin_s")
@@ -234,7 +234,7 @@ def decisions(
         "policies": "of shares", "window": None if options.window is None else list(options.window),
         "gpu_models": list(setting.gpu_models), "gpus": list(gpus), "seed": setting.seed, "rates": _rates(setting),
         "prices": options.prices is not None, "compat": sorted(options.compat), "recorded": recorded,
-        "gauged": gauged, "records": [repr(kind.descr) for kind in (GANG, MOMENT, ROW)],
+        "measured": measured, "records": [repr(kind.descr) for kind in (GANG, MOMENT, ROW)],
         **{name: getattr(options, name) for name in names},
     }  # fmt: skip
 

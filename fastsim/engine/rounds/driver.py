@@ -21,10 +21,10 @@ from fastsim.foundation import interrupts
 from fastsim_ext.build import CHECKED
 
 PAUSE_ROUNDS, PAUSE_JOB_ROUNDS = 4096, 2_000_000
-"""Most rounds, and most rounds of jobs, between two looks at progress and Ctrl-C."""
+"""Most rounds, and most rounds of jobs, between two reports of progress, at which Ctrl-C is noticed."""
 MOST_WAITING = 20_000
 """Active jobs of a stream without end at which it is clear that the line only grows."""
-RECORDS = {"gone": GANG, "tasks": MOMENT, "held": np.dtype(np.int32), "rows": ROW}
+RECORDS = {"ended_jobs": GANG, "tasks": MOMENT, "held": np.dtype(np.int32), "rows": ROW}
 """Types of the records that the loop has drained, by attribute of the driver; a checkpoint has the same names."""
 
 
@@ -61,7 +61,7 @@ class Driver(ABC):
     loop: Any
     """The compiled rounds; the class follows from that of the plan."""
     price: npt.NDArray[np.float64]
-    gone: list[npt.NDArray[Any]] = field(default_factory=list)
+    ended_jobs: list[npt.NDArray[Any]] = field(default_factory=list)
     tasks: list[npt.NDArray[Any]] = field(default_factory=list)
     held: list[npt.NDArray[Any]] = field(default_factory=list)
     rows: list[npt.NDArray[Any]] = field(default_factory=list)
@@ -94,8 +94,8 @@ class Driver(ABC):
 
     def collect_records(self) -> None:
         """Move the records that the loop has written into the lists of this driver."""
-        gone, tasks, held = self.loop.log.drained()
-        self.gone.append(np.frombuffer(gone, GANG))
+        ended, tasks, held = self.loop.log.drained()
+        self.ended_jobs.append(np.frombuffer(ended, GANG))
         self.tasks.append(np.frombuffer(tasks, MOMENT))
         self.held.append(np.frombuffer(held, np.int32))
         if self.loop.metrics is not None:
@@ -151,7 +151,7 @@ class Driver(ABC):
         self.solver_s = state.meta["solver_s"]
         for name, kind in self.records.items():
             getattr(self, name).append(state.arrays[name].view(kind))
-        self.remember(state.meta)
+        self.restore_memory(state.meta)
 
     @abstractmethod
     def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -166,7 +166,7 @@ class Driver(ABC):
         return None
 
     @abstractmethod
-    def remember(self, meta: dict[str, Any]) -> None:
+    def restore_memory(self, meta: dict[str, Any]) -> None:
         """Restore the states of policy and estimates; another policy begins without a state."""
 
     def play(self, checkpoint: CheckpointSchedule | None, resume: RoundCheckpoint | None) -> None:

@@ -89,8 +89,8 @@ def completion_times(jobs: npt.NDArray[Any]) -> Floats:
 
 def given_up(jobs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Which jobs ended without being complete."""
-    gone: npt.NDArray[np.bool_] = (jobs["ended"] == 1) & np.isnan(jobs["finish_s"])
-    return gone
+    incomplete: npt.NDArray[np.bool_] = (jobs["ended"] == 1) & np.isnan(jobs["finish_s"])
+    return incomplete
 
 
 def means_by_weight(jobs: npt.NDArray[Any]) -> dict[float, float]:

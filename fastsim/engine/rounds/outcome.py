@@ -19,7 +19,7 @@ GANG = np.dtype(
     [("id", "i8"), ("submit_s", "f8"), ("deadline_s", "f8"), ("weight", "f8"), ("total", "f8"), ("run", "f8"),
      ("cost", "f8"), ("first_s", "f8"), ("finish_s", "f8"), ("gpu_s", "f8"), ("paused_s", "f8"), ("left_s", "f8"),
      ("rounds", "i8"), ("kind", "i4"), ("num_gpu", "i4"), ("failures", "i4"), ("tenant", "i4"), ("restarts", "i4"),
-     ("preemptions", "i4"), ("believed_kind", "i4"), ("place", "i4"), ("task", "i4"), ("known", "u1"),
+     ("preemptions", "i4"), ("estimated_kind", "i4"), ("place", "i4"), ("task", "i4"), ("known", "u1"),
      ("settled", "u1"), ("taken", "u1"), ("holds", "u1"), ("ended", "u1")], align=True,
 )  # fmt: skip
 """A job's record in the compiled tables."""
@@ -41,7 +41,7 @@ class RoundOutcome:
     """A run that has finished: records of jobs (``GANG``) by id and of tasks (``MOMENT``), and the loop's figures.
 
     ``held`` lists the GPUs of tasks that did not have them in the round before, ``rows`` the timeline (``ROW``);
-    ``gauge`` measured it, None in a run without a timeline.
+    ``metrics`` are those of the cluster, None in a run without a timeline.
     """
 
     setting: Setting
@@ -61,8 +61,8 @@ class RoundOutcome:
     """Busy seconds of each GPU."""
     gpus__g: tuple[int, ...]
     solver_s: float = 0.0
-    gauge: ClusterMetrics | None = None
-    spoilt_gpu_s: float | None = None
+    metrics: ClusterMetrics | None = None
+    wasted_gpu_s: float | None = None
     """GPU seconds that restarts took; None of a run without rounds."""
     even: ClassVar[bool] = False
     """Whether every round lasts ``round_s``."""

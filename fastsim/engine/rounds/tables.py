@@ -61,8 +61,8 @@ def jobs(run: RoundOutcome) -> pl.DataFrame:
 
 def _ends_of_jobs(rows: Array) -> tuple[Array, Array]:
     """State of each job, and its reason."""
-    gone = np.where(rows["ended"] == 1, "unplaced", np.where(rows["holds"] == 1, "running", "pending"))
-    state = np.where(np.isnan(rows["finish_s"]), gone, "finished")
+    unfinished = np.where(rows["ended"] == 1, "unplaced", np.where(rows["holds"] == 1, "running", "pending"))
+    state = np.where(np.isnan(rows["finish_s"]), unfinished, "finished")
     return state, np.where(state == "unplaced", "no_gpu", state)
 
 
@@ -154,8 +154,8 @@ def _last_reasons(rows: Array) -> Array:
 
 def summary(run: RoundOutcome, typical_count: int, slo_compare_absolute: bool = False) -> pl.DataFrame:
     """The summary: columns of every run, and those of rounds."""
-    assert run.gauge is not None
-    now, before, areas = run.gauge.state()
+    assert run.metrics is not None
+    now, before, areas = run.metrics.state()
     final, at_capacity = np.frombuffer(now, ROW)[0], np.frombuffer(before, ROW)[0]
     waits = _waits(run)
     held_s = areas["gpu_milli_alloc"] / 1000
@@ -174,7 +174,7 @@ def _waits(run: RoundOutcome) -> Waits:
     measured, waits = counted(run), Waits()
     waits.wait.add(known(measured["first_s"] - measured["submit_s"]))
     waits.jct.add(known(measured["finish_s"] - measured["submit_s"]))
-    if run.spoilt_gpu_s is not None:
+    if run.wasted_gpu_s is not None:
         waits.preemptions = int(measured["preemptions"].sum())
     return waits
 
@@ -184,11 +184,11 @@ def _totals(run: RoundOutcome, gpu_s: float) -> JobTotals:
     rows, cost = counted(run), float(run.jobs["cost"].sum()) if run.priced else None
     done = ~np.isnan(rows["finish_s"])
     ratios = slowdowns(rows["finish_s"] - rows["submit_s"], ideal_s(run, rows))
-    if run.spoilt_gpu_s is None:
+    if run.wasted_gpu_s is None:
         return JobTotals.of_jobs(slowdown=ratios, cost=cost)
     paused = np.where(done, paused_s(run, rows), np.nan)
     return JobTotals.of_jobs(
-        restarts=rows["restarts"], paused_s=paused, slowdown=ratios, gpu_s=gpu_s, spoilt_gpu_s=run.spoilt_gpu_s,
+        restarts=rows["restarts"], paused_s=paused, slowdown=ratios, gpu_s=gpu_s, wasted_gpu_s=run.wasted_gpu_s,
         cost=cost, tenant_gpu_s=_by_tenant(run.jobs),
     )  # fmt: skip
 

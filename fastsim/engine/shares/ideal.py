@@ -27,7 +27,7 @@ Records = npt.NDArray[Any]
 ROUNDING = 1e-9
 """Relative excess of allocated over existing GPUs that is rounding of summed shares."""
 PAUSE_EVENTS = 256
-"""Events between two looks at progress."""
+"""Events between two reports of progress."""
 
 
 def run_ideal(
@@ -54,7 +54,7 @@ def run_ideal(
         run.step()
         if progress is not None and run.events % PAUSE_EVENTS == 0:
             progress(run.ended)
-    jobs = np.concatenate([*run.gone, run.jobs])
+    jobs = np.concatenate([*run.ended_jobs, run.jobs])
     busy_s = run.busy_s__g / np.maximum(gpus, 1)
     return RoundOutcome(
         setting, options, jobs[np.argsort(jobs["id"])], np.zeros(0, MOMENT), np.zeros(0, np.int32), np.zeros(0, ROW),
@@ -77,7 +77,7 @@ class JobArrivals:
         return float(self._coming["submit_s"][0]) if len(self._coming) else float("inf")
 
     def until(self, now_s: float) -> Records:
-        """Remove the jobs that arrive until ``now_s``, and answer them."""
+        """Remove the jobs that arrive until ``now_s``, and return them."""
         arrived = [np.zeros(0, GANG)]
         while self.next_s <= now_s:
             count = int(np.searchsorted(self._coming["submit_s"], now_s, side="right"))
@@ -112,7 +112,7 @@ class IdealRun:
     ) -> None:  # fmt: skip
         self.setting, self.plan, self.options = setting, plan, options
         self.arrivals, self.realloc_s, self.tenants = arrivals, realloc_s, tenants
-        self.jobs, self.gone = np.zeros(0, GANG), list[Records]()
+        self.jobs, self.ended_jobs = np.zeros(0, GANG), list[Records]()
         width = len(setting.gpu_models)
         self.price__g, self.busy_s__g, self.use__g = np.zeros(width), np.zeros(width), np.zeros(width)
         self.rate, self.spending, self.finish_s = np.zeros(0), np.zeros(0), np.zeros(0)
@@ -140,8 +140,8 @@ class IdealRun:
         self.progress_until(min(event_s, self.options.until_s))
         self.events += 1
         self.leave()
-        came = self.arrive()
-        self.quiet = self.quiet + 1 if idle and not came else 0
+        arrived = self.arrive()
+        self.quiet = self.quiet + 1 if idle and not arrived else 0
         if self.now_s >= self.next_price_s:
             self.reprice()
         if self.wanted and len(self.jobs) and self.now_s >= self.due_s:
@@ -178,7 +178,7 @@ class IdealRun:
         first, last = self.options.window or (0, None)
         ids = self.jobs["id"][done]
         self.ended += int(((ids >= first) & (last is None or ids < last)).sum())
-        self.gone.append(self.jobs[done])
+        self.ended_jobs.append(self.jobs[done])
         self.jobs, self.wanted = self.jobs[~done], True
 
     def arrive(self) -> bool:

@@ -90,7 +90,7 @@ class PairRateEstimates(PairRates, Protocol):
     """
 
     def arrive(self, job: int, kind: int) -> int:
-        """The kind that a new job is taken for when it shares; jobs come in order of their ids, or once more."""
+        """The kind by which a new job's rates are estimated when it shares; jobs arrive in order of ids, or again."""
 
     def observe(self, job_a: int, job_b: int, model: int) -> None:
         """Learn the true rates of a pair that has run on the model with this position."""

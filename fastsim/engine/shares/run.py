@@ -48,9 +48,9 @@ class ShareDriver(Driver):
 
     def feed(self, columns: JobBatch) -> None:
         """Add these jobs to the loop, with the kinds that estimates take them for."""
-        self.loop.feed(*columns, self.ahead is None, self.believed_kinds(columns))
+        self.loop.feed(*columns, self.ahead is None, self.estimated_kinds(columns))
 
-    def believed_kinds(self, columns: JobBatch) -> npt.NDArray[np.int32] | None:
+    def estimated_kinds(self, columns: JobBatch) -> npt.NDArray[np.int32] | None:
         """The kind that each of these jobs is taken for when it shares GPUs; None without estimates."""
         if self.plan.estimates is None:
             return None
@@ -58,10 +58,10 @@ class ShareDriver(Driver):
         return np.array([self.plan.estimates.arrive(job, kind) for job, kind in jobs], np.int32)
 
     def collect_records(self) -> None:
-        """Collect the records that the loop has written; jobs that are gone leave the estimates."""
+        """Collect the records that the loop has written, and remove jobs that have ended from the estimates."""
         super().collect_records()
         if self.plan.estimates is not None:
-            for job in self.gone[-1]["id"].tolist():
+            for job in self.ended_jobs[-1]["id"].tolist():
                 self.plan.estimates.leave(job)
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -77,7 +77,7 @@ class ShareDriver(Driver):
         """The state of the estimates of pair rates; None without estimates."""
         return None if self.plan.estimates is None else self.plan.estimates.state()
 
-    def remember(self, meta: dict[str, Any]) -> None:
+    def restore_memory(self, meta: dict[str, Any]) -> None:
         """Restore the states of allocator and estimates; another policy begins without a state."""
         if self.plan.estimates is not None:
             self.plan.estimates.restore(meta["estimates"])
@@ -96,7 +96,7 @@ def run_rounds(
     gpus_per_server: tuple[int, ...] = (),
     tenants: Sequence[str] = (),
     record_tasks: bool = False,
-    gauge: ClusterMetrics | None = None,
+    metrics: ClusterMetrics | None = None,
     progress: Callable[[int], None] | None = None,
     checkpoint: CheckpointSchedule | None = None,
     resume: RoundCheckpoint | None = None,
@@ -108,10 +108,10 @@ def run_rounds(
     sizes = gpus_per_server or (1,) * len(setting.gpu_models)
     # GPUs that fill no server are not used.
     gpus = tuple(int(n) // size * size for n, size in zip(setting.gpus__g, sizes, strict=True))
-    loop = _loop(setting, plan, options, gpus, record_tasks, gauge)
+    loop = _loop(setting, plan, options, gpus, record_tasks, metrics)
     price = np.zeros(len(gpus))
     driver = ShareDriver(setting, plan, options, runnable(batches, setting, gpus), tenants, progress, loop, price)
-    driver.decided = decisions(setting, options, gpus, record_tasks, gauge is not None) | {
+    driver.decided = decisions(setting, options, gpus, record_tasks, metrics is not None) | {
         "estimates": "none" if plan.estimates is None else str(plan.estimates)
     }  # another policy that resumes keeps them
     driver.play(checkpoint, resume)
@@ -124,7 +124,7 @@ def _loop(
     options: RoundOptions,
     gpus: tuple[int, ...],
     record: bool,
-    gauge: ClusterMetrics | None,
+    metrics: ClusterMetrics | None,
 ) -> ShareLoop:
     fastest = [setting.gpu_models.index(m) for m in setting.oracle.fastest_first if m in setting.gpu_models]
     first, last = options.window or (0, -1)
@@ -135,7 +135,7 @@ def _loop(
         first=first, last=last, recorded=record, endless=options.endless,
         quirks=[options.quirk(name) for name in QUIRKS],
         pairs=plan.pairs, shuffled=plan.visit == "shuffled", strict=plan.strict, one_line=options.global_queue,
-        metrics=gauge, estimated=plan.estimates is not None,
+        metrics=metrics, estimated=plan.estimates is not None,
     )  # fmt: skip
 
 
@@ -144,11 +144,11 @@ def _finished(driver: ShareDriver, gpus: tuple[int, ...]) -> RoundOutcome:
     if loop.metrics is not None:
         loop.metrics.close(loop.now_s)
     driver.collect_records()
-    jobs = np.concatenate([*driver.gone, np.frombuffer(loop.table.rows(), GANG)])
+    jobs = np.concatenate([*driver.ended_jobs, np.frombuffer(loop.table.rows(), GANG)])
     return RoundOutcome(
         driver.setting, driver.options, jobs[np.argsort(jobs["id"])], np.concatenate(driver.tasks),
         np.concatenate(driver.held), np.concatenate([*driver.rows, np.zeros(0, ROW)]),
         int(loop.rounds), int(loop.calls), float(loop.now_s), int(loop.max_active), int(loop.job_rounds),
         int(loop.leases.extensions), int(loop.leases.opportunities), np.array(loop.leases.busy()), gpus,
-        driver.solver_s, loop.metrics, float(loop.spoilt_gpu_s),
+        driver.solver_s, loop.metrics, float(loop.wasted_gpu_s),
     )  # fmt: skip

@@ -32,7 +32,7 @@ class JobTotals:
 
     ``restarts`` starts of stays other than a job's first · ``paused_mean_s`` seconds without GPUs between first start
     and end, mean over finished jobs · ``slowdown`` completion over ideal time of finished jobs · ``gpu_s`` GPU seconds
-    held · ``spoilt_gpu_s`` those of restart delays and of work thrown away · ``cost`` $ · ``tenant_gpu_s`` GPU seconds
+    held · ``wasted_gpu_s`` those of restart delays and of work thrown away · ``cost`` $ · ``tenant_gpu_s`` GPU seconds
     of each tenant that had a job.
     """
 
@@ -40,14 +40,14 @@ class JobTotals:
     paused_mean_s: float | None = None
     slowdown: ExactPercentiles | None = None
     gpu_s: float | None = None
-    spoilt_gpu_s: float | None = None
+    wasted_gpu_s: float | None = None
     cost: float | None = None
     tenant_gpu_s: Array | None = None
 
     @classmethod
     def of_jobs(
         cls, *, restarts: Array | None = None, paused_s: Array | None = None, slowdown: Array | None = None,
-        gpu_s: float | None = None, spoilt_gpu_s: float | None = None, cost: float | None = None,
+        gpu_s: float | None = None, wasted_gpu_s: float | None = None, cost: float | None = None,
         tenant_gpu_s: Array | None = None,
     ) -> JobTotals:  # fmt: skip
         """Totals from columns of jobs: ``restarts`` of those that count, ``paused_s`` and ``slowdown`` of finished
@@ -61,7 +61,7 @@ class JobTotals:
         return cls(
             None if restarts is None else int(np.sum(restarts)),
             None if paused is None or not len(paused) else float(paused.mean()),
-            ratios, gpu_s, spoilt_gpu_s, cost, tenant_gpu_s,
+            ratios, gpu_s, wasted_gpu_s, cost, tenant_gpu_s,
         )  # fmt: skip
 
     def figures(self) -> dict[str, Any]:
@@ -83,9 +83,9 @@ class JobTotals:
 
     def _goodput_pct(self) -> float | None:
         """The part of the GPU time held in which work was done that was not thrown away, percent."""
-        if not self.gpu_s or self.spoilt_gpu_s is None:
+        if not self.gpu_s or self.wasted_gpu_s is None:
             return None
-        return 100 * (self.gpu_s - self.spoilt_gpu_s) / self.gpu_s
+        return 100 * (self.gpu_s - self.wasted_gpu_s) / self.gpu_s
 
 
 UNKNOWN = JobTotals()

@@ -103,7 +103,7 @@ def _application(name: str, curve: TrainingCurve, places: pl.DataFrame, scale: p
         steps[machine] = StepTimes(f"{name} on {machine}", rows, high=high, stages=stages)
     usual = sia_folders.USUAL_RESTART_S
     return Application(
-        name, curve, steps, sia_folders.RESTART_S.get(name, usual), sia_folders.BELIEVED_RESTART_S.get(name, usual),
+        name, curve, steps, sia_folders.RESTART_S.get(name, usual), sia_folders.ESTIMATED_RESTART_S.get(name, usual),
         sia_folders.SLOWDOWN.get(name, 1.0),
     )  # fmt: skip
 

@@ -16,7 +16,7 @@ from fastsim.performance.applications.step_times import StepTimes, packed
 from fastsim.performance.applications.training_curve import TrainingCurve
 
 TOLERANCE = 1e-8
-"""How far above a whole number is still that number."""
+"""Excess over a whole number that counts as rounding."""
 LONGEST_S = 12 * 3600.0
 """Longest duration of a job on a tuned size of several GPUs, seconds."""
 
@@ -80,8 +80,8 @@ class Application:
     def steps_per_s(self, gpu_model: str, placement: Sequence[int], batch: int) -> float:
         """Updates per second of a fixed batch size."""
         atomic, accum = self.split(gpu_model, placement, batch)
-        found = self.on(gpu_model).seconds(placement, atomic)
-        return 1.0 / (found.step_s + found.turn_s * accum)
+        step = self.on(gpu_model).seconds(placement, atomic)
+        return 1.0 / (step.step_s + step.turn_s * accum)
 
 
 def fixed_split(batch: int, gpus: int, high: int, max_batch: int, least_accum: int = 0) -> Split:
@@ -169,17 +169,17 @@ def tuned_configs(
     sizes = [1, *range(2, 2 * (max_gpus // 2), 2)]
     lasting = {n: _jcts(app, gpu_model, gpus_per_node, n) for n in sizes if n * app.on(gpu_model).low <= app.max_batch}
     best = [min(jcts) for jcts in lasting.values() if jcts]
-    alone = next((found for found in best if found.num_gpu == 1), None)
+    alone = next((config for config in best if config.num_gpu == 1), None)
     if alone is None:
         raise InputError(f"application {app.name} on {gpu_model}", "batch sizes not measured on one GPU", "all of them")
-    shorter = [found for found in best[1:] if found.jct_s < LONGEST_S]
-    return [found for found in shorter if low < alone.jct_s / found.jct_s / found.num_gpu < high] or [alone]
+    shorter = [config for config in best[1:] if config.jct_s < LONGEST_S]
+    return [config for config in shorter if low < alone.jct_s / config.jct_s / config.num_gpu < high] or [alone]
 
 
 def _jcts(app: Application, gpu_model: str, gpus_per_node: int, num_gpu: int) -> list[TunedConfig]:
     """The whole job with each recorded batch size; none at all if one of them was not measured on so many GPUs."""
     times, placement = app.on(gpu_model), packed(num_gpu, gpus_per_node)
-    found = []
+    configs = []
     for batch in app.curve.batches:
         if (local := math.ceil(batch / num_gpu - TOLERANCE)) < times.low:
             continue
@@ -189,5 +189,5 @@ def _jcts(app: Application, gpu_model: str, gpus_per_node: int, num_gpu: int) ->
         except InputError:
             return []
         jct_s = app.curve.iteration(batch, app.curve.epochs - 1) * (step.step_s + accum * step.turn_s)
-        found.append(TunedConfig(jct_s, num_gpu, batch))
-    return found
+        configs.append(TunedConfig(jct_s, num_gpu, batch))
+    return configs

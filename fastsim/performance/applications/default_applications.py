@@ -99,17 +99,23 @@ def _epochs(network: _Network) -> Iterator[EpochRow]:
 
 
 def _measurements(network: _Network, machine: _Machine) -> Iterator[StepRow]:
-    """Every way to stand on two machines, a few full ones, and sizes up to the most that matter."""
+    """Measurements of all placements on one or two machines and of a few full ones, and of sizes by nodes and GPUs."""
     largest = int(min((machine.memory_mib - network.base_mib) // network.sample_mib, network.init_batch << 7))
     smallest = max(1, min(network.init_batch // 4, largest // 4))
     batches = sorted({round(smallest * (largest / smallest) ** (i / (BATCHES - 1))) for i in range(BATCHES)})
-    rings: list[Placement] = [(gpus,) for gpus in range(1, machine.gpus + 1)]
-    rings += [(few, many) for many in range(1, machine.gpus + 1) for few in range(1, many + 1)]
-    rings += [packed(nodes * machine.gpus, machine.gpus) for nodes in (3, 4)]
-    for ring in rings:
-        digits = "".join(map(str, ring))
+    placements: list[Placement] = [(gpus,) for gpus in range(1, machine.gpus + 1)]
+    placements += [(few, many) for many in range(1, machine.gpus + 1) for few in range(1, many + 1)]
+    placements += [packed(nodes * machine.gpus, machine.gpus) for nodes in (3, 4)]
+    for placement in placements:
+        digits = "".join(map(str, placement))
         for batch in batches:
-            yield StepRow(digits, len(ring), sum(ring), batch, *_seconds(network, machine, len(ring), sum(ring), batch))
+            yield StepRow(
+                digits,
+                len(placement),
+                sum(placement),
+                batch,
+                *_seconds(network, machine, len(placement), sum(placement), batch),
+            )
     for nodes in range(1, MOST_NODES + 1):
         for gpus in sorted({nodes, nodes * max(1, machine.gpus // 2), nodes * machine.gpus}):
             for batch in batches:
@@ -117,7 +123,7 @@ def _measurements(network: _Network, machine: _Machine) -> Iterator[StepRow]:
 
 
 def _seconds(network: _Network, machine: _Machine, nodes: int, gpus: int, batch: int) -> tuple[float, float]:
-    """Seconds of a step and of the part of its network that does not hide."""
+    """Seconds of a step and of the part of its network time that arithmetic does not hide."""
     turn_s = network.fixed_s + batch * network.gflop_sample / (EFFICIENCY * machine.peak_gflop_s)
     link_mib_s = machine.outer_mib_s if nodes > 1 else machine.inner_mib_s
     ring_s = 2 * (gpus - 1) / gpus * network.gradient_mib / link_mib_s

@@ -29,8 +29,8 @@ POLLUX_MACHINE = "aws"
 """The kind of machine that Pollux's measurements are of: T4, four on a node."""
 RESTART_S = {"cifar10": 50.0, "deepspeech2": 25.0, "bert": 120.0, "yolov3": 80.0, "imagenet": 250.0, "ncf": 15.0}
 """Seconds of a checkpoint and restart, as jobs take them."""
-BELIEVED_RESTART_S = {"cifar10": 30.0, "deepspeech2": 25.0, "bert": 120.0, "yolov3": 45.0, "imagenet": 250.0}
-"""Seconds of a checkpoint and restart, as schedulers reckon with them."""
+ESTIMATED_RESTART_S = {"cifar10": 30.0, "deepspeech2": 25.0, "bert": 120.0, "yolov3": 45.0, "imagenet": 250.0}
+"""Seconds of a checkpoint and restart, as schedulers estimate them."""
 USUAL_RESTART_S = 30.0
 """Of applications that the tables above do not name."""
 SLOWDOWN = {"cifar10": 1.8, "imagenet": 1.2, "yolov3": 1.2, "bert": 1.2, "deepspeech2": 1.2, "ncf": 1.5}
@@ -56,13 +56,13 @@ def import_pollux(folder: str | os.PathLike[str]) -> Applications:
 def _family(folder: Path, names: dict[str, str]) -> Applications:
     if not folder.is_dir():
         raise InputError(str(folder), "no such folder", "a folder with one folder for each application")
-    found = {}
+    applications = {}
     for path in sorted(folder.iterdir()):
         if path.is_dir() and (batches := _numbered(path)):
-            found[path.name] = _application(path, batches, names)
-    if not found:
+            applications[path.name] = _application(path, batches, names)
+    if not applications:
         raise InputError(str(folder), "no application", "folders with validation-BATCH.csv and placements-MACHINE.csv")
-    return Applications(found, str(folder))
+    return Applications(applications, str(folder))
 
 
 def _numbered(folder: Path) -> dict[int, Path]:
@@ -89,7 +89,7 @@ def _application(folder: Path, batches: dict[int, Path], names: dict[str, str]) 
         steps[machine] = StepTimes(f"{path}", rows, high=HIGH.get(key), stages=STAGES.get(key, 1))
     return Application(
         name, TrainingCurve(str(folder), epochs), steps, RESTART_S.get(name, USUAL_RESTART_S),
-        BELIEVED_RESTART_S.get(name, USUAL_RESTART_S), SLOWDOWN.get(name, 1.0),
+        ESTIMATED_RESTART_S.get(name, USUAL_RESTART_S), SLOWDOWN.get(name, 1.0),
     )  # fmt: skip
 
 

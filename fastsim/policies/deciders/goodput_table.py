@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.adaptive.plan import AdaptiveSetting, Belief, JobView
+from fastsim.engine.adaptive.plan import AdaptiveSetting, JobView, SpeedEstimate
 from fastsim.errors import InputError
 from fastsim.performance.applications.application import Application
 from fastsim.performance.goodput import BatchLimits, Goodput, Noise
@@ -43,7 +43,7 @@ class ModelKnowledge(NamedTuple):
     batch: int
     num_gpu: int
     noise: Noise | None
-    belief__g: tuple[Belief | None, ...]
+    estimate__g: tuple[SpeedEstimate | None, ...]
 
 
 @dataclass
@@ -74,9 +74,9 @@ class GoodputTable:
     def knowledge(self, job: JobView) -> ModelKnowledge:
         """All that the row of this job depends on."""
         request, groups = job.job, range(len(self.setting.groups))
-        beliefs = tuple(map(job.beliefs.get, groups))
+        estimates = tuple(map(job.estimates.get, groups))
         return ModelKnowledge(
-            request.application, request.mode, request.batch_size, request.num_gpu, job.noise, beliefs
+            request.application, request.mode, request.batch_size, request.num_gpu, job.noise, estimates
         )
 
     def requested_row(self, job: JobView, gpus: int) -> Singles:
@@ -95,10 +95,10 @@ class GoodputTable:
         count, groups = len(keys), len(self.setting.groups)
         perf, noise = np.zeros((count, groups, 7)), np.array([key.noise or UNKNOWN for key in keys], np.float64)
         for j, key in enumerate(keys):
-            for g, belief in enumerate(key.belief__g):
-                if belief is not None:
-                    perf[j, g] = belief.perf
-        known = [[b is not None and key.noise is not None for b in key.belief__g] for key in keys]
+            for g, estimate in enumerate(key.estimate__g):
+                if estimate is not None:
+                    perf[j, g] = estimate.perf
+        known = [[b is not None and key.noise is not None for b in key.estimate__g] for key in keys]
         rows = np.empty((count, len(self.configurations)), np.float32)
         self._kernel.rows(
             perf, np.array(known, np.uint8), np.array([self._most(key) for key in keys], np.int64), noise,
@@ -138,14 +138,14 @@ class GoodputTable:
     def _most(self, key: ModelKnowledge) -> list[int]:
         """Most replicas on each group; the largest number everywhere if the job projects."""
         app, most = self.setting.applications[key.app], []
-        for g, belief in enumerate(key.belief__g):
+        for g, estimate in enumerate(key.estimate__g):
             low, _, stages = self._limits(app, g)
             if stages == NEVER:
                 most.append(0)
             elif key.mode != "adaptive":
                 most.append(key.num_gpu)
             else:
-                most.append(grown_replicas(belief.most_replicas if belief else 0, app.max_batch, low))
+                most.append(grown_replicas(estimate.most_replicas if estimate else 0, app.max_batch, low))
         return [max(most)] * len(most) if self.project else most
 
     def _is_tuned(self, key: ModelKnowledge) -> bool:
@@ -172,12 +172,12 @@ class GoodputTable:
         return goodput_row(known, self.ratio(job.application), self.configurations)
 
     def _known_of(self, key: ModelKnowledge, group: int, most: int) -> KnownGoodput:
-        app, belief = self.setting.applications[key.app], key.belief__g[group]
+        app, estimate = self.setting.applications[key.app], key.estimate__g[group]
         low, high, stages = self._limits(app, group)
         if stages == NEVER:
             return KnownGoodput(None, BatchLimits(app.max_batch, low, high), 0, NEVER)
         limits = BatchLimits(key.batch, low, high, tuned=self._is_tuned(key), float32=True)
-        learned = None if belief is None or key.noise is None else Goodput(belief.perf, key.noise)
+        learned = None if estimate is None or key.noise is None else Goodput(estimate.perf, key.noise)
         return KnownGoodput(learned, limits, most, stages)
 
 

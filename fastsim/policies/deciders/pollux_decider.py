@@ -20,7 +20,7 @@ from fastsim.policies.deciders.goodput_table import grown_replicas
 from fastsim.policies.deciders.pollux_virtual_nodes import Counts, VirtualNodes
 from fastsim_ext.adaptive.genetic_search import Search
 
-LONE = ("ncf",)
+SINGLE_GPU = ("ncf",)
 """Applications that never get more than one GPU, as in the published simulator."""
 Floats = npt.NDArray[np.float64]
 RESTART_S = 30.0
@@ -42,7 +42,7 @@ class PolluxDecider:
     nodes: VirtualNodes = field(init=False)
     held: dict[int, Counts] = field(default_factory=dict)
     """GPUs of each virtual node, by job."""
-    herd: tuple[tuple[int, ...], Counts] = ((), np.zeros((0, 0, 0), np.int8))
+    population: tuple[tuple[int, ...], Counts] = ((), np.zeros((0, 0, 0), np.int8))
     """Jobs of the last search, and the states of its first front."""
     solver_s: float = 0.0
 
@@ -63,16 +63,16 @@ class PolluxDecider:
         """GPUs of each job, the last states, and the state of the random stream."""
         return {
             "held": [[job, row.tolist()] for job, row in self.held.items()],
-            "herd": [self.herd[0], self.herd[1].tolist()], "stream": self.search.stream_state(),
+            "population": [self.population[0], self.population[1].tolist()], "stream": self.search.stream_state(),
             "solver_s": self.solver_s,
         }  # fmt: skip
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         self.held = {job: np.array(row, np.int8) for job, row in state["held"]}
-        ids, states = state["herd"]
-        self.herd = tuple(ids), np.array(states, np.int8).reshape(len(states), len(ids), len(self.nodes))
-        self.search.go_on(*state["stream"])
+        ids, states = state["population"]
+        self.population = tuple(ids), np.array(states, np.int8).reshape(len(states), len(ids), len(self.nodes))
+        self.search.restore_stream(*state["stream"])
         self.solver_s = state["solver_s"]
 
     def _best(self, jobs: Sequence[JobView]) -> Counts:
@@ -85,38 +85,38 @@ class PolluxDecider:
         base = np.array([self.held.get(job, np.zeros(len(self.nodes), np.int8)) for job in ids], np.int8)
         start_s = time.thread_time()
         states, mean, _ = self.search.front(
-            self._begun(ids, base), base, speedups(jobs, fair, int(most.max()), self.tuned), keeping(jobs),
+            self._initial_states(ids, base), base, speedups(jobs, fair, int(most.max()), self.tuned), keeping(jobs),
             np.full(len(jobs), 1.0 / gpus), most, least, self.nodes.gpus, self.power, self.generations,
         )  # fmt: skip
         self.solver_s += time.thread_time() - start_s
-        self.herd = ids, states
-        found: Counts = states[int(np.argmax(mean))]
-        return found
+        self.population = ids, states
+        best: Counts = states[int(np.argmax(mean))]
+        return best
 
-    def _begun(self, ids: tuple[int, ...], base: Counts) -> Counts:
+    def _initial_states(self, ids: tuple[int, ...], base: Counts) -> Counts:
         """The states that the search begins with: the best ones of the last search, or what jobs have.
 
         Rows go to the jobs that are still there in the order of both searches. That order changes, so a job may begin
         with the row of another one, as in the published program.
         """
-        before, states = self.herd
+        before, states = self.population
         if not before:
             return base[None]
-        found = np.zeros((len(states), *base.shape), np.int8)
+        initial = np.zeros((len(states), *base.shape), np.int8)
         taken = [row for row, job in enumerate(before) if job in ids]
-        found[:, [row for row, job in enumerate(ids) if job in before]] = states[:, taken]
-        return found
+        initial[:, [row for row, job in enumerate(ids) if job in before]] = states[:, taken]
+        return initial
 
     def _most(self, job: JobView) -> int:
         """Most GPUs a job may have."""
         most = self.nodes.most_replicas
         if self._fixed(job):
             return min(job.job.num_gpu, most)
-        if job.application.name in LONE:
+        if job.application.name in SINGLE_GPU:
             return 1
-        belief = next(iter(job.beliefs.values()), None)
+        estimate = next(iter(job.estimates.values()), None)
         low = first_times(job).low
-        return min(grown_replicas(belief.most_replicas if belief else 0, job.application.max_batch, low), most)
+        return min(grown_replicas(estimate.most_replicas if estimate else 0, job.application.max_batch, low), most)
 
     def _fixed(self, job: JobView) -> bool:
         """Whether a job has its requested GPUs or none."""
@@ -131,15 +131,15 @@ def fair_share(gpus: int, nodes: int, jobs: int) -> tuple[int, int]:
 
 def speedups(jobs: Sequence[JobView], fair: tuple[int, int], most: int, tuned: bool) -> Floats:
     """Speedup of each job with up to ``most`` replicas on one node and on several (axes: job, several, replicas)."""
-    found = np.empty((len(jobs), 2, most + 1))
+    speedup__jsr = np.empty((len(jobs), 2, most + 1))
     replicas = np.arange(1, most + 1)
-    for row, job in zip(found, jobs, strict=True):
-        goodput, limits = believed(job), limits_of(job, tuned)
+    for row, job in zip(speedup__jsr, jobs, strict=True):
+        goodput, limits = learned_goodput(job), limits_of(job, tuned)
         base = 0.0 if goodput is None else fair_goodput(goodput, fair, limits)
         row[:, 0], row[:, 1:] = 0.0, replicas / fair[1]
         if goodput is not None and base > 0:
             row[:, 1:] = _goodputs(goodput, limits, most) / base
-    return found
+    return speedup__jsr
 
 
 @lru_cache(maxsize=CACHED_GOODPUTS)
@@ -151,17 +151,17 @@ def _goodputs(goodput: Goodput, limits: BatchLimits, most: int) -> Floats:
 @lru_cache(maxsize=CACHED_GOODPUTS)
 def fair_goodput(goodput: Goodput, fair: tuple[int, int], limits: BatchLimits) -> float:
     """Goodput with a fair share, or with as much of it as a fixed batch size can use; 0 if it can use nothing."""
-    found = goodput.best(fair[0], fair[1], limits).goodput
-    if not found[0]:
-        found = goodput.best(fair[0], np.arange(fair[1], 0, -1), limits).goodput
-    usable = found[found > 0]
+    goodputs = goodput.best(fair[0], fair[1], limits).goodput
+    if not goodputs[0]:
+        goodputs = goodput.best(fair[0], np.arange(fair[1], 0, -1), limits).goodput
+    usable = goodputs[goodputs > 0]
     return float(usable[0]) if len(usable) else 0.0
 
 
-def believed(job: JobView) -> Goodput | None:
+def learned_goodput(job: JobView) -> Goodput | None:
     """A job's goodput on any GPU, all of which are equal to Pollux; None before it has trained."""
-    belief = next(iter(job.beliefs.values()), None)
-    return None if belief is None or job.noise is None else Goodput(belief.perf, job.noise)
+    estimate = next(iter(job.estimates.values()), None)
+    return None if estimate is None or job.noise is None else Goodput(estimate.perf, job.noise)
 
 
 def limits_of(job: JobView, tuned: bool) -> BatchLimits:
@@ -183,8 +183,8 @@ def first_times(job: JobView) -> StepTimes:
 
 
 def keeping(jobs: Sequence[JobView]) -> Floats:
-    """Part of each job's life that another restart leaves to its work."""
+    """Part of each job's time in the system that remains for its work after another restart."""
     age = np.array([job.age_s for job in jobs])
     restarts = np.array([job.restarts for job in jobs])
-    found: Floats = np.maximum(age - restarts * RESTART_S, 0.0) / (age + RESTART_S)
-    return found
+    part: Floats = np.maximum(age - restarts * RESTART_S, 0.0) / (age + RESTART_S)
+    return part

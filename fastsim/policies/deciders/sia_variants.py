@@ -28,7 +28,7 @@ import numpy as np
 from fastsim.engine.adaptive.plan import AdaptiveView, JobView, Place
 from fastsim.policies.deciders.configurations import Configurations, NodeShape, placed
 from fastsim.policies.deciders.goodput_table import KnownGoodput, goodput_row, grown_replicas
-from fastsim.policies.deciders.pollux_decider import believed, first_times, keeping, limits_of
+from fastsim.policies.deciders.pollux_decider import first_times, keeping, learned_goodput, limits_of
 from fastsim.policies.deciders.pollux_virtual_nodes import Counts, VirtualNodes
 from fastsim.policies.deciders.sia_decider import STAYING, SiaDecider
 from fastsim.policies.deciders.sia_program import (
@@ -114,12 +114,12 @@ class TypeBlindSiaDecider(SiaDecider):
 
     def _known(self, job: JobView) -> KnownGoodput:
         """Knowledge of a job about its goodput on any GPU."""
-        limits, belief = limits_of(job, self.tuned)._replace(float32=True), next(iter(job.beliefs.values()), None)
+        limits, estimate = limits_of(job, self.tuned)._replace(float32=True), next(iter(job.estimates.values()), None)
         most = job.job.num_gpu
         if job.job.mode == "adaptive":
             low = first_times(job).low
-            most = grown_replicas(belief.most_replicas if belief else 0, job.application.max_batch, low)
-        return KnownGoodput(believed(job), limits, min(most, self.nodes.most_replicas))
+            most = grown_replicas(estimate.most_replicas if estimate else 0, job.application.max_batch, low)
+        return KnownGoodput(learned_goodput(job), limits, min(most, self.nodes.most_replicas))
 
     def _gpus_of(self, job: JobView) -> int:
         """GPUs of a job of fixed size."""

@@ -50,12 +50,12 @@ def test_whole_runs(path: Path) -> None:
     run = next(run for run in runs() if run.id == path.name.removesuffix(".estimator.json"))
     references = json.loads(path.read_text())["reference_job_types"]
     estimator = Estimator(PROFILED[run.row["name"]], len(references), JOB_NAMES, estimator_column_bug=True)
-    beliefs = estimator.begin(run.setting)
-    found = run.played(dataclasses.replace(run.plan(), estimates=beliefs))
+    estimates = estimator.begin(run.setting)
+    found = run.played(dataclasses.replace(run.plan(), estimates=estimates))
     figures = round_figures(found)
     ours = np.array([figures.jct_mean_s, found.makespan_s, figures.utilization])
     assert ours == pytest.approx([run.row[name] for name in ("average_jct", "makespan", "utilization")], rel=BAR)
     recorded = json.loads(path.read_text())["reference_job_map"]
     names = {kind: name for (name, num_gpu), kind in run.setting.oracle.kind_index.items() if num_gpu == 1}
-    believed = {str(job): names[kind] for job, kind in found.jobs[["id", "believed_kind"]].tolist()}
-    assert believed == {job: name for job, (name, _) in recorded.items()}
+    estimated = {str(job): names[kind] for job, kind in found.jobs[["id", "estimated_kind"]].tolist()}
+    assert estimated == {job: name for job, (name, _) in recorded.items()}

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from fastsim.performance.applications.application import Application, Split, fixed_split
-from fastsim.performance.applications.sia_folders import BELIEVED_RESTART_S, SLOWDOWN, USUAL_RESTART_S
+from fastsim.performance.applications.sia_folders import ESTIMATED_RESTART_S, SLOWDOWN, USUAL_RESTART_S
 from fastsim.performance.applications.step_times import Placement
 from fastsim.performance.goodput import BatchLimits, Goodput, Noise, Perf
 from fastsim.performance.step_time_fit import Observation, fitted
@@ -189,8 +189,8 @@ class Replay:
 
 def measured(name: str) -> Application:
     """A recorded application with what the original's text says of it."""
-    believed, slowdown = BELIEVED_RESTART_S.get(name, USUAL_RESTART_S), SLOWDOWN.get(name, 1.0)
-    return replace(golden_applications()[name], believed_restart_s=believed, slowdown=slowdown)
+    estimated, slowdown = ESTIMATED_RESTART_S.get(name, USUAL_RESTART_S), SLOWDOWN.get(name, 1.0)
+    return replace(golden_applications()[name], believed_restart_s=estimated, slowdown=slowdown)
 
 
 def placed_at(row: dict[str, Any]) -> tuple[str, Placement]:

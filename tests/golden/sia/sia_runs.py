@@ -13,7 +13,7 @@ import polars as pl
 
 from fastsim.engine.adaptive.plan import AdaptiveJob
 from fastsim.performance.applications.application import Applications
-from fastsim.performance.applications.sia_folders import BELIEVED_RESTART_S, SLOWDOWN, USUAL_RESTART_S
+from fastsim.performance.applications.sia_folders import ESTIMATED_RESTART_S, SLOWDOWN, USUAL_RESTART_S
 from tests.golden.sia.sia import SIA, golden_applications
 
 
@@ -22,7 +22,7 @@ def trained_applications() -> Applications:
     """The recorded applications, as fast as the simulator lets them be."""
     found = {
         name: dataclasses.replace(
-            app, slowdown=SLOWDOWN.get(name, 1.0), believed_restart_s=BELIEVED_RESTART_S.get(name, USUAL_RESTART_S)
+            app, slowdown=SLOWDOWN.get(name, 1.0), believed_restart_s=ESTIMATED_RESTART_S.get(name, USUAL_RESTART_S)
         )
         for name, app in golden_applications().items()
     }

@@ -92,7 +92,7 @@ def test_the_recorded_seed_leads_the_recorded_way(folder: Path) -> None:
     while rounds.loop.active or rounds.loop.expected:
         rounds.loop.work()
         rounds.decide()
-    jobs = sorted(rounds.loop.gone, key=lambda job: job.id)
+    jobs = sorted(rounds.loop.ended_jobs, key=lambda job: job.id)
     assert [job.finish_s for job in jobs] == run.told["completion_time"].to_list()
     assert [job.restarts for job in jobs] == run.told["num_restarts"].to_list()
 

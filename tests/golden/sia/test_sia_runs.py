@@ -100,7 +100,7 @@ def replayed(run: RecordedRun) -> int:
                 yield row, state
 
     count = compare(played())
-    for job, row in zip(sorted(loop.gone, key=lambda job: job.id), run.told.iter_rows(named=True), strict=True):
+    for job, row in zip(sorted(loop.ended_jobs, key=lambda job: job.id), run.told.iter_rows(named=True), strict=True):
         assert (job.first_s, job.restarts) == (row["first_alloc_time"], row["num_restarts"])
         assert job.crowd / job.present == pytest.approx(row["n_avg"], rel=1e-12)
         assert job.held_s == sum(row[f"alloc_gpu_s_{model}"] for model in MODELS)

@@ -115,10 +115,10 @@ def held_by_round(made: PreparedRounds) -> Any:
     size = made.needs.num_gpu__s[0]
     while True:
         stop = loop.advance(1)
-        gone, tasks, _ = loop.log.drained()
+        ended, tasks, _ = loop.log.drained()
         loop.drained()
         if tasks:
-            yield _time(tasks), _held(loop, gone, tasks, size)
+            yield _time(tasks), _held(loop, ended, tasks, size)
         if stop == Stop.DONE:
             return
 
@@ -127,9 +127,9 @@ def _time(tasks: bytes) -> float:
     return float(np.frombuffer(tasks, MOMENT)["t"][0])
 
 
-def _held(loop: Any, gone: bytes, tasks: bytes, size: int) -> list[Held]:
+def _held(loop: Any, ended: bytes, tasks: bytes, size: int) -> list[Held]:
     active = np.frombuffer(loop.table.rows(), GANG)
-    known: npt.NDArray[Any] = np.concatenate([active, np.frombuffer(gone, GANG)])
+    known: npt.NDArray[Any] = np.concatenate([active, np.frombuffer(ended, GANG)])
     done = dict(zip(known["id"].tolist(), known["run"].tolist(), strict=True))
     speedup = dict(zip(active["id"].tolist(), loop.ordered_jobs.speedups(), strict=True))
     seats: dict[int, list[Any]] = {}

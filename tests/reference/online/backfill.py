@@ -1,7 +1,7 @@
 """Reservations for waiting pods, from the durations that the scheduler is told.
 
 EASY (Lifka 1995): only the first pod in the line that does not fit has a reservation. Conservative backfilling: every
-waiting pod has one, made in the order of the line. A pod that has run longer than was told is believed to end now.
+waiting pod has one, made in the order of the line. A pod that has run longer than its estimate is estimated to end now.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Reservation(NamedTuple):
 
 
 def by_end(running: Sequence[Outcome], position: int, now_s: float) -> list[tuple[float, Outcome]]:
-    """Running pods of a node with the times at which they are believed to end, the soonest and then earliest first."""
+    """Running pods of a node with the times at which they are estimated to end, the soonest and then earliest first."""
     ends = [(max(pod.est_end_s, now_s), pod) for pod in running if pod.node == position]
     return sorted(ends, key=lambda end: (end[0], end[1].sequence))
 
@@ -66,13 +66,13 @@ def undisturbed(
 
 
 Profile = list[tuple[float, Node]]
-"""A node's believed states, each from its time on; the first is the real one of now."""
+"""A node's estimated states, each from its time on; the first is the real one of now."""
 
 
 def profile(
     node: Node, running: Sequence[Outcome], reserved: Sequence[Reservation], position: int, now_s: float
 ) -> Profile:
-    """What is believed of a node: running pods end, pods with reservations come and go."""
+    """The estimates of a node: running pods end, pods with reservations come and go."""
     here = [item for item in reserved if item.position == position]
     ends = [(end_s, pod, pod.devices, -1) for end_s, pod in by_end(running, position, now_s)]
     ends += [(item.end_s, item.pod, item.devices, -1) for item in here]

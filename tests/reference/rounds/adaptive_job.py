@@ -18,7 +18,7 @@ from fastsim.performance.step_time_fit import Observation, fitted
 from tests.reference.rounds.goodput import best
 
 EVERYWHERE = ""
-"""The GPU model of beliefs that are merged."""
+"""The GPU model of estimates that are merged."""
 
 
 @dataclass

@@ -10,9 +10,9 @@ from fastsim.engine.adaptive.plan import (
     AdaptivePlan,
     AdaptiveSetting,
     AdaptiveView,
-    Belief,
     JobView,
     Place,
+    SpeedEstimate,
 )
 from fastsim.performance.step_time_fit import Observation, fitted
 from tests.reference.rounds.adaptive_job import EVERYWHERE, JobByHand, ring_of
@@ -61,17 +61,17 @@ def view_by_hand(setting: AdaptiveSetting, number: int, hand: JobByHand, now_s: 
     """One job as a policy sees it."""
     return JobView(
         number, hand.asked, hand.app, now_s - hand.asked.submit_s, max(hand.restarts, 0), hand.restart_left_s,
-        hand.service_s, hand.epoch, hand.progress, hand.noise, beliefs_by_hand(setting, hand), place,
+        hand.service_s, hand.epoch, hand.progress, hand.noise, estimates_by_hand(setting, hand), place,
     )  # fmt: skip
 
 
-def beliefs_by_hand(setting: AdaptiveSetting, hand: JobByHand) -> Mapping[int, Belief]:
+def estimates_by_hand(setting: AdaptiveSetting, hand: JobByHand) -> Mapping[int, SpeedEstimate]:
     """What a job has learned, by group."""
     found = {}
     for number, group in enumerate(setting.groups):
         about = EVERYWHERE if hand.merged else group.gpu_model
         if about in hand.perf:
-            found[number] = Belief(hand.perf[about], max(replicas for _, replicas, _ in hand.measured[about]))
+            found[number] = SpeedEstimate(hand.perf[about], max(replicas for _, replicas, _ in hand.measured[about]))
     return found
 
 

@@ -1,4 +1,4 @@
-"""How fast jobs run in a round, and are believed to run, in plain Python: twin of ``candidates`` and ``share_loop``."""
+"""Rates of jobs in a round, true and estimated, in plain Python: twin of ``candidates`` and ``share_loop``."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def true_rates(oracle: Oracle, kinds: Sequence[int], model: int) -> list[float]:
     return [0.0 if math.isnan(rate) else rate for rate in shared]
 
 
-def pair_is_hopeful(oracle: Oracle, kinds: Sequence[int], believed_kinds: Sequence[int], model: int) -> bool:
-    """Whether both jobs are believed to make progress: what they are taken for does, and each of them does alone."""
+def pair_is_hopeful(oracle: Oracle, kinds: Sequence[int], estimated_kinds: Sequence[int], model: int) -> bool:
+    """Whether both jobs have estimated rates above 0: those of their estimated kinds, and of each of them alone."""
     alone = [
         oracle.alone__kg[kind, model]
-        for kind, believed_kind in zip(kinds, believed_kinds, strict=True)
-        if kind != believed_kind
+        for kind, estimated_kind in zip(kinds, estimated_kinds, strict=True)
+        if kind != estimated_kind
     ]
-    return all(rate > 0 for rate in (*true_rates(oracle, believed_kinds, model), *alone))
+    return all(rate > 0 for rate in (*true_rates(oracle, estimated_kinds, model), *alone))
 
 
 def round_of(

@@ -46,7 +46,7 @@ class Rounds:
     allocation: dict[Pair, Sequence[float]] = field(default_factory=dict)
     workers: dict[Pair, tuple[int, ...]] = field(default_factory=dict)
     history: list[tuple[int, float, Task]] = field(default_factory=list)
-    believed_kind: list[int] = field(default_factory=list)
+    estimated_kind: list[int] = field(default_factory=list)
     ran: set[tuple[Pair, int]] = field(default_factory=set)
     calls: int = 0
     rounds: int = 0
@@ -128,8 +128,8 @@ class Rounds:
         while self.added < len(self.jobs) and self.jobs[self.added].submit_s <= self.now_s:
             job, self.added = self.added, self.added + 1
             self.outcomes.append(Outcome(self.jobs[job]))
-            kind, beliefs = self.jobs[job].kind, self.plan.estimates
-            self.believed_kind.append(kind if beliefs is None else beliefs.arrive(job, kind))
+            kind, estimates = self.jobs[job].kind, self.plan.estimates
+            self.estimated_kind.append(kind if estimates is None else estimates.arrive(job, kind))
             self._candidate((job,), self.options.round_s / 2)
             if self.plan.pairs:
                 for other in self.active:
@@ -271,11 +271,11 @@ class Rounds:
                 priority[g] = shares[g] / part if part > 0 else shares[g] * LARGE
 
     def _hopeless(self, candidate: Pair, model: int) -> bool:
-        """Whether a member is believed to get nowhere on a GPU model."""
+        """Whether the estimated rate of a member on a GPU model is 0."""
         if len(candidate) == 1 or (candidate, model) in self.ran:
             return min(self._rates(candidate, model)) <= 0
         return not pair_is_hopeful(
-            self.setting.oracle, self._kinds(candidate), [self.believed_kind[j] for j in candidate], model
+            self.setting.oracle, self._kinds(candidate), [self.estimated_kind[j] for j in candidate], model
         )
 
     def _rates(self, candidate: Pair, model: int) -> list[float]:

@@ -37,7 +37,7 @@ POLICIES = (
 SETTING = adaptive_setting()
 
 
-def gauge() -> ClusterMetrics:
+def cluster_metrics() -> ClusterMetrics:
     """Measures what a toy says: quantity k of a node is k for each of its GPUs that is in use."""
     sizes = [gpus for group in SETTING.groups for gpus in group.gpus__n]
     totals = np.arange(9)[None, :, None] * np.arange(18)[None, None, :]
@@ -48,7 +48,7 @@ def gauge() -> ClusterMetrics:
 
 
 def played(policy: Any, jobs: list[AdaptiveJob], until_s: float = 6_000.0, **more: Any) -> AdaptiveOutcome:
-    given: dict[str, Any] = {"record_tasks": True, "gauge": gauge()} | more
+    given: dict[str, Any] = {"record_tasks": True, "metrics": cluster_metrics()} | more
     return run_adaptive(told_of(SETTING), SETTING, policy.begin(SETTING), jobs, until_s=until_s, **given)
 
 
@@ -57,9 +57,9 @@ def assert_same(found: AdaptiveOutcome, expected: AdaptiveOutcome) -> None:
         assert getattr(found, name).tobytes() == getattr(expected, name).tobytes(), name
     for name in ("rounds", "calls", "makespan_s", "max_active", "job_rounds"):
         assert getattr(found, name) == getattr(expected, name), name
-    assert found.gauge is not None
-    assert expected.gauge is not None
-    assert found.gauge.state() == expected.gauge.state()
+    assert found.metrics is not None
+    assert expected.metrics is not None
+    assert found.metrics.state() == expected.metrics.state()
 
 
 @settings(max_examples=scenarios_per_run(12), deadline=None)
@@ -161,15 +161,17 @@ def test_beliefs_of_several_models_become_one_and_back(before: Any, after: Any, 
     jobs = random_jobs(random.Random(4), 12, 1000.0)
     path = tmp_path / "state.npz"
     played(before, jobs, 2400.0, checkpoint=CheckpointSchedule(path, at_end=True))
-    old, new = (adaptive_driver(SETTING, policy.begin(SETTING), jobs, True, gauge()) for policy in (before, after))
+    old, new = (
+        adaptive_driver(SETTING, policy.begin(SETTING), jobs, True, cluster_metrics()) for policy in (before, after)
+    )
     kept = RoundCheckpoint.read(path)
     told = decisions(SETTING, True, True)
     take_over(old, kept, told)
     take_over(new, kept.without_memory(), told)
     mixed = known = 0
     for was, now in zip(old.loop.active, new.loop.active, strict=True):
-        seen = [old.performance.measurements(lesson) for lesson in was.history__g]
-        learned = [new.performance.measurements(lesson) for lesson in now.history__g]
+        seen = [old.performance.measurements(history) for history in was.history__g]
+        learned = [new.performance.measurements(history) for history in now.history__g]
         if after == Sia():
             assert learned == [seen[0]] * len(seen)
         else:

@@ -22,7 +22,7 @@ from tests.strategies import scenarios_per_run
 from tests.turns import Case, cases
 
 
-def gauge(case: Case) -> ClusterMetrics:
+def cluster_metrics(case: Case) -> ClusterMetrics:
     """Measures what a toy says: GPU n is the only one of node n, and quantity k of a node is k with it, else 0."""
     gpus = int(case.setting.gpus__g.sum())
     totals = np.zeros((1, 2, 18), np.int64)
@@ -33,7 +33,8 @@ def gauge(case: Case) -> ClusterMetrics:
 def played(case: Case, cut: int = 3, **more: Any) -> OrderedOutcome:
     batches = [JobBatch.of(part) for part in (case.jobs[:cut], case.jobs[cut:]) if part]
     return run_ordered(
-        case.setting, case.plan, case.needs, batches, case.options, record_tasks=True, gauge=gauge(case), **more
+        case.setting, case.plan, case.needs, batches, case.options, record_tasks=True,
+        metrics=cluster_metrics(case), **more,
     )  # fmt: skip
 
 
@@ -44,9 +45,9 @@ def assert_same(found: OrderedOutcome, expected: OrderedOutcome) -> None:
         assert getattr(found, name).tolist() == getattr(expected, name).tolist(), name
     for name in ("rounds", "makespan_s", "max_active", "job_rounds", "extensions", "opportunities", "reclaims"):
         assert getattr(found, name) == getattr(expected, name), name
-    assert found.gauge is not None
-    assert expected.gauge is not None
-    assert found.gauge.state() == expected.gauge.state()
+    assert found.metrics is not None
+    assert expected.metrics is not None
+    assert found.metrics.state() == expected.metrics.state()
 
 
 @settings(max_examples=scenarios_per_run(150))

@@ -24,7 +24,7 @@ LAST = [name for name in GANG.names or () if name not in ("place", "task", "take
 """Fields of a job that mean something after the run."""
 
 
-def gauge(case: Case) -> ClusterMetrics:
+def cluster_metrics(case: Case) -> ClusterMetrics:
     """Measures what a toy says: GPU n is the only one of node n, and quantity k of a node is k with it, else 0."""
     gpus = int(case.setting.gpus__g.sum())
     totals = np.zeros((1, 2, 18), np.int64)
@@ -35,7 +35,7 @@ def gauge(case: Case) -> ClusterMetrics:
 def played(case: Case, cut: int = 3, **more: Any) -> RoundOutcome:
     batches = [JobBatch.of(part) for part in (case.jobs[:cut], case.jobs[cut:]) if part]
     return run_rounds(
-        case.setting, case.again(), batches, case.options, record_tasks=True, gauge=gauge(case), **more
+        case.setting, case.again(), batches, case.options, record_tasks=True, metrics=cluster_metrics(case), **more
     )  # fmt: skip
 
 
@@ -45,11 +45,11 @@ def assert_same(found: RoundOutcome, expected: RoundOutcome) -> None:
     for name in ("tasks", "held", "rows", "busy_s"):
         assert getattr(found, name).tolist() == getattr(expected, name).tolist(), name
     for name in ("rounds", "calls", "makespan_s", "max_active", "job_rounds", "extensions", "opportunities",
-                 "spoilt_gpu_s"):  # fmt: skip
+                 "wasted_gpu_s"):  # fmt: skip
         assert getattr(found, name) == getattr(expected, name), name
-    assert found.gauge is not None
-    assert expected.gauge is not None
-    assert found.gauge.state() == expected.gauge.state()
+    assert found.metrics is not None
+    assert expected.metrics is not None
+    assert found.metrics.state() == expected.metrics.state()
 
 
 @settings(max_examples=scenarios_per_run(200))

@@ -141,7 +141,7 @@ def test_another_version_is_refused(path: Path) -> None:
         arrays = dict(stored)
     header = json.loads(arrays.pop("header").tobytes()) | {"version": 99}
     np.savez(path, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
-    with pytest.raises(ResultError, match=r"found 'fastsim.rounds' of version 99, expected .* of version 6"):
+    with pytest.raises(ResultError, match=r"found 'fastsim.rounds' of version 99, expected .* of version 7"):
         RoundCheckpoint.read(path)
 
 

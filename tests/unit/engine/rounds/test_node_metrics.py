@@ -58,8 +58,8 @@ def test_the_gauge_needs_every_quantity() -> None:
 
     with pytest.raises(ValueError, match="quantities"):
         ClusterMetrics(np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros((1, 2, 3), np.int64), 0.0, True)
-    gauge = cluster_metrics_of(CLUSTER, TypicalPods.of(JOBS), ("k80", "p100", "v100"), 0.0, True)
-    assert gauge.verify() == 0
+    metrics = cluster_metrics_of(CLUSTER, TypicalPods.of(JOBS), ("k80", "p100", "v100"), 0.0, True)
+    assert metrics.verify() == 0
 
 
 @pytest.fixture(scope="module")

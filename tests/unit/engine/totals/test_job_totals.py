@@ -21,7 +21,7 @@ def test_nothing_is_known_of_a_run_that_tells_nothing() -> None:
 def test_figures_are_of_the_numbers_that_were_given() -> None:
     made = JobTotals.of_jobs(
         restarts=np.array([0, 2, 1]), paused_s=np.array([0.0, 30.0, NAN]), slowdown=np.array([1.0, 4.0, NAN]),
-        gpu_s=7200.0, spoilt_gpu_s=1800.0, cost=3.5, tenant_gpu_s=np.array([3600.0, 3600.0]),
+        gpu_s=7200.0, wasted_gpu_s=1800.0, cost=3.5, tenant_gpu_s=np.array([3600.0, 3600.0]),
     )  # fmt: skip
     assert made.figures() == {
         "restarts": 3, "paused_mean_s": 15.0, "slowdown_mean": 2.5, "slowdown_p50": 2.5,

@@ -84,7 +84,7 @@ def test_states_are_possible_and_nobody_beats_another() -> None:
 def test_a_stream_goes_on_where_it_was_left() -> None:
     whole, again = Search(5), Search(6)
     searched(whole)
-    again.go_on(*whole.stream_state())
+    again.restore_stream(*whole.stream_state())
     for one, other in zip(searched(whole), searched(again), strict=True):
         assert np.array_equal(one, other)
 
@@ -111,4 +111,4 @@ def test_a_herd_and_a_stream_are_checked() -> None:
     with pytest.raises(ValueError, match="a population of no states"):
         Search(1, 0)
     with pytest.raises(ValueError, match="the state of a stream"):
-        Search(1).go_on([1, 2], 0)
+        Search(1).restore_stream([1, 2], 0)

@@ -1,4 +1,4 @@
-"""Believed rates of pairs, by hand."""
+"""Estimated rates of pairs, by hand."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def seed_of(references: list[int]) -> int:
     return next(seed for seed in range(99) if Estimator(references=2).begin(where(seed)).reference == references)
 
 
-def believed(estimates: Estimates, seen: RoundView, first: list[int], second: list[int]) -> tuple[object, object]:
+def estimated(estimates: Estimates, seen: RoundView, first: list[int], second: list[int]) -> tuple[object, object]:
     one, two = estimates(seen, np.array(first), np.array(second))
     return one.tolist(), two.tolist()
 
@@ -57,7 +57,7 @@ def test_believed_rates_are_those_of_the_references_at_the_jobs_own_speed() -> N
     estimates = Estimator(references=2).begin(where(seed_of([0, 1])))
     seen = view(where(), [0, 2])
     # The job of kind 2 is taken for one of kinds 0 and 1, which share by halves.
-    assert believed(estimates, seen, [0], [1]) == ([[2.0, 1.0]], [[1.0, 0.5]])
+    assert estimated(estimates, seen, [0], [1]) == ([[2.0, 1.0]], [[1.0, 0.5]])
     assert seen.pair_rates(np.array([0]), np.array([1]))[0].tolist() == [[4.0, 0.2]]
 
 
@@ -65,15 +65,15 @@ def test_a_pair_that_has_run_is_known_on_that_model_only() -> None:
     estimates = Estimator(references=2).begin(where(seed_of([0, 1])))
     seen = view(where(), [0, 2, 0], ids=[5, 6, 7])
     estimates.observe(6, 5, 1)
-    assert believed(estimates, seen, [0, 1, 0], [1, 2, 2]) == (
+    assert estimated(estimates, seen, [0, 1, 0], [1, 2, 2]) == (
         [[2.0, 0.2], [1.0, 0.5], [2.0, 1.0]],
         [[1.0, 1.0], [2.0, 1.0], [2.0, 1.0]],
     )
     estimates.observe(5, 6, 0)
-    assert believed(estimates, seen, [1], [0]) == ([[0.4, 1.0]], [[4.0, 0.2]])
+    assert estimated(estimates, seen, [1], [0]) == ([[0.4, 1.0]], [[4.0, 0.2]])
     estimates.leave(5)
     again = view(where(), [0, 2], ids=[5, 6])  # another job of that number
-    assert believed(estimates, again, [0], [1]) == ([[2.0, 1.0]], [[1.0, 0.5]])
+    assert estimated(estimates, again, [0], [1]) == ([[2.0, 1.0]], [[1.0, 0.5]])
 
 
 def test_without_measurements_the_guess_is_made_of_the_references_alone() -> None:
@@ -142,7 +142,7 @@ def test_a_policy_for_pairs_believes_them() -> None:
     blind = view(place, [2, 2])
     told = RoundView(**{**vars(blind), "partner_rates": Estimator(references=2).begin(place)})
     pair = np.array([0]), np.array([1])
-    # Two jobs of kind 2 have 0.45 of their rates, both on both models; they are believed to be like kind 0 with 0.225.
+    # Two jobs of kind 2 have 0.45 of their rates, both on both models; they are taken to be like kind 0 with 0.225.
     assert normalised_rate(blind, *pair).tolist() == pytest.approx([1.8])
     assert normalised_rate(told, *pair).tolist() == pytest.approx([0.9])
 

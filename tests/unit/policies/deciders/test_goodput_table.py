@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveSetting, Belief, JobView, NodeGroup
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveSetting, JobView, NodeGroup, SpeedEstimate
 from fastsim.performance.applications.application import Application, Applications
 from fastsim.performance.applications.step_times import StepRow, StepTimes
 from fastsim.performance.goodput import BatchLimits, Goodput, Noise, Perf
@@ -51,8 +51,8 @@ def job(draw: st.DrawFn, number: int = 0) -> JobView:
     noise = draw(st.none() | st.builds(Noise, st.floats(0, 10), st.floats(1e-3, 1e5), st.just(app.init_batch)))
     models = [g for g, group in enumerate(SETTING.groups) if group.gpu_model in app.steps]
     some = draw(st.lists(st.sampled_from(models), unique=True))
-    beliefs = {g: Belief(draw(PERFS), draw(st.sampled_from([1, 2, 8]))) for g in some}
-    return JobView(number, asked, app, 100.0, 0, 0.0, 0.0, 0, 0.0, noise, beliefs, None)
+    estimates = {g: SpeedEstimate(draw(PERFS), draw(st.sampled_from([1, 2, 8]))) for g in some}
+    return JobView(number, asked, app, 100.0, 0, 0.0, 0.0, 0, 0.0, noise, estimates, None)
 
 
 def offers(setting: AdaptiveSetting = SETTING, project: bool = True, tuned: bool = True) -> GoodputTable:
@@ -68,9 +68,9 @@ def test_rows_are_those_by_hand(jobs: list[JobView], project: bool, tuned: bool)
 
 
 def test_of_pipelines_nothing_is_guessed() -> None:
-    noise, belief = Noise(1.0, 500.0, 12), Belief(Perf(0.1, 0.01, 0.05, 0.01, 0.02, 0.01, 1.5), 1)
+    noise, estimate = Noise(1.0, 500.0, 12), SpeedEstimate(Perf(0.1, 0.01, 0.05, 0.01, 0.02, 0.01, 1.5), 1)
     asked = AdaptiveJob(0.0, "pipes", 2, 384)
-    view = JobView(0, asked, SETTING.applications["pipes"], 100.0, 0, 0.0, 0.0, 0, 0.0, noise, {1: belief}, None)
+    view = JobView(0, asked, SETTING.applications["pipes"], 100.0, 0, 0.0, 0.0, 0, 0.0, noise, {1: estimate}, None)
     made = offers()
     (row,) = made.rows([view])
     sizes = made.configurations

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, Belief, JobView
+from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView, SpeedEstimate
 from fastsim.engine.adaptive.run import AdaptiveOutcome, run_adaptive
 from fastsim.errors import InputError, PolicyError
 from fastsim.performance.applications.step_times import StepTimes
@@ -18,11 +18,11 @@ from fastsim.policies import registry
 from fastsim.policies.adaptive.pollux import Pollux
 from fastsim.policies.deciders.pollux_decider import (
     PolluxDecider,
-    believed,
     fair_goodput,
     fair_share,
     first_times,
     keeping,
+    learned_goodput,
     limits_of,
     speedups,
 )
@@ -50,7 +50,10 @@ def test_new_jobs_get_one_gpu_each() -> None:
 @pytest.mark.parametrize("gpus", [1, 2, 4])
 def test_a_lone_job_doubles_and_no_more_on_nodes_of_one_model(gpus: int) -> None:
     setting = adaptive_setting()
-    known: dict[str, Any] = {"noise": Noise(1.0, 5000.0, 128), "beliefs": dict.fromkeys(range(3), Belief(PERF, gpus))}
+    known: dict[str, Any] = {
+        "noise": Noise(1.0, 5000.0, 128),
+        "estimates": dict.fromkeys(range(3), SpeedEstimate(PERF, gpus)),
+    }
     (place,) = decider(setting).decide(AdaptiveView(60.0, [job(0, age_s=9000.0, **known)])).values()
     assert len(place.nodes) == 2 * gpus
     assert set(place.nodes) <= set(range(len(setting.groups[place.group].gpus__n)))
@@ -66,12 +69,12 @@ def test_rigid_jobs_and_untuned_ones_get_what_they_ask_for() -> None:
 def test_states_of_the_last_search_begin_the_next_one() -> None:
     pollux = decider()
     pollux.decide(AdaptiveView(60.0, [job(0), job(1), job(2)]))
-    ids, states = pollux.herd
+    ids, states = pollux.population
     assert ids == (0, 1, 2)
-    begun = pollux._begun((2, 7, 0), np.zeros((3, len(pollux.nodes)), np.int32))
-    assert (begun[:, 1] == 0).all()
+    initial = pollux._initial_states((2, 7, 0), np.zeros((3, len(pollux.nodes)), np.int32))
+    assert (initial[:, 1] == 0).all()
     # Rows go by their order, not by their jobs.
-    assert np.array_equal(begun[:, 0], states[:, 0]) and np.array_equal(begun[:, 2], states[:, 2])
+    assert np.array_equal(initial[:, 0], states[:, 0]) and np.array_equal(initial[:, 2], states[:, 2])
 
 
 def test_whole_runs_and_their_variants() -> None:
@@ -110,7 +113,7 @@ def test_parameters_are_checked(text: str, complaint: str) -> None:
 
 
 def known() -> JobView:
-    return job(0, noise=NOISE, beliefs={0: Belief(PERF, 2)})
+    return job(0, noise=NOISE, estimates={0: SpeedEstimate(PERF, 2)})
 
 
 def test_a_fair_share() -> None:
@@ -138,7 +141,7 @@ def test_a_batch_size_too_small_for_the_fair_share() -> None:
     view = view._replace(job=view.job._replace(batch_size=max(3 * low, 128), mode="scale-gpus"))
     limits = limits_of(view, True)
     most = limits.max_batch // low
-    goodput = believed(view)
+    goodput = learned_goodput(view)
     assert goodput is not None
     assert fair_goodput(goodput, (1, 5 * most), limits) == goodput.best(1, most, limits).goodput[0] > 0
     assert fair_goodput(goodput, (1, 64), limits._replace(low=1 << 20, high=1 << 21)) == 0

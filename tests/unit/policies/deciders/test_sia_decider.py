@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveView, Belief, JobView, NodeGroup, Place
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveView, JobView, NodeGroup, Place, SpeedEstimate
 from fastsim.engine.adaptive.run import adaptive_driver, run_adaptive
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.performance.goodput import Noise, Perf
@@ -40,7 +40,7 @@ def test_new_jobs_get_one_gpu_each() -> None:
 def test_a_job_doubles_at_most() -> None:
     known: dict[str, Any] = {
         "noise": Noise(1.0, 5000.0, 128),
-        "beliefs": {1: Belief(PERF, 2)},
+        "estimates": {1: SpeedEstimate(PERF, 2)},
         "place": Place(1, (0, 0)),
     }
     sia = decider()
@@ -52,7 +52,11 @@ def test_a_job_doubles_at_most() -> None:
 def test_restarts_are_not_cut_short() -> None:
     sia = decider()
     first = sia.decide(AdaptiveView(60.0, [job(0)]))
-    known: dict[str, Any] = {"noise": Noise(1.0, 5000.0, 128), "beliefs": {0: Belief(PERF, 4)}, "place": first[0]}
+    known: dict[str, Any] = {
+        "noise": Noise(1.0, 5000.0, 128),
+        "estimates": {0: SpeedEstimate(PERF, 4)},
+        "place": first[0],
+    }
     again = sia.decide(AdaptiveView(120.0, [job(0, restart_left_s=10.0, **known)]))
     assert (again[0].group, len(again[0].nodes)) == (first[0].group, 1)
 
@@ -64,13 +68,13 @@ def test_rigid_jobs_get_what_they_ask_for_or_nothing() -> None:
 
 
 def test_a_job_of_fixed_batch_size_never_gets_more_than_it_asks_for() -> None:
-    known: dict[str, Any] = {"noise": Noise(1.0, 5000.0, 128), "beliefs": {1: Belief(PERF, 8)}}
+    known: dict[str, Any] = {"noise": Noise(1.0, 5000.0, 128), "estimates": {1: SpeedEstimate(PERF, 8)}}
     (place,) = decider().decide(AdaptiveView(60.0, [job(0, "scale-gpus", 2, **known)])).values()
     assert len(place.nodes) <= 2
 
 
 def test_without_projection_other_models_are_worth_one_gpu() -> None:
-    known: dict[str, Any] = {"noise": Noise(1.0, 5000.0, 128), "beliefs": {0: Belief(PERF, 1)}}
+    known: dict[str, Any] = {"noise": Noise(1.0, 5000.0, 128), "estimates": {0: SpeedEstimate(PERF, 1)}}
     guessing, plain = decider(), decider(project=False)
     assert (guessing.goodputs.rows([job(0, **known)]) > 0.5).sum() > (
         plain.goodputs.rows([job(0, **known)]) > 0.5
@@ -110,5 +114,7 @@ def test_a_run_ends_and_gpus_are_given_once() -> None:
         rounds.decide()
         rounds.loop.verify()
     run = run_adaptive(told_of(setting), setting, Sia().begin(setting), jobs)
-    assert run.jobs["finish_s"].tolist() == [gone.finish_s for gone in sorted(rounds.loop.gone, key=lambda at: at.id)]
+    assert run.jobs["finish_s"].tolist() == [
+        job.finish_s for job in sorted(rounds.loop.ended_jobs, key=lambda at: at.id)
+    ]
     assert np.isfinite(run.jobs["finish_s"]).all()

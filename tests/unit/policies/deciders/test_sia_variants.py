@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveSetting, AdaptiveView, Belief, JobView, Place
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveSetting, AdaptiveView, JobView, Place, SpeedEstimate
 from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.errors import PolicyError
 from fastsim.performance.goodput import BatchLimits, Goodput, Noise
@@ -48,8 +48,8 @@ def known_jobs(draw: st.DrawFn) -> list[JobView]:
         more: dict[str, Any] = {"age_s": float(draw(st.integers(0, 5000))), "restarts": draw(st.integers(0, 5))}
         if draw(st.booleans()):
             beta = draw(st.sampled_from([0.001, 0.002, 0.004]))
-            belief = Belief(PERF._replace(beta_c=beta), draw(st.sampled_from([1, 2, 4])))
-            more |= {"noise": NOISE, "beliefs": dict.fromkeys(range(2), belief)}
+            estimate = SpeedEstimate(PERF._replace(beta_c=beta), draw(st.sampled_from([1, 2, 4])))
+            more |= {"noise": NOISE, "estimates": dict.fromkeys(range(2), estimate)}
         mode = draw(st.sampled_from(["adaptive", "adaptive", "scale-gpus", "rigid"]))
         found.append(job(number, mode, draw(st.sampled_from([1, 2, 4])), **more))
     return found
@@ -58,13 +58,13 @@ def known_jobs(draw: st.DrawFn) -> list[JobView]:
 def worth(one: JobView, gpus: int, former: int | None, power: float) -> float | None:
     """What so many GPUs are worth to a job, spelled out; None if it cannot have them."""
     best = {1: 1.0}
-    asked, belief = one.job.num_gpu, next(iter(one.beliefs.values()), None)
+    asked, estimate = one.job.num_gpu, next(iter(one.estimates.values()), None)
     if one.job.mode == "rigid":
         best = {asked: float(asked)}
-    elif belief is not None and one.noise is not None:
-        most = asked if one.job.mode == "scale-gpus" else 2 * belief.most_replicas
+    elif estimate is not None and one.noise is not None:
+        most = asked if one.job.mode == "scale-gpus" else 2 * estimate.most_replicas
         limits = limits_of(one, True)._replace(float32=True)
-        found = {k: Goodput(belief.perf, one.noise).best([n], [k], limits).goodput[0] for k, n in SIZES.items()}
+        found = {k: Goodput(estimate.perf, one.noise).best([n], [k], limits).goodput[0] for k, n in SIZES.items()}
         best = {k: at for k, at in found.items() if k <= most and at > 0}
         best = {k: at / min(best.values()) for k, at in best.items()}
     if gpus not in best:
@@ -160,7 +160,7 @@ def sia_rigid_known_jobs(draw: st.DrawFn) -> list[JobView]:
         more: dict[str, Any] = {"age_s": float(draw(st.integers(0, 5000))), "restarts": draw(st.integers(0, 5))}
         if draw(st.booleans()):
             beta = draw(st.sampled_from([0.001, 0.002, 0.004]))
-            more |= {"noise": NOISE, "beliefs": {group: Belief(PERF._replace(beta_c=beta), gpus)}}
+            more |= {"noise": NOISE, "estimates": {group: SpeedEstimate(PERF._replace(beta_c=beta), gpus)}}
             more["place"] = draw(st.sampled_from([None, place(group, gpus)]))
         found.append(job(number, "adaptive", gpus, **more))
     return found
@@ -169,7 +169,7 @@ def sia_rigid_known_jobs(draw: st.DrawFn) -> list[JobView]:
 def sia_rigid_worth(sia: RigidSiaDecider, one: JobView, group: int) -> float | None:
     """What a job's GPUs of a group are worth, spelled out; None if it cannot have them."""
     gpus = min(one.job.num_gpu, min(ROOM))
-    known = {g: belief for g, belief in one.beliefs.items() if one.noise is not None}
+    known = {g: estimate for g, estimate in one.estimates.items() if one.noise is not None}
     rates: list[float] = []
     for g, nodes in enumerate(SETTING_SIA_RIGID.groups):
         seen = g if g in known else min(known, default=None)
@@ -244,7 +244,7 @@ def test_what_is_unknown_counts_as_many_as_the_gpus_and_the_worst_known_1() -> N
 
 
 def test_moves_cost_more_than_restarts_and_waiting_jobs_pay_nothing() -> None:
-    sia, known = sia_rigid_decider(), dict[str, Any](noise=NOISE, beliefs={0: Belief(PERF, 2)})
+    sia, known = sia_rigid_decider(), dict[str, Any](noise=NOISE, estimates={0: SpeedEstimate(PERF, 2)})
     sia.decide(AdaptiveView(60.0, [job(0, place=place(0, 2), **known)]))
     moved = job(0, age_s=1000.0, restarts=3, place=place(1, 2), **known)
     sia.decide(AdaptiveView(120.0, [moved]))
@@ -263,7 +263,12 @@ def test_jobs_that_want_the_same_gpus_do_not_take_them_in_turns() -> None:
 
 
 def test_a_price_of_change_keeps_jobs_where_they_are() -> None:
-    known: dict[str, Any] = {"noise": NOISE, "beliefs": {0: Belief(PERF, 2)}, "place": place(0, 2), "age_s": 1e6}
+    known: dict[str, Any] = {
+        "noise": NOISE,
+        "estimates": {0: SpeedEstimate(PERF, 2)},
+        "place": place(0, 2),
+        "age_s": 1e6,
+    }
     free, dear = sia_rigid_decider(), sia_rigid_decider(changed=50.0)
     for sia in (free, dear):
         sia.chosen = {0: 0}
