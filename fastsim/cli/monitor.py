@@ -79,7 +79,7 @@ def export(
 
     from fastsim.telemetry.files import scanned, write_csv_files
     from fastsim.telemetry.openmetrics import write_files
-    from fastsim.telemetry.readings_table import looked
+    from fastsim.telemetry.readings_table import evaluated
 
     table = scanned(sources, names)
     _refuse_existing(output)
@@ -89,7 +89,7 @@ def export(
         else:
             paths = write_files(table, folder, profile=profile, epoch_s=_epoch_s(table, epoch), slice_s=slice_s,
                                   names=names)  # fmt: skip
-    count = looked(table.select(pl.len())).item()
+    count = evaluated(table.select(pl.len())).item()
     click.echo(f"{output}: {count:,} readings in {len(paths):,} files")
 
 
@@ -161,8 +161,8 @@ def plot(
     if len(tables) == 1:
         chart = workload_chart(tables[0], chosen, pod=pod, title=labels[0] if labels else "")
     else:
-        called = labels or distinct_names([Path(source).stem for source in sources])
-        chart = comparison_chart(dict(zip(called, tables, strict=True)), chosen, pod=pod, apart=apart)
+        run_names = labels or distinct_names([Path(source).stem for source in sources])
+        chart = comparison_chart(dict(zip(run_names, tables, strict=True)), chosen, pod=pod, apart=apart)
     click.echo(f"{written_chart(chart, output)}: {len(chosen)} quantities of {len(tables)} runs")
 
 
@@ -222,12 +222,12 @@ def _epoch_s(table: Any, epoch: str | None) -> int:
 
     from fastsim.errors import ScenarioError
     from fastsim.kubernetes.pods import unix_s
-    from fastsim.telemetry.readings_table import looked
+    from fastsim.telemetry.readings_table import evaluated
 
     epoch_s = unix_s(epoch, "--epoch")
     if epoch_s is not None:
         return int(epoch_s)
-    first = looked(table.select(pl.col("ts").min())).item()
+    first = evaluated(table.select(pl.col("ts").min())).item()
     if first is not None and first.year > 1990:
         return 0
     raise ScenarioError(

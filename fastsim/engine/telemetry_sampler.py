@@ -49,21 +49,21 @@ class Sampling:
         self.seed = seed
         self.columns: dict[str, Array] = {}
         self.readings: GpuReadings | None = None
-        self._looks: Iterator[float] = iter(())
-        self._next_look_s = math.inf
+        self._refreshes: Iterator[float] = iter(())
+        self._next_refresh_s = math.inf
         self._sample = 0
         gpus = len(self.node)
-        self._held = {name: np.zeros(gpus) for name in QUANTITIES} | {"who": np.full(gpus, -1)}
+        self._latest = {name: np.zeros(gpus) for name in QUANTITIES} | {"pod_id": np.full(gpus, -1)}
         self._room = max(1, WINDOW_ROWS // (max(gpus, 1) * len(QUANTITIES)))
-        self._kept = {name: np.zeros((self._room, gpus)) for name in QUANTITIES}
-        self._kept["who"] = np.zeros((self._room, gpus), np.int64)
-        self._kept_ms: list[int] = []
+        self._window = {name: np.zeros((self._room, gpus)) for name in QUANTITIES}
+        self._window["pod_id"] = np.zeros((self._room, gpus), np.int64)
+        self._window_ms: list[int] = []
         self._labels: DeviceLabels | None = None
 
     @property
     def due_s(self) -> float:
         """The next second at which a device is read or sampled."""
-        return math.inf if self.readings is None else min(self._next_look_s, self.sample_s)
+        return math.inf if self.readings is None else min(self._next_refresh_s, self.sample_s)
 
     @property
     def sample_s(self) -> float:
@@ -79,13 +79,13 @@ class Sampling:
         devices = device_columns(self.devices) | levels | {"head__u": np.zeros(len(self.node), np.int32)}
         self.readings = GpuReadings(self.device__u, devices, self.profiles.columns(), begin_s)
         self._sample = math.ceil(begin_s / self.telemetry.every_s)
-        self._looks = self.telemetry.looks(begin_s, self.seed)
-        self._next_look_s = next(self._looks, math.inf)
+        self._refreshes = self.telemetry.refreshes(begin_s, self.seed)
+        self._next_refresh_s = next(self._refreshes, math.inf)
 
     def take(self, rows: Mapping[str, Array], until_s: float, closed: bool = False) -> None:
         """Add starts (``profile`` 0 or more) and ends (-1) of stays before ``until_s``; with ``closed`` also at it.
 
-        Columns: ``t``, ``who``, ``gpu`` and ``profile``.
+        Columns: ``t``, ``pod_id``, ``gpu`` and ``profile``.
         """
         assert self.readings is not None
         at, count = 0, len(rows["t"])
@@ -96,57 +96,56 @@ class Sampling:
             at = self.readings.feed(dict(rows), at, due_s)
             if at == count and not (due_s < until_s or (closed and due_s == until_s)):
                 return
-            self._look(due_s)
+            self._read(due_s)
 
     def skip(self, until_s: float) -> None:
         """Skip readings that others replace before ``until_s``."""
         if not self.telemetry.refresh_s:
             self._sample = max(self._sample, math.ceil(until_s / self.telemetry.every_s) - 1)
             return
-        while self._next_look_s < until_s:
-            last, self._next_look_s = self._next_look_s, next(self._looks, math.inf)
-            if self._next_look_s >= until_s:
-                self._looks, self._next_look_s = chain([self._next_look_s], self._looks), last
+        while self._next_refresh_s < until_s:
+            last, self._next_refresh_s = self._next_refresh_s, next(self._refreshes, math.inf)
+            if self._next_refresh_s >= until_s:
+                self._refreshes, self._next_refresh_s = chain([self._next_refresh_s], self._refreshes), last
                 break
-        self._sample = max(self._sample, math.ceil(self._next_look_s / self.telemetry.every_s))
+        self._sample = max(self._sample, math.ceil(self._next_refresh_s / self.telemetry.every_s))
 
-    def _look(self, due_s: float) -> None:
+    def _read(self, due_s: float) -> None:
         assert self.readings is not None
-        looks = bool(self.telemetry.refresh_s)
-        if not looks or due_s == self._next_look_s:
-            self.readings.read(due_s, self._held)
-            np.subtract(self.capacity__u, self._held["memory_used_mib"], out=self._held["memory_free_mib"])
-            np.maximum(self._held["memory_free_mib"], 0.0, out=self._held["memory_free_mib"])
-            self._next_look_s = next(self._looks, math.inf)
+        if not self.telemetry.refresh_s or due_s == self._next_refresh_s:
+            self.readings.read(due_s, self._latest)
+            np.subtract(self.capacity__u, self._latest["memory_used_mib"], out=self._latest["memory_free_mib"])
+            np.maximum(self._latest["memory_free_mib"], 0.0, out=self._latest["memory_free_mib"])
+            self._next_refresh_s = next(self._refreshes, math.inf)
         if due_s == self.sample_s:
             self._sample += 1
-            self._keep(round(due_s * 1000))
+            self._add_sample(round(due_s * 1000))
 
-    def _keep(self, ms: int) -> None:
+    def _add_sample(self, ms: int) -> None:
         if self.sink is None:
             return
-        row = len(self._kept_ms)
-        for name, values in self._held.items():
-            self._kept[name][row] = values
-        self._kept_ms.append(ms)
+        row = len(self._window_ms)
+        for name, values in self._latest.items():
+            self._window[name][row] = values
+        self._window_ms.append(ms)
         if row + 1 == self._room:
             self.flush()
 
     def flush(self) -> None:
         """Pass the collected samples to the sink."""
-        rows, self._kept_ms = len(self._kept_ms), self._kept_ms
+        rows, self._window_ms = len(self._window_ms), self._window_ms
         if rows and len(self.node) and self.sink is not None:
             if self._labels is None:
                 self._labels = DeviceLabels(self.node, self.index, self.names, self.models)
-            ts = np.array(self._kept_ms, np.int64) + self.telemetry.epoch_ms
+            ts = np.array(self._window_ms, np.int64) + self.telemetry.epoch_ms
             for name in QUANTITIES:
-                self.sink(self._labels.batch(name, ts, self._kept[name][:rows], self._kept["who"][:rows]))
-        self._kept_ms = []
+                self.sink(self._labels.batch(name, ts, self._window[name][:rows], self._window["pod_id"][:rows]))
+        self._window_ms = []
 
     def by_node(self, name: str) -> Array:
         """The last readings of a quantity, mean over the GPUs of each node; 0 for a node without GPUs."""
         gpus = np.bincount(self.node, minlength=len(self.names))
-        total = np.bincount(self.node, weights=self._held[name], minlength=len(self.names))
+        total = np.bincount(self.node, weights=self._latest[name], minlength=len(self.names))
         return total / np.maximum(gpus, 1)
 
 
@@ -158,17 +157,17 @@ class DeviceLabels:
             (names[n], uuid_of(names[n], g), g, models[n]) for n, g in zip(node.tolist(), index.tolist(), strict=True)
         ]
         self.order = np.array(sorted(range(len(devices)), key=lambda u: devices[u][:3]), np.int64)
-        sort = [devices[u] for u in self.order.tolist()]
-        self.columns = [pa.array([row[k] for row in sort], kind)
+        ordered = [devices[u] for u in self.order.tolist()]
+        self.columns = [pa.array([row[k] for row in ordered], kind)
                         for k, kind in enumerate((pa.string(), pa.string(), pa.int32(), pa.string()))]  # fmt: skip
 
-    def batch(self, metric: str, ts: Array, values: Array, who: Array) -> pa.RecordBatch:
-        """Rows of one metric: ``values`` and the only pod, by sample and device."""
+    def batch(self, metric: str, ts: Array, values: Array, pod_id: Array) -> pa.RecordBatch:
+        """Rows of one metric: ``values`` and the GPU's only pod (-1: none or several), by sample and device."""
         devices, samples = len(self.order), len(ts)
         rows = devices * samples
         which = pa.array(np.repeat(np.arange(devices), samples))
         node, uuid, index, model = (column.take(which) for column in self.columns)
-        pods = np.ascontiguousarray(who[:, self.order].T).ravel()
+        pods = np.ascontiguousarray(pod_id[:, self.order].T).ravel()
         pod = pa.array(pods, pa.int64(), mask=pods < 0).cast(pa.string())
         nothing = pa.nulls(rows, pa.string())
         name = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), [metric]).cast(pa.string())

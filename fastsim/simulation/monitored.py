@@ -96,15 +96,15 @@ def played_monitored(scenario: Scenario, policy: Any, progress: Callable[[int], 
 
 def driven(inputs: PreparedMonitored, scenario: Scenario, progress: Callable[[int], None] | None) -> MonitoredRun:
     """Play the pods."""
-    containers = Containers(inputs.devices, inputs.plan.lives)
+    containers = Containers(inputs.devices, inputs.plan.lifecycle)
     pods = pod_arrivals(inputs.workload)
     first = next(pods, None)
     begin_s = 0.0 if first is None else first.submit_s
     profiles = PodProfiles(inputs.telemetry.profiles, inputs.devices)
     capacity = [int(device.memory_mib) for device in inputs.devices]
-    looks = inputs.telemetry.looks(begin_s, scenario.seed)
+    refreshes = inputs.telemetry.refreshes(begin_s, scenario.seed)
     run = MonitoredRun(
-        capacity, containers, Exporter(containers, looks),
+        capacity, containers, Exporter(containers, refreshes),
         lambda pod, gpu: profiles.profile(pod.application, None, pod.request_mib, inputs.devices[gpu]),
         math.inf if scenario.until_s is None else scenario.until_s, progress=progress,
     )  # fmt: skip
@@ -144,7 +144,7 @@ def _provenance(scenario: Scenario, inputs: PreparedMonitored) -> dict[str, Any]
 
     fields = {name: getattr(scenario, name) for name in ("seed", "record", "until_s")}
     return {
-        "options": {**fields, "telemetry": repr(inputs.telemetry), "lives": repr(inputs.plan.lives)},
+        "options": {**fields, "telemetry": repr(inputs.telemetry), "lives": repr(inputs.plan.lifecycle)},
         "cluster": {"nodes": len(inputs.cluster), "sha256": inputs.cluster.checksum()},
         "workload": {"name": inputs.workload.name, "sha256": inputs.workload.checksum()},
         "typical_pods": len(inputs.typical.count), **provenance_of_build(),

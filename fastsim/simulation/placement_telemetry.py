@@ -61,15 +61,15 @@ def sample(result: Result, sampling: Sampling) -> None:
     for first in range(0, len(rows), ROWS):
         interrupts.check()
         part = rows[first : first + ROWS]
-        who, begins = part["pod_id"].to_numpy().astype(np.int64), part["begins"].to_numpy()
+        pod_id, begins = part["pod_id"].to_numpy().astype(np.int64), part["begins"].to_numpy()
         gpu = (sampling.first__n[part["node_id"].to_numpy()] + part["gpu"].to_numpy()).astype(np.int32)
         profile = np.full(len(part), -1, np.int32)
-        job = order[np.searchsorted(ids, who[begins], sorter=order)]
+        job = order[np.searchsorted(ids, pod_id[begins], sorter=order)]
         wants = part["need"].to_numpy()[begins] if "need" in part.columns else need[job]
         profile[begins] = sampling.profiles.numbers(wants, sampling.device__u[gpu[begins]])
         t = np.ascontiguousarray(part["t"].to_numpy(), np.float64)
-        sampling.take({"t": t, "who": np.ascontiguousarray(who), "gpu": gpu, "profile": profile}, float(t[-1]))
-    sampling.take({"t": np.zeros(0), "who": np.zeros(0, np.int64), "gpu": np.zeros(0, np.int32),
+        sampling.take({"t": t, "pod_id": np.ascontiguousarray(pod_id), "gpu": gpu, "profile": profile}, float(t[-1]))
+    sampling.take({"t": np.zeros(0), "pod_id": np.zeros(0, np.int64), "gpu": np.zeros(0, np.int32),
                    "profile": np.zeros(0, np.int32)}, end_s, closed=True)  # fmt: skip
     sampling.flush()
 

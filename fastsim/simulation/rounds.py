@@ -129,7 +129,7 @@ def driven(
 ) -> RoundOutcome:  # fmt: skip
     """Play the jobs in rounds of shares or ordered rounds, whichever the plan is for."""
     more: dict[str, Any] = {
-        "tenants": inputs.tenants, "gauge": metrics_for(scenario, inputs), "record_tasks": recorded(scenario),
+        "tenants": inputs.tenants, "metrics": metrics_for(scenario, inputs), "record_tasks": recorded(scenario),
         "progress": progress, "checkpoint": checkpoint, "resume": resume,
     }  # fmt: skip
     if isinstance(inputs.plan, OrderPlan):
@@ -165,7 +165,7 @@ def _ideal(scenario: Scenario, inputs: PreparedRounds, progress: Callable[[int],
         inputs.setting, inputs.plan, inputs.batches, inputs.options, realloc_s=scenario.realloc_s or 0.0,
         tenants=inputs.tenants, progress=progress,
     )  # fmt: skip
-    return dataclasses.replace(run, gauge=metrics_for(scenario.with_(record="summary"), inputs))
+    return dataclasses.replace(run, metrics=metrics_for(scenario.with_(record="summary"), inputs))
 
 
 def metrics_for(scenario: Scenario, inputs: PreparedRounds) -> ClusterMetrics:

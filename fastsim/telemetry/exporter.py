@@ -23,7 +23,7 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.http import Reply, Request, Route, json_reply
 from fastsim.telemetry.metric_names import LABELS, Metric, metrics
 from fastsim.telemetry.openmetrics import label_text
-from fastsim.telemetry.readings_table import KEYS, lazily, looked, ordered_rows
+from fastsim.telemetry.readings_table import KEYS, evaluated, lazily, ordered_rows
 from fastsim.telemetry.sample_and_hold import STALE_S
 
 EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
@@ -56,8 +56,10 @@ class Pace:
     @property
     def place_s(self) -> float:
         """Seconds of the record that have been played."""
-        gone = (self.clock() - self.started_s) * self.speed
-        return gone % self.length_s if self.at_end == "repeat" and self.length_s > 0 else min(gone, self.length_s)
+        played_s = (self.clock() - self.started_s) * self.speed
+        if self.at_end == "repeat" and self.length_s > 0:
+            return played_s % self.length_s
+        return min(played_s, self.length_s)
 
     @property
     def over(self) -> bool:
@@ -74,13 +76,13 @@ class Record:
     ) -> None:  # fmt: skip
         source = lazily(table)
         ms = pl.col("ts").dt.epoch("ms")
-        span = looked(source.select(low=ms.min(), high=ms.max())).row(0)
+        span = evaluated(source.select(low=ms.min(), high=ms.max())).row(0)
         if span[0] is None:
             raise InputError("telemetry", "no readings", "one at least")
         self.begin_ms, self.end_ms = (int(end) for end in span)
         self._span = self.end_ms - self.begin_ms + 1
         known = {metric.quantity: metric for metric in metrics(profile, names)}
-        kinds = sorted(looked(source.select(pl.col("metric").unique())).to_series().to_list())
+        kinds = sorted(evaluated(source.select(pl.col("metric").unique())).to_series().to_list())
         left_out = sorted(set(kinds) - known.keys())
         if left_out:
             raise InputError("telemetry: metric", repr(left_out[0]), f"one of {', '.join(known)}")
@@ -95,7 +97,7 @@ class Record:
 
     def _part(self, source: pl.LazyFrame, metric: Metric, profile: str) -> tuple[Any, Any, Any]:
         """Places in the record (devices one after another), series and values of one quantity, in this order."""
-        rows = ordered_rows(looked(source)).with_columns(
+        rows = ordered_rows(evaluated(source)).with_columns(
             ms=pl.col("ts").dt.epoch("ms") - self.begin_ms, device=pl.struct(DEVICE).rle_id() + self._devices,
             series=pl.struct(KEYS).rle_id() + len(self._names),
         )  # fmt: skip

@@ -29,9 +29,9 @@ from fastsim.telemetry.readings_table import (
     KEYS,
     SCHEMA,
     Gathered,
+    evaluated,
     gathered,
     lazily,
-    looked,
     ordered,
     ordered_rows,
     table_of,
@@ -105,13 +105,13 @@ def write_csv_files(table: pa.Table | pl.LazyFrame, folder: str | os.PathLike[st
     Names are made of node, device, pod and metric.
     """
     moved = lazily(table).with_columns(ms=pl.col("ts").dt.epoch("ms"))
-    first = looked(moved.select(pl.col("ms").min())).item()
-    kinds = looked(moved.select(pl.col("metric").unique())).to_series().sort().to_list()
+    first = evaluated(moved.select(pl.col("ms").min())).item()
+    kinds = evaluated(moved.select(pl.col("metric").unique())).to_series().sort().to_list()
     Path(folder).mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     taken: Counter[str] = Counter()
     for kind in kinds:  # one quantity at a time is held in memory
-        rows = ordered_rows(looked(moved.filter(pl.col("metric") == kind)))
+        rows = ordered_rows(evaluated(moved.filter(pl.col("metric") == kind)))
         rows = rows.with_columns(t_rel=(pl.col("ms") - first) / 1000)
         for series in rows.partition_by(list(KEYS), maintain_order=True):
             name = _series_name(series.row(0, named=True))

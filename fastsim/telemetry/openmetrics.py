@@ -25,7 +25,16 @@ import pyarrow as pa
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.parquet import replacing
 from fastsim.telemetry.metric_names import LABELS, Labels, Metric, by_name, metrics
-from fastsim.telemetry.readings_table import KEYS, PIECE_ROWS, Sample, lazily, looked, ordered_rows, table_of, unix_ms
+from fastsim.telemetry.readings_table import (
+    KEYS,
+    PIECE_ROWS,
+    Sample,
+    evaluated,
+    lazily,
+    ordered_rows,
+    table_of,
+    unix_ms,
+)
 
 DAY_S = 86_400
 """Longest time that one file covers, seconds."""
@@ -50,7 +59,7 @@ def write_files(
     known = {metric.quantity: metric for metric in metrics(profile, names)}
     moved = lazily(rows).with_columns(ms=pl.col("ts").dt.epoch("ms") + 1000 * epoch_s)
     moved = moved.with_columns(part=pl.col("ms") // (1000 * slice_s))
-    pieces = looked(moved.select("part", "metric").unique()).sort("part", "metric").rows()
+    pieces = evaluated(moved.select("part", "metric").unique()).sort("part", "metric").rows()
     if pieces and pieces[0][0] < 0:
         raise InputError("openmetrics: ts", "a time before 1970", "a later one", "give another epoch_s")
     for _, quantity in pieces:
@@ -62,7 +71,7 @@ def write_files(
         path = Path(folder) / f"{part * slice_s:012}.om"
         with replacing(path) as partial, open(partial, "w", encoding="utf-8", newline="\n") as text:
             for _, quantity in group:
-                piece = looked(moved.filter(pl.col("part") == part, pl.col("metric") == quantity).drop("part"))
+                piece = evaluated(moved.filter(pl.col("part") == part, pl.col("metric") == quantity).drop("part"))
                 text.writelines(family_texts(ordered_rows(piece), known[quantity], LABELS[profile]))
             text.write(f"{END}\n")
         written.append(path)

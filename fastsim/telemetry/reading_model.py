@@ -4,7 +4,7 @@ Between two changes everything is constant except temperature and energy, and th
 up. Utilisation does not: by default it is `100 * (1 - product of (1 - u))`, or it comes from a table by the number of
 pods. Power comes from a table, too, or grows from idle to peak with utilisation.
 Temperature follows power like one heated mass: `tau * dT/dt = ambient + R * power - T`. Its `R` and `tau`, and the
-share of copies in utilisation, are defaults of ours: nothing was recorded of them.
+share of copies in utilisation, are assumptions: nothing was recorded of them.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ V100 = Device(
 
 
 class Readings(NamedTuple):
-    """Piecewise constant readings: piece i begins at `begin_s[i]`; the first begins when the device is first looked at.
+    """Piecewise constant readings: piece i begins at `begin_s[i]`; the first begins with the readings.
 
     ``temperature_c`` and ``energy_j`` are those at the beginning of the piece.
     """

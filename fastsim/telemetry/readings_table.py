@@ -172,7 +172,7 @@ def lazily(rows: pa.Table | pl.LazyFrame) -> pl.LazyFrame:
     return rows if isinstance(rows, pl.LazyFrame) else pl.DataFrame(pl.from_arrow(rows)).lazy()
 
 
-def looked(rows: pl.LazyFrame) -> pl.DataFrame:
+def evaluated(rows: pl.LazyFrame) -> pl.DataFrame:
     """The rows of a query; a file that cannot be read is an InputError."""
     try:
         return rows.collect(engine="streaming")

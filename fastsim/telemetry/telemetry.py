@@ -68,7 +68,7 @@ class Telemetry:
             raise InputError(f"GPU model {model}: memory_mib", "nothing", expected)
         return Device(known.memory_mib, known.idle_w, known.peak_w)
 
-    def looks(self, begin_s: float, seed: int) -> Iterator[float]:
+    def refreshes(self, begin_s: float, seed: int) -> Iterator[float]:
         """Endless times of the exporter's refreshes, seconds; none if it refreshes at each sample."""
         at = begin_s
         for gap in refresh_gaps(self.refresh_s, seed):

@@ -34,8 +34,8 @@ cdef class GpuReadings:
     cdef double[::1] util__u, power__u, temperature__u, energy__u, at__u
     cdef int32_t[::1] head__u
     cpdef int verify(self) except -1
-    cdef int begin(self, double t, int64_t who, int32_t gpu, int32_t profile) except -1 nogil
-    cdef int end(self, double t, int64_t who, int32_t gpu) except -1 nogil
+    cdef int begin(self, double t, int64_t pod_id, int32_t gpu, int32_t profile) except -1 nogil
+    cdef int end(self, double t, int64_t pod_id, int32_t gpu) except -1 nogil
     cdef int push(self, double t, int32_t stay) except -1 nogil
     cdef void pop(self) noexcept nogil
     cdef int advance(self, double t) except -1 nogil

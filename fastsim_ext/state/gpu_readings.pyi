@@ -20,6 +20,6 @@ class GpuReadings:
         A departure at the second of the sample comes before it, an arrival after it.
         """
     def read(self, t: float, out: dict[str, Any]) -> None:
-        """Write readings of all GPUs at second ``t`` to the arrays of ``out``; ``who`` is a GPU's only pod, or -1."""
+        """Write readings of all GPUs at second ``t`` to arrays of ``out``; ``pod_id`` is a GPU's only pod, or -1."""
     def verify(self) -> int:
         """Check that the sums equal those of the stays."""

@@ -59,7 +59,7 @@ cdef class GpuReadings:
         A departure at the second of the sample comes before it, an arrival after it.
         """
         cdef const double[::1] t = rows["t"]
-        cdef const int64_t[::1] who = rows["who"]
+        cdef const int64_t[::1] pod_id = rows["pod_id"]
         cdef const int32_t[::1] gpu = rows["gpu"]
         cdef const int32_t[::1] profile = rows["profile"]     # -1: the pod leaves
         cdef int64_t i = first
@@ -69,21 +69,21 @@ cdef class GpuReadings:
                     break
                 self.advance(t[i])
                 if profile[i] >= 0:
-                    self.begin(t[i], who[i], gpu[i], profile[i])
+                    self.begin(t[i], pod_id[i], gpu[i], profile[i])
                 else:
-                    self.end(t[i], who[i], gpu[i])
+                    self.end(t[i], pod_id[i], gpu[i])
                 i += 1
         return i
 
     def read(self, double t, out):
-        """Write readings of all GPUs at second ``t`` to the arrays of ``out``; ``who`` is a GPU's only pod, or -1."""
+        """Write readings of all GPUs at second ``t`` to arrays of ``out``; ``pod_id`` is a GPU's only pod, or -1."""
         cdef double[::1] memory = out["memory_used_mib"]
         cdef double[::1] util = out["util_pct"]
         cdef double[::1] copies = out["copy_pct"]
         cdef double[::1] power = out["power_w"]
         cdef double[::1] temperature = out["temperature_c"]
         cdef double[::1] energy = out["energy_j"]
-        cdef int64_t[::1] who = out["who"]
+        cdef int64_t[::1] pod_id = out["pod_id"]
         cdef int32_t u, d
         cdef double level, after
         with nogil:
@@ -99,7 +99,7 @@ cdef class GpuReadings:
                 copies[u] = util[u] * self.device__dx[d, COPIES]
                 temperature[u] = level + (self.temperature__u[u] - level) * exp(-after / self.device__dx[d, TAU])
                 energy[u] = self.energy__u[u] + power[u] * after
-                who[u] = self.stays[self.head__u[u]].seq if self.sums[u].pods == 1 else -1
+                pod_id[u] = self.stays[self.head__u[u]].seq if self.sums[u].pods == 1 else -1
 
     cpdef int verify(self) except -1:
         """Check that the sums equal those of the stays."""
@@ -116,7 +116,7 @@ cdef class GpuReadings:
             assert (kib, pods) == (self.sums[u].kib, self.sums[u].pods), f"GPU {u}: sums and stays differ"
         return 0
 
-    cdef int begin(self, double t, int64_t who, int32_t gpu, int32_t profile) except -1 nogil:
+    cdef int begin(self, double t, int64_t pod_id, int32_t gpu, int32_t profile) except -1 nogil:
         """A pod starts on a GPU."""
         cdef int32_t s = self.free_stay
         cdef int32_t k
@@ -132,7 +132,7 @@ cdef class GpuReadings:
             fresh[2 * self.stay_room + 63].next_stay = -1
             s, self.stay_room = self.stay_room, 2 * self.stay_room + 64
         self.free_stay = self.stays[s].next_stay
-        self.stays[s].seq, self.stays[s].start, self.stays[s].gpu, self.stays[s].profile = who, t, gpu, profile
+        self.stays[s].seq, self.stays[s].start, self.stays[s].gpu, self.stays[s].profile = pod_id, t, gpu, profile
         self.stays[s].phase = self.first__p[profile]
         self.stays[s].next_stay = self.head__u[gpu]
         self.head__u[gpu] = s
@@ -142,15 +142,15 @@ cdef class GpuReadings:
         self.update_power(gpu)
         return self.push(t, s)
 
-    cdef int end(self, double t, int64_t who, int32_t gpu) except -1 nogil:
+    cdef int end(self, double t, int64_t pod_id, int32_t gpu) except -1 nogil:
         """A pod leaves a GPU."""
         cdef int32_t s = self.head__u[gpu]
         cdef int32_t before = -1
-        while s >= 0 and self.stays[s].seq != who:
+        while s >= 0 and self.stays[s].seq != pod_id:
             before, s = s, self.stays[s].next_stay
         if s < 0:
             with gil:
-                raise ValueError(f"pod {who} is not on GPU {gpu}")
+                raise ValueError(f"pod {pod_id} is not on GPU {gpu}")
         if before < 0:
             self.head__u[gpu] = self.stays[s].next_stay
         else:

@@ -17,7 +17,7 @@ from fastsim.telemetry.reading_model import Device
 from fastsim.telemetry.usage_profile import Profile
 
 START, PHASE, END, KNOWN = range(4)
-"""Events of a container."""
+"""Events of a container; KNOWN: the scheduler learns of its end."""
 KIB = 1024
 """Memory is summed up in whole 1/1024 MiB."""
 
@@ -37,8 +37,8 @@ class Container:
     phase: int = 0
     kib: int = 0
     cut_mib: float = math.inf
-    deaths: int = 0
-    turn: int = 0
+    kills: int = 0
+    version: int = 0  # of its planned events; those of earlier versions are void
     over: bool = False
 
 
@@ -79,9 +79,9 @@ class Gpu:
 class Containers:
     """All GPUs and the containers on them, in order of time; `stays` are those that ended."""
 
-    def __init__(self, devices: Sequence[Device], lives: ContainerLifecycle) -> None:
+    def __init__(self, devices: Sequence[Device], lifecycle: ContainerLifecycle) -> None:
         self.gpus = [Gpu(device) for device in devices]
-        self.lives = lives
+        self.lifecycle = lifecycle
         self.pods: dict[int, Container] = {}
         self.stays: list[Stay] = []
         self._heap: list[tuple[float, int, int, int, int]] = []
@@ -96,9 +96,9 @@ class Containers:
         return heap[0][0] if heap else math.inf
 
     def bind(self, pod: int, gpu: int, profile: Profile, work_s: float, at_s: float) -> None:
-        """A pod is bound to a GPU; its container starts a little later."""
+        """Bind a pod to a GPU; its container starts a little later."""
         container = self.pods[pod] = Container(pod, gpu, profile, work_s, at_s)
-        self._plan(at_s + self.lives.start_s, START, container)
+        self._plan(at_s + self.lifecycle.start_s, START, container)
 
     def advance(self, until_s: float) -> list[Container]:
         """Handle all events up to a second; containers whose end became known."""
@@ -124,17 +124,17 @@ class Containers:
 
     def _plan(self, time: float, kind: int, container: Container) -> None:
         self._count += 1
-        heappush(self._heap, (time, self._count, kind, container.pod, container.turn))
+        heappush(self._heap, (time, self._count, kind, container.pod, container.version))
 
     def _is_void(self, event: tuple[float, int, int, int, int]) -> bool:
         """Whether an event was planned for an earlier state; ends are planned anew when a container starts or stops."""
-        _, number, kind, pod, turn = event
+        _, number, kind, pod, version = event
         container = self.pods.get(pod)
-        return container is None or container.turn != turn or (kind == END and self._ends.get(pod) != number)
+        return container is None or container.version != version or (kind == END and self._ends.get(pod) != number)
 
     def _start(self, time: float, container: Container) -> None:
         gpu = self.gpus[container.gpu]
-        self._work(time, gpu)
+        self._count_work(time, gpu)
         container.started_s, container.done_s, container.phase, container.cut_mib = time, 0.0, 0, math.inf
         gpu.running[container.pod] = container
         self._enter_phase(time, container)
@@ -165,24 +165,24 @@ class Containers:
         self._leave(time, container)
         container.lost_s += container.done_s
         self.stays.append(stay_of(container, time, True))
-        self._plan(time + self.lives.restart_s(container.deaths), START, container)
-        container.deaths += 1
+        self._plan(time + self.lifecycle.restart_s(container.kills), START, container)
+        container.kills += 1
 
     def _end(self, time: float, container: Container) -> None:
         self._leave(time, container)
         self.stays.append(stay_of(container, time, False))
-        self._plan(time + self.lives.known_s, KNOWN, container)
+        self._plan(time + self.lifecycle.known_s, KNOWN, container)
 
     def _leave(self, time: float, container: Container) -> None:
         gpu = self.gpus[container.gpu]
-        self._work(time, gpu)
+        self._count_work(time, gpu)
         del gpu.running[container.pod]
         gpu.kib -= container.kib
         container.kib = 0
-        container.turn += 1
+        container.version += 1
         self._plan_ends(time, gpu)
 
-    def _work(self, time: float, gpu: Gpu) -> None:
+    def _count_work(self, time: float, gpu: Gpu) -> None:
         """Add the work of all containers on a GPU since the last event."""
         rate = gpu.rate()
         for container in gpu.running.values():
@@ -202,4 +202,4 @@ def stay_of(container: Container, end_s: float, killed: bool) -> Stay:
     name = container.profile.name
     if math.isfinite(container.cut_mib):
         name = container.profile.cut(container.cut_mib).name
-    return Stay(container, container.deaths, container.started_s, end_s, killed, container.lost_s, name)
+    return Stay(container, container.kills, container.started_s, end_s, killed, container.lost_s, name)

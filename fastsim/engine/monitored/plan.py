@@ -78,7 +78,7 @@ class ContainerLifecycle:
 
     def __post_init__(self) -> None:
         if not self.wait_s or min(self.wait_s) < 0 or self.start_s < 0 or self.known_s < 0:
-            raise PolicyError("lives", f"{self}", "seconds of 0 or more")
+            raise PolicyError("lifecycle", f"{self}", "seconds of 0 or more")
 
     def restart_s(self, restarts: int) -> float:
         """Seconds until a container starts again after so many restarts."""
@@ -90,6 +90,6 @@ class MonitoredPlan:
     """A scheduler, delays of containers, devices by GPU model, and refresh gaps of exporters (see ``Telemetry``)."""
 
     scheduler: SchedulerFactory
-    lives: ContainerLifecycle = ContainerLifecycle()
+    lifecycle: ContainerLifecycle = ContainerLifecycle()
     devices: Mapping[str, Device] = field(default_factory=dict)
     refresh_s: tuple[float, ...] = (6.0, 8.0)

@@ -14,14 +14,14 @@ from fastsim.errors import PolicyError
 from fastsim.foundation import interrupts
 from fastsim.telemetry.usage_profile import Profile
 
-QUIET_TURNS = 10_000
+QUIET_STEPS = 10_000
 """Steps of the scheduler in a row without any other event, after which a run ends."""
 
 
 class PodArrival(NamedTuple):
     """A pod: number, second of submission, seconds of work (may be infinite), declared memory, application.
 
-    The rest of its request, which schedulers here ignore, and its tenant.
+    Schedulers here ignore the rest of its request and its tenant.
     """
 
     pod: int
@@ -45,21 +45,21 @@ class PodHistory:
 
 
 class Exporter:
-    """Used memory as exporters report it: sampled on all GPUs at the seconds ``looks``, and constant in between."""
+    """Used memory as exporters report it: sampled on all GPUs at the seconds ``refreshes``, and constant in between."""
 
-    def __init__(self, containers: Containers, looks: Iterator[float]) -> None:
-        self.containers, self.looks = containers, looks
-        self.next_s = next(looks)
+    def __init__(self, containers: Containers, refreshes: Iterator[float]) -> None:
+        self.containers, self.refreshes = containers, refreshes
+        self.next_s = next(refreshes)
         self.reported: list[tuple[list[float], list[float]]] = [([-math.inf], [0.0]) for _ in containers.gpus]
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Sample all GPUs; all events up to now have been handled."""
         for gpu, (times, values) in zip(self.containers.gpus, self.reported, strict=True):
             used = gpu.used_mib()
             if used != values[-1]:
                 times.append(self.next_s)
                 values.append(used)
-        self.next_s = next(self.looks)
+        self.next_s = next(self.refreshes)
 
     def window(self, gpu: int, start_s: int, end_s: int) -> list[float]:
         """Used memory of a GPU at every second from start to end; earlier reports are dropped."""
@@ -89,7 +89,7 @@ class MonitoredRun:
     histories: dict[int, PodHistory] = field(default_factory=dict)
     progress: Callable[[int], None] | None = None
     _pods: Iterator[PodArrival] = field(default_factory=lambda: iter(()))
-    _ahead: PodArrival | None = None
+    _next_pod: PodArrival | None = None
 
     def window(self, gpu: int, start_s: int, end_s: int) -> tuple[list[float], list[float]]:
         """Free and used memory of a GPU, whole MiB, at every second, as last reported by its exporter."""
@@ -103,23 +103,23 @@ class MonitoredRun:
 
     def next_s(self) -> float:
         """The next second at which a pod arrives or a container has an event."""
-        arrival_s = math.inf if self._ahead is None else self._ahead.submit_s
+        arrival_s = math.inf if self._next_pod is None else self._next_pod.submit_s
         return min(arrival_s, self.containers.next_s())
 
     def play(self, pods: Iterator[PodArrival], scheduler: Scheduler) -> None:
         """Run all pods until no event is left."""
         self._pods = pods
-        self._ahead = next(pods, None)
-        time, quiet = self.next_s(), 0
+        self._next_pod = next(pods, None)
+        time, quiet_steps = self.next_s(), 0
         while math.isfinite(time) and time <= self.until_s:
             interrupts.check()
             self._advance(time, scheduler)
             step = scheduler.step(time, self)
             for binding in step.bindings:
                 self._bind(binding, time)
-            still = self._ahead is None and not math.isfinite(self.containers.next_s())
-            quiet = quiet + 1 if still else 0
-            if still and (not self.waiting or quiet > QUIET_TURNS):
+            idle = self._next_pod is None and not math.isfinite(self.containers.next_s())
+            quiet_steps = quiet_steps + 1 if idle else 0
+            if idle and (not self.waiting or quiet_steps > QUIET_STEPS):
                 break
             if step.next_s <= time:
                 raise PolicyError("scheduler: next_s", step.next_s, f"a second after {time}")
@@ -130,15 +130,15 @@ class MonitoredRun:
     def _advance(self, until_s: float, scheduler: Scheduler) -> None:
         """Handle all events up to a second, exporters included, in order of time."""
         while self.exporter.next_s <= until_s:
-            self._happen(self.exporter.next_s, scheduler)
-            self.exporter.look()
-        self._happen(until_s, scheduler)
+            self._handle_events(self.exporter.next_s, scheduler)
+            self.exporter.refresh()
+        self._handle_events(until_s, scheduler)
         if self.progress is not None:
             self.progress(self.arrived)
 
-    def _happen(self, until_s: float, scheduler: Scheduler) -> None:
-        while self._ahead is not None and self._ahead.submit_s <= until_s:
-            request = self._ahead
+    def _handle_events(self, until_s: float, scheduler: Scheduler) -> None:
+        while self._next_pod is not None and self._next_pod.submit_s <= until_s:
+            request = self._next_pod
             if request.request_mib > max(self.capacity_mib, default=0):
                 self.histories[request.pod] = PodHistory(request, Binding(request.pod, -1, math.nan))
             else:
@@ -146,7 +146,7 @@ class MonitoredRun:
                 self.waiting += 1
                 scheduler.arrive(request.pod, request.request_mib)
             self.arrived += 1
-            self._ahead = next(self._pods, None)
+            self._next_pod = next(self._pods, None)
         for container in self.containers.advance(until_s):
             self.histories[container.pod].lost_s = container.lost_s
         self.now_s = until_s

@@ -31,13 +31,13 @@ class SampleTable:
     """Rows of the telemetry table: in a file of a folder, or in memory."""
 
     def __init__(self, folder: Path | None) -> None:
-        self._held: list[pa.RecordBatch] = []
+        self._latest: list[pa.RecordBatch] = []
         self._writer = None if folder is None else TableWriter(folder / f"{TABLE}.parquet", SCHEMA, STAMP)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Append rows."""
         if self._writer is None:
-            self._held.append(batch)
+            self._latest.append(batch)
         else:
             self._writer.add(batch)
 
@@ -53,7 +53,7 @@ class SampleTable:
 
     def frame(self) -> pl.DataFrame:
         """The rows, if they are in memory."""
-        return pl.DataFrame(pl.from_arrow(pa.Table.from_batches(self._held, SCHEMA)))
+        return pl.DataFrame(pl.from_arrow(pa.Table.from_batches(self._latest, SCHEMA)))
 
 
 class TelemetryHook:
@@ -116,13 +116,13 @@ class TelemetryHook:
         profile = np.full(len(out), -1, np.int32)
         profile[begins] = self.sampling.profiles.numbers(need[begins], self.sampling.device__u[gpu[begins]])
         return {
-            "t": np.where(begins, out["start"], out["end"]), "who": np.ascontiguousarray(out["pod_id"]),
+            "t": np.where(begins, out["start"], out["end"]), "pod_id": np.ascontiguousarray(out["pod_id"]),
             "gpu": gpu, "profile": profile,
         }  # fmt: skip
 
 
 NO_STAYS = {
-    "t": np.zeros(0), "who": np.zeros(0, np.int64), "gpu": np.zeros(0, np.int32), "profile": np.zeros(0, np.int32)
+    "t": np.zeros(0), "pod_id": np.zeros(0, np.int64), "gpu": np.zeros(0, np.int32), "profile": np.zeros(0, np.int32)
 }  # fmt: skip
 """No stays."""
 

@@ -32,7 +32,7 @@ class LinearFit(NamedTuple):
     slope: float
 
     def at(self, x: float) -> float:
-        """Its value."""
+        """The value at ``x``."""
         return self.offset + self.slope * x
 
 
@@ -96,7 +96,7 @@ class Admission:
     def __call__(
         self, request_mib: int, available_mib: int, free_mib: Sequence[float] = (), used_mib: Sequence[float] = ()
     ) -> AdmissionOutcome:
-        """Whether a pod that declares `request_mib` may join where `available_mib` are undeclared.
+        """The outcome for a pod that declares `request_mib` on a GPU where `available_mib` are undeclared.
 
         Readings of free and used memory are in order of time; they may be left out if the first stage is enough.
         """

@@ -30,7 +30,7 @@ FAILING_BINDS = (8,)
 @policy("monitored")
 @dataclass(frozen=True)
 class Knots:
-    """Share GPUs by what they are seen to use: a pod joins if declared, used or forecast memory leaves room for it.
+    """Share GPUs by their readings: a pod joins if declared, used or forecast memory leaves room for it.
 
     Pods wait by declared memory, largest first, and are tried one after another in passes. Stage 1: the GPU's
     undeclared memory is enough. Stage 2: free memory varies less than ``variation`` (deviation over mean), and the
@@ -97,15 +97,15 @@ class KnotsScheduler:
         self.queue.push(pod, request_mib)
 
     def step(self, now_s: float, view: View) -> SchedulerStep:
-        """The beginning of a pass, or its decision once running pods were looked up."""
+        """Begin a pass, or take its decision once running pods were looked up."""
         if self._first is not None:
             first, self._first = self._first, None
             return self._decide(first, now_s, view)
         running = sum(len(declared.running) for declared in self.declared)
         if not len(self.queue):
             self._release(view)
-            gone = sum(len(declared.running) for declared in self.declared) < running
-            return SchedulerStep(next_s=self._later(now_s, now_s if gone else view.next_s()))
+            any_ended = sum(len(declared.running) for declared in self.declared) < running
+            return SchedulerStep(next_s=self._later(now_s, now_s if any_ended else view.next_s()))
         self._first = int(str(self.queue.pop()))
         self._release(view)
         lookup_s = self.latency.pass_length_s(running) - self.latency.pass_s
@@ -128,7 +128,7 @@ class KnotsScheduler:
         """Try one pod after another until one is admitted; it is bound at the end of the pass."""
         skipped: list[int] = []
         pod: int | None = first
-        target = self._where(first, now_s, view)
+        target = self._best_gpu(first, now_s, view)
         while target is None:
             assert pod is not None
             skipped.append(pod)
@@ -136,7 +136,7 @@ class KnotsScheduler:
                 pod = None
                 break
             pod = int(str(self.queue.pop()))
-            target = self._where(pod, now_s, view)
+            target = self._best_gpu(pod, now_s, view)
         for other in skipped:
             self.queue.push(other, self.request_mib[other])
         bound_s = now_s + self.latency.pass_s
@@ -151,7 +151,7 @@ class KnotsScheduler:
         placed = Binding(pod, target.gpu, bound_s, OUTCOMES[target.stage])
         return SchedulerStep((placed,), _after(now_s, bound_s + self.latency.placed_s))
 
-    def _where(self, pod: int, now_s: float, view: View) -> AdmittingGpu | None:
+    def _best_gpu(self, pod: int, now_s: float, view: View) -> AdmittingGpu | None:
         """The best GPU that admits a pod."""
         request = self.request_mib[pod]
         direct = [
@@ -169,13 +169,13 @@ class KnotsScheduler:
     def _by_readings(self, request: int, gpu: int, now_s: float, view: View) -> AdmittingGpu | None:
         admission = self.admission[gpu]
         free, used = view.window(gpu, *admission.window(now_s, self.placed_s[gpu]))
-        answer = admission(request, self.declared[gpu].available_mib, free, used)
-        return AdmittingGpu(OUTCOMES.index(answer.outcome), _room(answer) - request, gpu) if answer else None
+        outcome = admission(request, self.declared[gpu].available_mib, free, used)
+        return AdmittingGpu(OUTCOMES.index(outcome.outcome), _room(outcome) - request, gpu) if outcome else None
 
 
-def _room(answer: AdmissionOutcome) -> float:
+def _room(outcome: AdmissionOutcome) -> float:
     """Memory that the deciding stage makes available, MiB."""
-    room_mib = answer.forecast_mib if answer.outcome == "peak" else answer.harvested_mib
+    room_mib = outcome.forecast_mib if outcome.outcome == "peak" else outcome.harvested_mib
     return float(room_mib or 0)
 
 

@@ -58,7 +58,9 @@ class Replay:
     def watch(self) -> MonitoredPlan:
         """The slots' plan in another cluster."""
         plain = Device(V100.memory_mib, V100.idle_w, V100.peak_w)
-        return dataclasses.replace(self.slots.watch(), lives=ContainerLifecycle(4.2, 0.7), devices={"V100M32": plain})
+        return dataclasses.replace(
+            self.slots.watch(), lifecycle=ContainerLifecycle(4.2, 0.7), devices={"V100M32": plain}
+        )
 
 
 @pytest.mark.parametrize(("experiment", "mechanism"), runs("DEFAULT", "ALIBABA"))

@@ -87,8 +87,8 @@ def test_profiles_from_a_table(tmp_path: Path) -> None:
 
 def test_the_exporter_looks_as_it_does_elsewhere() -> None:
     telemetry = Telemetry(refresh_s=(6, 8))
-    assert list(islice(telemetry.looks(3.0, seed=5), 20)) == refresh_times(3.0, 500.0, (6, 8), seed=5)[:20].tolist()
-    assert not list(Telemetry().looks(0.0, 1))
+    assert list(islice(telemetry.refreshes(3.0, seed=5), 20)) == refresh_times(3.0, 500.0, (6, 8), seed=5)[:20].tolist()
+    assert not list(Telemetry().refreshes(0.0, 1))
 
 
 def test_a_device_follows_the_catalogue() -> None:
