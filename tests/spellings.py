@@ -18,7 +18,7 @@ from fastsim.engine.online import run as engine
 from fastsim.engine.online.kernel_columns import COLUMN_SETTINGS
 from fastsim.engine.online.memo_pool import MEMOS
 from fastsim.engine.online.plan import OnlinePlan
-from fastsim.engine.online.recorder import gathered
+from fastsim.engine.online.recorder import tables_and_provenance
 from fastsim.engine.online.run import OnlineOptions, OnlineRun
 from fastsim.engine.result import Result
 from fastsim.engine.tables import OUTCOME, ROW
@@ -101,7 +101,7 @@ def played(
     """The result of a whole run."""
     run = OnlineRun(cluster, workload, plan, typical, options)
     checked(run, None)
-    frames, provenance = gathered(run)
+    frames, provenance = tables_and_provenance(run)
     run.release_memo()
     return Result(frames, provenance, {})
 

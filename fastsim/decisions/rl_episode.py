@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fastsim.engine.online.recorder import gathered
+from fastsim.engine.online.recorder import tables_and_provenance
 from fastsim.engine.online.run import BATCH_ROWS, OnlineOptions, OnlineRun
 from fastsim.engine.result import Result
 from fastsim.errors import ScenarioError, suggestion
@@ -50,7 +50,7 @@ class Episode:
             raise ScenarioError("result", "an episode that goes on", "one that is over")
         self.run.online.finish(self.run.collect_records)
         self.run.collect_records()
-        frames, provenance = gathered(self.run)
+        frames, provenance = tables_and_provenance(self.run)
         wall_s = time.perf_counter() - self.began
         return Result(frames, provenance, {"wall_s": wall_s, "pods_per_s": self.run.pods / wall_s})
 

@@ -38,10 +38,10 @@ def part_of(model: str, parts: int) -> str:
     return f"{model}/{parts}"
 
 
-def with_parts(names: Iterable[str], there: Iterable[str]) -> list[str]:
-    """These models, and the models in `there` that are parts of them."""
+def with_parts(names: Iterable[str], present: Iterable[str]) -> list[str]:
+    """These models, and the models in `present` that are parts of them."""
     wanted = list(names)
-    return wanted + [model for model in there if model not in wanted and whole_of(model)[0] in wanted]
+    return wanted + [model for model in present if model not in wanted and whole_of(model)[0] in wanted]
 
 
 def whole_of(model: str) -> tuple[str, int]:

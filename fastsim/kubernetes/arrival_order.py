@@ -34,9 +34,9 @@ def current_rows(rows: Iterable[Row], nodes: Sequence[Mapping[str, Any]], notice
 
     Without ``nodes`` every running pod is kept.
     """
-    there = [row for row in rows if row["orig_status"] not in OVER]
-    running = sorted((row for row in there if row["bound_node"] is not None), key=age)
-    waiting = sorted((row for row in there if row["bound_node"] is None), key=_queue_key)
+    present = [row for row in rows if row["orig_status"] not in OVER]
+    running = sorted((row for row in present if row["bound_node"] is not None), key=age)
+    waiting = sorted((row for row in present if row["bound_node"] is None), key=_queue_key)
     held = fitting(running, nodes, notices) if nodes else running
     return [{**row, "times": NOW} for row in (*held, *waiting)]
 

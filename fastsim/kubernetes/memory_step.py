@@ -31,11 +31,11 @@ class MemoryStep(NamedTuple):
     size: Fraction = Fraction(MIB)
     up: bool = False
 
-    def needed(self, amount: Fraction) -> int:
+    def request(self, amount: Fraction) -> int:
         """Steps of a request of `amount` bytes."""
         return _within(rounded_away(amount / self.size))
 
-    def there(self, amount: Fraction) -> int:
+    def capacity(self, amount: Fraction) -> int:
         """Steps of a node with `amount` bytes."""
         return _within(ceil(amount / self.size) if self.up else floor(amount / self.size))
 

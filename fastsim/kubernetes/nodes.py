@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 from fastsim.errors import InputError
 from fastsim.kubernetes.devices.device_resources import ALIBABA, is_device
-from fastsim.kubernetes.devices.gpu_slots import Slots, alike
+from fastsim.kubernetes.devices.gpu_slots import Slots, common_division
 from fastsim.kubernetes.devices.node_devices import devices
 from fastsim.kubernetes.memory_step import IN_MIB, MemoryStep
 from fastsim.kubernetes.objects import Manifest, mapping, sequence
-from fastsim.kubernetes.quantity import MOST, mib_there, milli, quantity, whole
+from fastsim.kubernetes.quantity import MOST, capacity_mib, milli, quantity, whole
 
 CPU, MEMORY, PODS = "cpu", "memory", "pods"
 IN_BYTES = ("ephemeral-storage", "hugepages-", "storage")
@@ -36,7 +36,7 @@ UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 
 MOST_PODS, MOST_CPU_MILLI = 2**31 - 1, 2**31 - 1
-"""Most pods and thousandths of CPUs of a node that a node table can say."""
+"""Most pods and thousandths of CPUs of a node that a node table can hold."""
 
 
 class Taint(NamedTuple):
@@ -58,8 +58,8 @@ def node_row(
 ) -> dict[str, Any]:  # fmt: skip
     """The node as columns of a node table; what is not honoured is counted in `notices`.
 
-    `divided` is the common division of GPUs of all nodes, see :func:`fastsim.kubernetes.devices.gpu_slots.alike`; None
-    is that of this node alone. `steps` are the memory steps of resources in bytes that are not counted in MiB.
+    `divided` is the common division of GPUs of all nodes, see `gpu_slots.common_division`; None is that of this node
+    alone. `steps` are the memory steps of resources in bytes that are not counted in MiB.
     """
     if not node.name:
         raise InputError(f"{node.where}: metadata: name", "nothing", "a name")
@@ -68,14 +68,14 @@ def node_row(
         if name not in capacity:
             raise InputError(f"{node.where}: status: allocatable: {name}", "nothing", "a quantity")
     where = f"{node.where}: status: allocatable"
-    mib_there(capacity[MEMORY], f"{where}: {MEMORY}")  # names the node where there is more than can be said
-    divided = alike([node]) if divided is None else divided
+    capacity_mib(capacity[MEMORY], f"{where}: {MEMORY}")  # an error names the node if the amount is out of range
+    divided = common_division([node]) if divided is None else divided
     labels = {label_key(str(key)): str(value) for key, value in node.part("metadata", "labels").items()}
     labels |= {taint.label: "" for taint in taints(node, notices)}
     return {
         "name": node.name,
         "cpu_milli": milli(capacity[CPU], f"{where}: {CPU}", MOST_CPU_MILLI),
-        "memory_mib": steps.get(MEMORY, IN_MIB).there(quantity(capacity[MEMORY], f"{where}: {MEMORY}")),
+        "memory_mib": steps.get(MEMORY, IN_MIB).capacity(quantity(capacity[MEMORY], f"{where}: {MEMORY}")),
         **devices(node, capacity, memory_unit, divided, notices)._asdict(),
         "cpu_model": _known_cpu(node),
         "max_pods": whole(capacity[PODS], f"{where}: {PODS}", MOST_PODS) if PODS in capacity else None,
@@ -112,7 +112,7 @@ def further_amount(name: str, amount: object, where: str, rounded: Callable[[Fra
 
 def _further(where: str, capacity: Mapping[str, Any], steps: Mapping[str, MemoryStep]) -> dict[str, int]:
     amounts = {
-        name: further_amount(name, amount, f"{where}: {name}", steps.get(name, IN_MIB).there)
+        name: further_amount(name, amount, f"{where}: {name}", steps.get(name, IN_MIB).capacity)
         for name, amount in capacity.items()
         if name not in (CPU, MEMORY, PODS) and not is_device(name) and not name.startswith("attachable-volumes-")
     }

@@ -16,7 +16,7 @@ from fastsim.kubernetes.pod_rules.node_affinity import OVER, Places, constraints
 from fastsim.kubernetes.pod_rules.pod_affinity import Peers
 from fastsim.kubernetes.pod_rules.priorities import Priorities
 from fastsim.kubernetes.pod_rules.volumes import Volumes
-from fastsim.kubernetes.requests import Surroundings, devices_asked, pod_amounts, request_columns
+from fastsim.kubernetes.requests import Surroundings, pod_amounts, request_columns, requested_devices
 
 HELD = ("alibabacloud.com/gpu-index", "ALIYUN_COM_GPU_MEM_IDX")
 """Annotations with the numbers of the devices that a pod holds, such as ``0-1``."""
@@ -63,7 +63,7 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         notices["pods: left out, because scheduling gates hold them"] += 1
         return None
     if phase in OVER and (times.started is None or times.ended is None):
-        notices["pods: left out, because they are over and do not tell how long they ran"] += 1
+        notices["pods: left out, because they are over and their times are unknown"] += 1
         return None
     for name in pod.spec:
         if name not in HONOURED and name not in HARMLESS:
@@ -80,7 +80,9 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         expressions += facts.volumes.constraints(pod, facts.places, notices)
         notices.update([*rules.notices, *spread_notices(pod.spec, pod.where)])
     if request["num_gpu"] or facts.surroundings.instance:
-        expressions += device_constraints(devices_asked(amounts, pod.labels, pod.annotations), pod.node, facts.places)
+        expressions += device_constraints(
+            requested_devices(amounts, pod.labels, pod.annotations), pod.node, facts.places
+        )
     return {
         "times": times,
         **request,
@@ -112,7 +114,7 @@ def held_devices(pod: PodManifest, count: int, notices: Counter[str]) -> list[in
     parts = numbers.replace(",", "-").split("-")
     gpus = sorted({int(part) for part in parts if part.isascii() and part.isdigit() and len(part) < 3})
     if not len(gpus) == len(parts) == count:
-        notices["pods: numbers of devices that do not go with what they ask for"] += 1
+        notices["pods: numbers of devices that do not match their requests"] += 1
         return None
     return gpus
 

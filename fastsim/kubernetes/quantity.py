@@ -60,12 +60,12 @@ def milli(value: object, where: str = "quantity", most: int | None = None) -> in
     return _within(rounded_away(1000 * quantity(value, where)), value, where, most)
 
 
-def mib_needed(value: object, where: str = "quantity") -> int:
+def request_mib(value: object, where: str = "quantity") -> int:
     """Bytes of a request in MiB, rounded away from zero."""
     return _within(rounded_away(quantity(value, where) / MIB), value, where, MOST)
 
 
-def mib_there(value: object, where: str = "quantity") -> int:
+def capacity_mib(value: object, where: str = "quantity") -> int:
     """Bytes of a capacity in MiB, rounded down."""
     return _within(floor(quantity(value, where) / MIB), value, where, MOST)
 

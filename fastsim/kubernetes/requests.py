@@ -34,7 +34,7 @@ from fastsim.kubernetes.devices.node_devices import MEMORY_UNITS
 from fastsim.kubernetes.memory_step import IN_MIB, MemoryStep
 from fastsim.kubernetes.nodes import CPU, MEMORY, further_amount
 from fastsim.kubernetes.objects import mapping, sequence
-from fastsim.kubernetes.quantity import MOST, mib_needed, milli, quantity, rounded_away, whole
+from fastsim.kubernetes.quantity import MOST, milli, quantity, request_mib, rounded_away, whole
 
 SEED_LABEL = "GPU_MEM_REQ"
 """Label with MiB of the only GPU, as the monitoring thesis' scheduler reads it."""
@@ -54,7 +54,7 @@ OF_WHOLE_PODS = (CPU, MEMORY, "hugepages-")
 """Beginnings of the names of resources that a pod may request as a whole."""
 
 MOST_DEVICES = 2**15 - 1
-"""Most devices of a pod that a pod table can say."""
+"""Most devices of a pod that a pod table can hold."""
 
 Amounts = dict[str, Fraction]
 """Quantities by name of the resource."""
@@ -109,7 +109,7 @@ def request_columns(
     share, steps = _share(amounts, labels, annotations, where, surroundings, notices), surroundings.steps
 
     def rounded(name: str) -> Callable[[Fraction], int]:
-        return steps.get(name, IN_MIB).needed
+        return steps.get(name, IN_MIB).request
 
     extra = Counter({
         mig.resource_name(name): further_amount(name, str_of(amount), f"{where}: {name}", rounded(name))
@@ -119,7 +119,7 @@ def request_columns(
     for name in extra if not share.num_gpu else ():
         if name.startswith(PARTS_OF):
             notices[f"pods: {name} without devices is a further resource, so the devices draw nothing for it"] += 1
-    if surroundings.instance and share.num_gpu and devices_asked(amounts, labels, annotations)[0] == GPU:
+    if surroundings.instance and share.num_gpu and requested_devices(amounts, labels, annotations)[0] == GPU:
         extra[mig.PREFIX + surroundings.instance.replace("+", ".")] += share.num_gpu
         share = Share()
     models = str(annotations.get(f"{ALIBABA}gpu-card-model") or "").replace(",", "|").split("|")
@@ -152,7 +152,7 @@ def _share(
     if named in annotations:
         # Without a count, or with 0, that scheduler allocates nothing.
         count = _number(annotations.get(f"{ALIBABA}gpu-count", "0"), f"{place}: {ALIBABA}gpu-count")
-        return _of_memory(count, mib_needed(annotations[named], f"{place}: {named}"), surroundings, notices)
+        return _of_memory(count, request_mib(annotations[named], f"{place}: {named}"), surroundings, notices)
     if FRACTION in annotations or FRACTION_MEMORY in annotations:
         return _kai(annotations, place, surroundings, notices)
     if amounts.get(GPU_MEM):
@@ -169,8 +169,8 @@ def _share(
     return _slots(count, slots, notices) if slots > 1 else _parts(count, 1000, None, notices)
 
 
-def devices_asked(amounts: Amounts, labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> list[str]:
-    """Resources that a pod's node must offer, as ``device_resources.offers`` names them, first dialect first."""
+def requested_devices(amounts: Amounts, labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> list[str]:
+    """Names of resources that a pod's node must offer, in the first dialect that the pod uses; [""] without GPUs."""
     if any(name in annotations for name in (MILLI, f"{ALIBABA}gpu-mem", FRACTION, FRACTION_MEMORY)):
         return [MILLI]
     if amounts.get(GPU_MEM):

@@ -22,7 +22,7 @@ from typing import Any
 
 from fastsim.errors import InputError, ScenarioError
 from fastsim.kubernetes.devices.device_resources import GPU, SHARED, labelled
-from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, alike
+from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, common_division
 from fastsim.kubernetes.devices.node_devices import MEMORY_UNITS, offered
 from fastsim.kubernetes.gang_workloads import is_gang_kind
 from fastsim.kubernetes.memory_step import MemoryStep, memory_step
@@ -148,7 +148,7 @@ class Snapshot:
 
     @cached_property
     def _divided(self) -> Mapping[str, Slots]:
-        return alike(self.of_kind("Node"))
+        return common_division(self.of_kind("Node"))
 
     @cached_property
     def _offered(self) -> list[frozenset[str]]:

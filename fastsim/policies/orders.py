@@ -61,7 +61,7 @@ THEMIS = """@inproceedings{mahajan2020themis,
   booktitle = {NSDI},
   year = {2020}
 }"""
-FILLINGS = ("fair", "greedy", "tune", "opt")
+MECHANISMS = ("fair", "greedy", "tune", "opt")
 """Mechanisms by name: how CPUs and memory are divided."""
 
 
@@ -77,7 +77,8 @@ class Order(RoundRule):
     mechanism: str = field(
         default="fair",
         metadata=about(
-            "beside GPUs: their part of the server; the need or nothing; fitted; the best sum", choices=FILLINGS
+            "CPUs and memory: GPUs' part of the server; demand or nothing; fitted; largest sum of speedups",
+            choices=MECHANISMS,
         ),
     )
     place: bool = field(default=False, metadata=about("a gang on one server if it fits, single GPUs on full servers"))
@@ -96,7 +97,8 @@ class Order(RoundRule):
         metadata=about("the first job that gets no GPUs makes all behind it wait, but for those that keep theirs"),
     )
     admit: float = field(
-        default=math.inf, metadata=about("jobs come in as long as those that are in ask for so many times the GPUs")
+        default=math.inf,
+        metadata=about("new jobs are admitted while admitted ones request at most so many times the GPUs"),
     )
 
     def __post_init__(self) -> None:
@@ -143,14 +145,14 @@ class Order(RoundRule):
 
     @property
     def narrow(self) -> bool:
-        """Whether only those jobs are served whose GPUs would be there."""
+        """Whether only jobs are served that would run if they needed GPUs alone."""
         return False
 
 
 @policy("fcfs")
 @dataclass(frozen=True)
 class FirstComeFirstServed(Order):
-    """Serve jobs in order of arrival; one whose GPUs are not there lets others pass. Also written ``fifo + fair``.
+    """Serve jobs in order of arrival; one whose GPUs are not free lets later ones pass. Also written ``fifo + fair``.
 
     key[j] = arrival[j]
     """
@@ -196,7 +198,7 @@ class LeastAttainedService(Order):
     per_gpu: bool = field(default=True, metadata=about("GPU seconds; false: seconds, however many GPUs"))
     las_serves_few: bool = field(
         default=False,
-        metadata=about("only jobs whose GPUs would be there are served; tune: the largest gangs first"),
+        metadata=about("only jobs that would run if they needed GPUs alone are served; tune: the largest gangs first"),
     )
 
     @property

@@ -3,10 +3,10 @@
 ========  ==============================================================================================
 error     a run refuses the row, or the pod can never run on the cluster
 warning   a run takes it, but its unit, order or demand is probably not what was meant
-note      worth knowing, nothing to mend
+note      worth knowing, nothing to correct
 ========  ==============================================================================================
 
-Rows that break a rule are all looked at, where a run stops at the first one. A workload whose rows have `total_work` or
+All rows that break a rule are listed, where a run stops at the first one. A workload whose rows have `total_work` or
 `workload` is of jobs, which may take GPUs of several nodes; others are pods, each on one node.
 """
 
@@ -44,12 +44,12 @@ class Finding(NamedTuple):
 
 
 def trace_findings(workload: Workload, cluster: Cluster | None = None) -> list[Finding]:
-    """All findings about a workload, errors first; what hangs on a cluster only if there is one."""
+    """All findings about a workload, errors first; those that depend on a cluster only if there is one."""
     broken, frame = _read(workload)
-    found = [*broken, *_units(frame), *_times(frame), *_gangs(frame)]
+    findings = [*broken, *_units(frame), *_times(frame), *_gangs(frame)]
     if cluster is not None and len(frame):
-        found += [*_impossible(workload, frame, cluster, bool(broken)), *_demand(frame, cluster)]
-    return sorted(found, key=lambda one: LEVELS.index(one.level))
+        findings += [*_impossible(workload, frame, cluster, bool(broken)), *_demand(frame, cluster)]
+    return sorted(findings, key=lambda one: LEVELS.index(one.level))
 
 
 def of_jobs(columns: list[str]) -> bool:
@@ -68,11 +68,11 @@ def _read(workload: Workload) -> tuple[list[Finding], pl.DataFrame]:
     order, done, frames = RowOrder(), 0, []
     for batch in workload.source(BATCH_ROWS):
         good = conformed(batch)
-        here: list[Fault] = [good] if isinstance(good, Fault) else request_faults(good)
+        batch_faults: list[Fault] = [good] if isinstance(good, Fault) else request_faults(good)
         if not isinstance(good, Fault):
-            here += [fault for fault in [order.fault(good)] if fault is not None]
+            batch_faults += [fault for fault in [order.fault(good)] if fault is not None]
             frames.append(pl.from_arrow(good))
-        for fault in here:
+        for fault in batch_faults:
             faults.setdefault((fault.column, fault.expected), (done + fault.row + 1, fault))
         done += batch.num_rows
     broken = [
@@ -157,8 +157,8 @@ def _impossible(workload: Workload, frame: pl.DataFrame, cluster: Cluster, broke
         )
         yield from _rows(frame, s.GPU_MODELS, ~known & (pl.col(s.NUM_GPU) > 0), text, "error")
     if s.PINNED_NODE in frame.columns and "name" in cluster.offered.column_names:
-        there = pl.col(s.PINNED_NODE).is_in(cluster.offered["name"].to_pylist())
-        yield from _rows(frame, s.PINNED_NODE, ~there, "the only node it may use is not in the cluster", "error")
+        present = pl.col(s.PINNED_NODE).is_in(cluster.offered["name"].to_pylist())
+        yield from _rows(frame, s.PINNED_NODE, ~present, "the only node it may use is not in the cluster", "error")
     if of_jobs(workload.columns):
         most = max(models.values(), default=0) if s.GPU_MODELS not in frame.columns else cluster.total_gpus
         yield from _rows(frame, s.NUM_GPU, pl.col(s.NUM_GPU) > most, f"more GPUs than the cluster's {most}", "error")
@@ -170,12 +170,12 @@ def _too_large(workload: Workload, cluster: Cluster) -> Iterator[Finding]:
     from fastsim.workload.oversized_pods import Oversized
     from fastsim.workload.pod_classes import PodClasses
 
-    classes, seen = PodClasses(), Oversized(cluster)
+    classes, oversized = PodClasses(), Oversized(cluster)
     for batch in workload.batches():
-        seen.look(classes, classes.intern(batch))
-    if seen.count:
-        text = f"larger than any node, for example {seen.example}"
-        yield Finding("error", s.NUM_GPU, seen.count, None, text)
+        oversized.add(classes, classes.intern(batch))
+    if oversized.count:
+        text = f"larger than any node, for example {oversized.example}"
+        yield Finding("error", s.NUM_GPU, oversized.count, None, text)
 
 
 def _demand(frame: pl.DataFrame, cluster: Cluster) -> Iterator[Finding]:
@@ -184,8 +184,8 @@ def _demand(frame: pl.DataFrame, cluster: Cluster) -> Iterator[Finding]:
 
     load = mean_load_pct(frame, cluster)
     if load is None:
-        asked = float((frame[s.NUM_GPU].cast(pl.Int64) * frame[s.GPU_MILLI]).sum())
-        share = 100 * asked / cluster.total_gpu_milli if cluster.total_gpu_milli else 0.0
+        requested = float((frame[s.NUM_GPU].cast(pl.Int64) * frame[s.GPU_MILLI]).sum())
+        share = 100 * requested / cluster.total_gpu_milli if cluster.total_gpu_milli else 0.0
         text = f"all pods together ask for {share:,.0f} % of the cluster's GPUs"
         yield Finding("note", s.NUM_GPU, len(frame), None, text)
     elif load > 100:

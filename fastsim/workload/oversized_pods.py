@@ -29,7 +29,7 @@ class Oversized:
         self._shapes = _shapes(cluster)
         self._large = np.zeros(0, bool)
 
-    def look(self, classes: PodClasses, ids: Any) -> None:
+    def add(self, classes: PodClasses, ids: Any) -> None:
         """Take note of a batch of pods, by the class of each."""
         known = len(self._large)
         if len(classes) > known:

@@ -33,7 +33,7 @@ cdef class PodMembership:
         cdef int64_t room = members.shape[0] // <int64_t> sizeof(Member)
         cdef int64_t count = gangs.shape[0] // <int64_t> sizeof(Gang)
         if members.shape[0] % <int64_t> sizeof(Member) or gangs.shape[0] % <int64_t> sizeof(Gang) or self.room:
-            raise ValueError(f"{members.shape[0]} and {gangs.shape[0]} bytes are no snapshot, or somebody is there")
+            raise ValueError(f"{members.shape[0]} and {gangs.shape[0]} bytes are no snapshot, or pods are present")
         if room:
             self.members = <Member*> realloc(self.members, room * sizeof(Member))
             if self.members == NULL:

@@ -176,10 +176,10 @@ class CheckpointWriter:
             batch = next(batches, None)
             if batch is None:
                 raise InputError(where, f"{run.pods} pods", f"at least {rows}, as when the checkpoint was written")
-            run.recorder.recall(batch, arrays["in_system"])
+            run.recorder.restore_arrivals(batch, arrays["in_system"])
             run.number(batch)
             if run.rule_columns is not None:
-                run.rule_columns.recall(batch, run.pods - batch.num_rows, arrays["in_system"])
+                run.rule_columns.restore_arrivals(batch, run.pods - batch.num_rows, arrays["in_system"])
         if run.recorder.checksum.hexdigest() != meta["sha256"]:
             raise InputError(where, "other pods", f"those that had arrived at the checkpoint (the first {rows})")
         try:

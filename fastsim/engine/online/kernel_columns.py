@@ -45,7 +45,7 @@ have a place in the memo, which takes up to ``memo_bytes`` and ``memo_node_bytes
 together take up to ``columns_bytes``, but ``least_columns`` are always allowed. Columns are moved together when
 given-up ones left more than ``most_gaps`` gaps, but at most once every ``pack_changes``.
 """
-REMEMBERED = ("fgd", "dot_product")
+CACHED_KERNELS = ("fgd", "dot_product")
 """Kernels whose points are cheaper to look up than to compute."""
 MOST_TYPICAL = 2**53 // (MAX_GPUS * WHOLE)
 """Typical pods count no more than this together, so that floats hold count times milli-GPU of a node exactly."""
@@ -298,7 +298,7 @@ def plan_columns(plan: OnlinePlan, nodes: int) -> Columns:
     def code(names: tuple[str, ...], field: str) -> Any:
         return np.array([names.index(getattr(term, field)) for term in plan.terms], np.int32)
 
-    cached = np.array([term.kernel in REMEMBERED for term in plan.terms], bool)
+    cached = np.array([term.kernel in CACHED_KERNELS for term in plan.terms], bool)
     return {
         "figure": np.where(cached, np.cumsum(cached) - 1, -1).astype(np.int32),
         "kernel": code(KERNELS, "kernel"), "normalise": code(NORMALISERS, "normalise"),

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 TABLES = ("timeline", "placements", "jobs")
 """Tables that grow with the run."""
-SOUGHT = ("pod_id", "submit_s", "start_s", "end_s", "t_s", "event_seq")
+WITH_STATISTICS = ("pod_id", "submit_s", "start_s", "end_s", "t_s", "event_seq")
 """Columns with statistics, by which queries skip row groups; values of others are mixed in every row group."""
 SPARSE = 4
 """A batch of names is compacted when less than one in so many may still be needed."""
@@ -152,10 +152,10 @@ class FileTables(FrameTables):
         schemas = {name: arrow(frame).schema for name, frame in zip(TABLES, empty, strict=True)}
         self.writers = {
             name: TableWriter(folder / f"{name}.parquet", schema, {"fastsim.schema": name}, level=QUICK_LEVEL,
-                              coded={"node": NODE} if name == "placements" else None, extremes=SOUGHT)
+                              coded={"node": NODE} if name == "placements" else None, extremes=WITH_STATISTICS)
             for name, schema in schemas.items()
         }  # fmt: skip
-        self.sheets: dict[str, OutcomeColumns] = {
+        self.outcome_columns: dict[str, OutcomeColumns] = {
             "placements": PlacementColumns(self.writers["placements"].schema, names),
             "jobs": JobColumns(schemas["jobs"]),
         }
@@ -167,15 +167,15 @@ class FileTables(FrameTables):
 
     def outcomes(self, out: Any, natives: pl.Series | None) -> None:
         """Write placements and jobs."""
-        for name, sheet in self.sheets.items():
-            for batch in sheet.groups(out, natives):
+        for name, columns in self.outcome_columns.items():
+            for batch in columns.groups(out, natives):
                 self.writers[name].group(batch)
 
     def close(self) -> None:
         """Complete the files."""
-        for name, sheet in self.sheets.items():
-            if sheet.at:
-                self.writers[name].group(sheet.rest())
+        for name, columns in self.outcome_columns.items():
+            if columns.at:
+                self.writers[name].group(columns.rest())
         for writer in self.writers.values():
             writer.close()
 
@@ -217,7 +217,7 @@ class Recorder:
         self.checksum.add(batch)
         self.natives.add(batch)
 
-    def recall(self, batch: pa.RecordBatch, present: Any) -> None:
+    def restore_arrivals(self, batch: pa.RecordBatch, present: Any) -> None:
         """Add pods that arrived before a checkpoint; those with arrival numbers ``present`` are in the system."""
         self.checksum.add(batch)
         self.natives.add(batch, present)
@@ -256,8 +256,8 @@ def totals_of(run: OnlineRun, gpu_s: float) -> JobTotals:
     return replace(run.recorder.waits.totals(gpu_s), cost=cost, tenant_gpu_s=np.array(by_tenant) if by_tenant else None)
 
 
-def gathered(run: OnlineRun) -> tuple[Frames, dict[str, Any]]:
-    """Tables and provenance of a run that has finished; completes its folder, if it has one."""
+def tables_and_provenance(run: OnlineRun) -> tuple[Frames, dict[str, Any]]:
+    """Those of a run that has finished; completes its folder, if it has one."""
     typical_count = max(run.typical.kept, 1)
     now, before, areas = run.online.state()
     final, at_capacity = np.frombuffer(now, ROW)[0], np.frombuffer(before, ROW)[0]
@@ -319,7 +319,7 @@ class _Names:
         self.seq, self.names = seq, names
         self.open = np.ones(len(seq), bool)
 
-    def taken(self, seq: Any, closed: Any) -> pa.Array:
+    def names_of(self, seq: Any, closed: Any) -> pa.Array:
         """The names of these pods, the closed ones for the last time."""
         places = np.searchsorted(self.seq, seq)
         names = self.names.take(pa.array(places))
@@ -350,31 +350,31 @@ class NativeIds:
             self._first.append(self._arrived)
             self._batches.append(_Names(seq, names))
             self._arrived += batch.num_rows
-            self._forget()
+            self._drop_empty()
 
     def of(self, out: Any) -> pl.Series | None:
         """The names for these outcome rows, dropping those of pods that end; None without such a column."""
         if not self.present:
             return None
         if len(self._batches) == 1:  # as in every short run
-            joined = self._batches[0].taken(out["seq"], out["closes"] & POD > 0)
-            self._forget()
+            joined = self._batches[0].names_of(out["seq"], out["closes"] & POD > 0)
+            self._drop_empty()
             return pl.Series("native_id", pl.from_arrow(joined), dtype=pl.String)
         which = np.searchsorted(self._first, out["seq"], side="right") - 1
         order = np.argsort(which, kind="stable")
         numbers, starts = np.unique(which[order], return_index=True)
         parts = [
-            self._batches[number].taken(out["seq"][rows], out["closes"][rows] & POD > 0)
+            self._batches[number].names_of(out["seq"][rows], out["closes"][rows] & POD > 0)
             for number, rows in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True)
         ]
-        self._forget()
-        back = np.empty(len(out), np.int64)
-        back[order] = np.arange(len(out))
+        self._drop_empty()
+        inverse = np.empty(len(out), np.int64)
+        inverse[order] = np.arange(len(out))
         joined = pa.chunked_array(parts, pa.string()).combine_chunks()
-        return pl.Series("native_id", pl.from_arrow(joined), dtype=pl.String).gather(pl.Series(back))
+        return pl.Series("native_id", pl.from_arrow(joined), dtype=pl.String).gather(pl.Series(inverse))
 
-    def _forget(self) -> None:
-        held = [k for k, batch in enumerate(self._batches) if len(batch.seq)]
-        if len(held) < len(self._batches):
-            self._first = [self._first[k] for k in held]
-            self._batches = [self._batches[k] for k in held]
+    def _drop_empty(self) -> None:
+        open_batches = [k for k, batch in enumerate(self._batches) if len(batch.seq)]
+        if len(open_batches) < len(self._batches):
+            self._first = [self._first[k] for k in open_batches]
+            self._batches = [self._batches[k] for k in open_batches]

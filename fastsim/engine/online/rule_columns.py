@@ -137,7 +137,7 @@ class RuleColumns:
         arrays = {name: column.copy() for name, column in self.columns.items()}
         return arrays | {"members": np.frombuffer(members, np.uint8), "gangs": np.frombuffer(gangs, np.uint8)}, ends
 
-    def recall(self, batch: pa.RecordBatch, first: int, present: Any) -> None:
+    def restore_arrivals(self, batch: pa.RecordBatch, first: int, present: Any) -> None:
         """Read pods again that arrived before a checkpoint, from number ``first`` on; ``present`` are in the system."""
         here = present[(present >= first) & (present < first + batch.num_rows)]
         columns = (column[here - first].tolist() for column in self._members(batch))

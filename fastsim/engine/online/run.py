@@ -14,8 +14,8 @@ import numpy as np
 from fastsim.engine.online.arrivals import Arrivals, arrivals, positions, stream
 from fastsim.engine.online.closing_stages import Deschedule, Inflation, closing_stages, deschedule
 from fastsim.engine.online.kernel_columns import (
+    CACHED_KERNELS,
     COLUMN_SETTINGS,
-    REMEMBERED,
     ModelIds,
     change_columns,
     indexable,
@@ -25,7 +25,7 @@ from fastsim.engine.online.kernel_columns import (
 )
 from fastsim.engine.online.memo_pool import MEMOS, memo_key, target
 from fastsim.engine.online.plan import QUEUES, OnlinePlan
-from fastsim.engine.online.recorder import FileTables, MemoryTables, Recorder, gathered, node_names
+from fastsim.engine.online.recorder import FileTables, MemoryTables, Recorder, node_names, tables_and_provenance
 from fastsim.engine.online.rule_columns import RuleColumns, needs_rules
 from fastsim.engine.online.telemetry_hook import TelemetryHook
 from fastsim.engine.online.user_scorers import UserScorers
@@ -171,7 +171,7 @@ class OnlineRun:
     def _acquired_memo(self) -> tuple[Memo, Any]:
         """A memo of points for this run's nodes, plan and typical pods, and the kind of every node."""
         self.release_memo()
-        plan = [(term.kernel, term.dim, term.norm) for term in self.plan.terms if term.kernel in REMEMBERED]
+        plan = [(term.kernel, term.dim, term.norm) for term in self.plan.terms if term.kernel in CACHED_KERNELS]
         coarse = {kernel for kernel, _, _ in plan} == {"fgd"}
         kinds, kind = ("", self.columns["model"]) if coarse else node_kinds(self.columns)
         cpus = self.target_cpus if coarse else None
@@ -226,7 +226,7 @@ class OnlineRun:
         if self.options.inflation is not None:
             self.class_of.append(cls)
         if self.options.oversized is not None:
-            self.options.oversized.look(self.classes, cls)
+            self.options.oversized.add(self.classes, cls)
         columns = arrivals(batch, cls, self.tenants.numbers(batch), self.positions)
         if self.first_s is None:
             self.first_s = float(columns.submit_s[0])
@@ -336,7 +336,7 @@ def _played(
         run.play()
         run.writer.close()
         workload.note_checksum(run.recorder.checksum.hexdigest())
-        frames, provenance = gathered(run)
+        frames, provenance = tables_and_provenance(run)
     except BaseException:
         run.writer.drop()
         run.recorder.drop()

@@ -78,7 +78,7 @@ def counted_other(amounts: Mapping[str, object], where: str) -> str:
     return next((name for name in OTHERS if amount(amounts, name, where)), "")
 
 
-def unseen(amounts: Mapping[str, object], where: str) -> list[str]:
+def second_kind(amounts: Mapping[str, object], where: str) -> list[str]:
     """Resources of devices of a second kind, which are ignored: a node has devices of one kind."""
     counted = [name for name in (GPU, SHARED, *OTHERS) if amount(amounts, name, where)]
     return [name for name in counted[1:] if not (name in SAME and counted[0] in SAME)]
@@ -86,11 +86,11 @@ def unseen(amounts: Mapping[str, object], where: str) -> list[str]:
 
 def offers(amounts: Mapping[str, object], where: str, by_hami: bool) -> frozenset[str]:
     """The names under which pods get this node's devices; `by_hami` if it registered its boards."""
-    hidden = unseen(amounts, where)
+    hidden = second_kind(amounts, where)
     seen = [name for name in amounts if is_device(name) and name not in hidden and not is_instance(name)]
-    there = {name for name in seen if amount(amounts, name, where)}
-    names = there & {GPU, SHARED, GPU_MEM, VGPU, *OTHERS}
-    if GPU in there or any(name.startswith(ALIBABA) for name in there):
+    present = {name for name in seen if amount(amounts, name, where)}
+    names = present & {GPU, SHARED, GPU_MEM, VGPU, *OTHERS}
+    if GPU in present or any(name.startswith(ALIBABA) for name in present):
         names.add(MILLI)
     if by_hami:
         names.add(HAMI_MEMORY)
@@ -104,7 +104,7 @@ def labelled(offered: Sequence[frozenset[str]]) -> list[list[str]]:
     return [wanted[names] + [LACKING + name for name in sorted(listed - names)] if names else [] for names in offered]
 
 
-def looked_for(names: Collection[str], offered: Collection[frozenset[str]]) -> list[Constraint]:
+def device_expressions(names: Collection[str], offered: Collection[frozenset[str]]) -> list[Constraint]:
     """Node-label expressions of a pod that requests devices under these names; `offered` are the names of each node.
 
     There are none if no node has devices, or if every node with devices offers these names.

@@ -55,7 +55,7 @@ def slots(node: Manifest) -> Slots:
     return Slots(label_number(node, REPLICAS) or 1, profile)
 
 
-def alike(nodes: Iterable[Manifest]) -> Mapping[str, Slots]:
+def common_division(nodes: Iterable[Manifest]) -> Mapping[str, Slots]:
     """Division of GPUs by resource, where all nodes that offer it divide them alike and boards can stay boards."""
     divisions: dict[str, set[tuple[Slots, bool]]] = {}
     instances = False
@@ -64,22 +64,22 @@ def alike(nodes: Iterable[Manifest]) -> Mapping[str, Slots]:
         instances = instances or any(is_instance(str(name)) for name in amounts)
         for name in (GPU, SHARED):
             if name in amounts and whole(amounts[name], f"{node.where}: status: allocatable: {name}"):
-                how = slots(node)
-                known = how.on(product(model_label(node) or "").gpu_model) is not None
+                division = slots(node)
+                known = division.on(product(model_label(node) or "").gpu_model) is not None
                 count = whole(amounts[name], name)
-                divisions.setdefault(name, set()).add((how, known and _full(node, count, how)))
+                divisions.setdefault(name, set()).add((division, known and _full(node, count, division)))
     common = {name: next(iter(kinds)) for name, kinds in divisions.items() if len(kinds) == 1}
     return {
-        name: how
-        for name, (how, known) in common.items()
-        if known and not (how.profile and (how.replicas > 1 or instances or name == SHARED))
+        name: division
+        for name, (division, known) in common.items()
+        if known and not (division.profile and (division.replicas > 1 or instances or name == SHARED))
     }
 
 
-def _full(node: Manifest, count: int, how: Slots) -> bool:
+def _full(node: Manifest, count: int, division: Slots) -> bool:
     """Whether `count` are all slots of the node's boards; true for more than a node may have devices."""
-    boards = label_number(node, "nvidia.com/gpu.count") or -(-count // how.replicas)
-    return count > MAX_GPUS or how.replicas == 1 or boards * how.replicas == count
+    boards = label_number(node, "nvidia.com/gpu.count") or -(-count // division.replicas)
+    return count > MAX_GPUS or division.replicas == 1 or boards * division.replicas == count
 
 
 def model_label(node: Manifest) -> str | None:

@@ -27,11 +27,11 @@ from fastsim.kubernetes.devices.device_resources import (
     counted_other,
     is_instance,
     offers,
-    unseen,
+    second_kind,
 )  # fmt: skip
 from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, label_number, model_label, slots
 from fastsim.kubernetes.objects import Manifest
-from fastsim.kubernetes.quantity import mib_there, quantity, whole
+from fastsim.kubernetes.quantity import capacity_mib, quantity, whole
 
 BYTES_FROM = 1 << 20
 """Smallest number in a label of device memory that means bytes, not MiB: no device has a TiB."""
@@ -58,7 +58,7 @@ def devices(
     """The node's devices; `alike` is the common division of GPUs by resource, see ``gpu_slots.alike``."""
     where = f"{node.where}: status: allocatable"
     registered = hami.boards(node)
-    for name in unseen(allocatable, where):
+    for name in second_kind(allocatable, where):
         notices[f"nodes: {name} beside other devices, which alone are seen"] += 1
     if registered:
         return _registered(registered, notices)
@@ -164,6 +164,6 @@ def _memory_mib(node: Manifest, allocatable: Mapping[str, Any], count: int, memo
     for name, unit in ((f"{ALIBABA}gpu-mem", 0), (GPU_MEM, MEMORY_UNITS[memory_unit]), (VGPU_MEMORY, 1)):
         if name in allocatable:
             place = f"{where}: {name}"
-            there = int(quantity(allocatable[name], place) * unit) if unit else mib_there(allocatable[name], place)
+            there = int(quantity(allocatable[name], place) * unit) if unit else capacity_mib(allocatable[name], place)
             return there // count
     return None

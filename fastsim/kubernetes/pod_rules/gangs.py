@@ -72,12 +72,12 @@ def with_gangs(
             notices["pods: left out, because their gang is not complete"] += len(waiting)
             absent.update(map(id, waiting))
         elif size > 1:
-            _join(waiting, size, f"PodGroup/{namespace}/{name}", notices)
+            _form_gang(waiting, size, f"PodGroup/{namespace}/{name}", notices)
     return [row for row in rows if id(row) not in absent] if absent else rows
 
 
-def _join(waiting: list[dict[str, Any]], size: int, job: str, notices: Counter[str]) -> None:
-    """The first pods are a gang, the others single pods of the same job."""
+def _form_gang(waiting: list[dict[str, Any]], size: int, job: str, notices: Counter[str]) -> None:
+    """Make the first pods a gang, and the others single pods of the same job."""
     for number, row in enumerate(waiting):
         row["owner"], row["gang_size"] = job, size if number < size else None
     if len(waiting) > size:

@@ -13,13 +13,13 @@ from fastsim.foundation.option_texts import groups_text
 from fastsim.kubernetes.devices.device_resources import GPU
 from fastsim.kubernetes.nodes import CPU, MEMORY
 from fastsim.kubernetes.objects import Manifest, mapping, sequence
-from fastsim.kubernetes.quantity import mib_there, milli
+from fastsim.kubernetes.quantity import capacity_mib, milli
 
 QUOTAS = "objects of kind ResourceQuota"
 """Name of quotas in the notices."""
 SUMS = {
     "cpu_milli": ("requests.cpu", CPU, milli),
-    "memory_mib": ("requests.memory", MEMORY, mib_there),
+    "memory_mib": ("requests.memory", MEMORY, capacity_mib),
     "gpu_milli": (f"requests.{GPU}", "", milli),
 }
 """Limits of a tenant: their two names in a quota, and the unit as a function of the quantity."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import Conditions, Constraint, constraint_fault, eligible, holds
-from fastsim.kubernetes.devices.device_resources import looked_for
+from fastsim.kubernetes.devices.device_resources import device_expressions
 from fastsim.kubernetes.nodes import UNSCHEDULABLE, Taint, label_key
 from fastsim.kubernetes.objects import mapping, sequence
 
@@ -37,7 +37,7 @@ class Places(NamedTuple):
 
 def device_constraints(devices: Collection[str], node: str | None, places: Places) -> list[Constraint]:
     """Node-label expressions for nodes with the devices of a pod; for a pod on `node` only those that hold there."""
-    expressions = looked_for([name for name in devices if name], places.devices)
+    expressions = device_expressions([name for name in devices if name], places.devices)
     own = None if node is None else next((labels for labels in places.nodes if labels["name"] == node), {"name": ""})
     return expressions if own is None else [item for item in expressions if holds(item, own.get(item.key))]
 
@@ -88,15 +88,15 @@ def allowed(constraints: Iterable[Constraint], nodes: Sequence[Labels]) -> list[
 
 def _one_of(terms: list[list[Constraint]], places: Places, notices: Counter[str]) -> list[Constraint]:
     """Expressions that hold where one of the terms holds; an empty term holds nowhere."""
-    good = [term for term in terms if term]
+    nonempty = [term for term in terms if term]
     if not terms:
         return []
-    if len(good) == 1:
-        return good[0]
+    if len(nonempty) == 1:
+        return nonempty[0]
     if not places.nodes:
         notices["pods: alternatives of node affinity, of which nodes are needed to choose"] += 1
         return []
-    names = sorted({name for term in good for name in allowed(term, places.nodes)})
+    names = sorted({name for term in nonempty for name in allowed(term, places.nodes)})
     return [Constraint("name", "In", tuple(names or ("",)))]
 
 

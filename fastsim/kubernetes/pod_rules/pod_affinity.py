@@ -92,7 +92,7 @@ class Pods:
         self.count: Counter[Kind] = Counter()
         self._labelled: dict[tuple[str, str], list[Kind]] = {}
 
-    def take(self, pod: PodManifest) -> None:
+    def add(self, pod: PodManifest) -> None:
         """Add a pod."""
         kind = kind_of(pod)
         if kind not in self.count:
@@ -122,7 +122,7 @@ class Peers:
     def rules(self, pod: PodManifest) -> AffinityRules:
         """The rules for this pod, its own and those of others about it; a pod on a node has its group only."""
         kind = kind_of(pod)
-        if pod.node or not (kind.rules or self._keepers):
+        if pod.node or not (kind.rules or self._anti_terms):
             return AffinityRules(self._group(kind) if kind.rules else None)
         rules = self._known.get(kind)
         if rules is None:
@@ -132,14 +132,14 @@ class Peers:
     @cached_property
     def _split(self) -> tuple[Pods, Pods]:
         """Pods that are on nodes, and pods that wait."""
-        there, waiting = Pods(), Pods()
+        on_nodes, waiting = Pods(), Pods()
         for pod in self._pods:
             if pod.status.get("phase") not in OVER and (pod.node or not pod.spec.get("schedulingGates")):
-                (there if pod.node else waiting).take(pod)
-        return there, waiting
+                (on_nodes if pod.node else waiting).add(pod)
+        return on_nodes, waiting
 
     @cached_property
-    def _keepers(self) -> dict[tuple[str, str] | None, list[tuple[Kind, Term]]]:
+    def _anti_terms(self) -> dict[tuple[str, str] | None, list[tuple[Kind, Term]]]:
         """Anti-affinity terms of pods on nodes, by a label of the pods that they select."""
         terms: dict[tuple[str, str] | None, list[tuple[Kind, Term]]] = {}
         for kind in self._split[0].count:
@@ -161,18 +161,18 @@ class Peers:
 
     def _forbidden(self, kind: Kind, notices: list[str]) -> list[Constraint]:
         """Expressions against domains of pods with anti-affinity in either direction, unless both are of one group."""
-        there, waiting = self._split
+        on_nodes, waiting = self._split
         away: dict[str, set[str]] = {}
         for term in _terms(kind, "podAntiAffinity"):
-            meant = partial(self._apart, term, self._own(kind, term))
-            for other in filter(meant, there.candidates(term)):
-                self._take(away, term.topology, there.nodes[other], notices)
-            if _others(kind, filter(meant, waiting.candidates(term)), waiting):
+            selected = partial(self._apart, term, self._own(kind, term))
+            for other in filter(selected, on_nodes.candidates(term)):
+                self._add_domains(away, term.topology, on_nodes.nodes[other], notices)
+            if _others(kind, filter(selected, waiting.candidates(term)), waiting):
                 notices.append("pods: anti-affinity to other pods that wait")
         for label in (None, *kind.labels):
-            for other, term in self._keepers.get(label, ()):
+            for other, term in self._anti_terms.get(label, ()):
                 if self._apart(term, self._own(other, term), kind):
-                    self._take(away, term.topology, there.nodes[other], notices)
+                    self._add_domains(away, term.topology, on_nodes.nodes[other], notices)
         return [Constraint(_key(topology), "NotIn", tuple(sorted(values))) for topology, values in away.items()]
 
     def _own(self, kind: Kind, term: Term) -> str | None:
@@ -182,7 +182,7 @@ class Peers:
 
     def _apart(self, term: Term, own: str | None, other: Kind) -> bool:
         """Whether a term selects the other kind, and not through the group that both share."""
-        return self._meant(term, other) and (own is None or self._group(other) != own)
+        return self._selects(term, other) and (own is None or self._group(other) != own)
 
     def _needed(self, kind: Kind, notices: list[str]) -> list[Constraint]:
         """Expressions for domains of the pods that affinity requires; the first of mutually required pods is free."""
@@ -190,16 +190,16 @@ class Peers:
         if not terms:
             return []
 
-        def wanted(other: Kind) -> bool:
-            return all(self._meant(term, other) for term in terms)
+        def selected(other: Kind) -> bool:
+            return all(self._selects(term, other) for term in terms)
 
-        there, waiting = self._split
-        nodes = {node for other in filter(wanted, there.candidates(terms[0])) for node in there.nodes[other]}
+        on_nodes, waiting = self._split
+        nodes = {node for other in filter(selected, on_nodes.candidates(terms[0])) for node in on_nodes.nodes[other]}
         domains: dict[str, set[str]] = {}
         for term in terms:
-            self._take(domains, term.topology, nodes, notices)
-        own = wanted(kind)
-        others = filter(wanted, waiting.candidates(terms[0]))
+            self._add_domains(domains, term.topology, nodes, notices)
+        own = selected(kind)
+        others = filter(selected, waiting.candidates(terms[0]))
         if _others(kind, (other for other in others if not (domains and own and other == kind)), waiting):
             notices.append("pods: affinity to other pods that wait")
             if not domains and not own:
@@ -214,14 +214,16 @@ class Peers:
         """The group of pods of which only one may be on a node; None if there is no such rule."""
         if kind not in self._groups:
             terms = _terms(kind, "podAntiAffinity")
-            own = (term.group for term in terms if term.topology == HOSTNAME and self._meant(term, kind))
+            own = (term.group for term in terms if term.topology == HOSTNAME and self._selects(term, kind))
             self._groups[kind] = next(own, None)
         return self._groups[kind]
 
-    def _meant(self, term: Term, kind: Kind) -> bool:
+    def _selects(self, term: Term, kind: Kind) -> bool:
         return term.selects(kind, self._namespaces)
 
-    def _take(self, domains: dict[str, set[str]], topology: str, nodes: Iterable[str], notices: list[str]) -> None:
+    def _add_domains(
+        self, domains: dict[str, set[str]], topology: str, nodes: Iterable[str], notices: list[str]
+    ) -> None:
         """Add the domains of nodes; a node without the label is in none."""
         for name in nodes:
             if topology != HOSTNAME and name not in self._nodes:

@@ -119,4 +119,4 @@ def test_devices_are_those_that_an_annotation_tells() -> None:
     read = snapshot(node("n", T4, None, {"nvidia.com/gpu": "4"}), held, odd)
     result = fs.simulate(cluster_of(read), workload_of(read), "best_fit")
     assert result.placements.sort("native_id")["gpu_ids"].to_list() == [[1, 3], [0]]
-    assert read.notices == {"pods: numbers of devices that do not go with what they ask for": 1}
+    assert read.notices == {"pods: numbers of devices that do not match their requests": 1}

@@ -57,14 +57,14 @@ def test_what_a_step_is() -> None:
     assert memory_step([quantity("50M"), quantity("100M")]) == MemoryStep(Fraction(50_000_000, 48))
     assert memory_step([quantity("50M"), quantity("64Mi")]) == MemoryStep(up=True)
     assert memory_step([quantity("1536Ki")]) == MemoryStep(up=True)
-    assert (MemoryStep().needed(Fraction(MIB + 1)), MemoryStep().there(Fraction(2 * MIB - 1))) == (2, 1)
+    assert (MemoryStep().request(Fraction(MIB + 1)), MemoryStep().capacity(Fraction(2 * MIB - 1))) == (2, 1)
     assert not MemoryStep().notice and "41,666.7 bytes" in memory_step([quantity("50M")]).notice
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=6), st.integers(0, 10**10))
 def test_no_node_holds_a_mib_more_than_it_has(requests: list[int], memory: int) -> None:
     step = memory_step(map(Fraction, requests))
-    fits = sum(step.needed(Fraction(amount)) for amount in requests) <= step.there(Fraction(memory))
+    fits = sum(step.request(Fraction(amount)) for amount in requests) <= step.capacity(Fraction(memory))
     assert not fits or sum(requests) < memory + (MIB if step.up else 1)
     if not step.up:
         assert fits == (sum(requests) <= memory)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastsim.errors import InputError
-from fastsim.kubernetes.quantity import mib_needed, mib_there, milli, quantity, whole
+from fastsim.kubernetes.quantity import capacity_mib, milli, quantity, request_mib, whole
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def test_whole_numbers_are_rounded_away_from_zero() -> None:
 
 
 def test_a_request_takes_every_mib_it_touches_and_a_node_has_full_ones() -> None:
-    assert (mib_needed("1Mi"), mib_needed("1048577"), mib_needed("1k")) == (1, 2, 1)
-    assert (mib_there("1Mi"), mib_there("2097151"), mib_there("61255492Ki")) == (1, 1, 59819)
+    assert (request_mib("1Mi"), request_mib("1048577"), request_mib("1k")) == (1, 2, 1)
+    assert (capacity_mib("1Mi"), capacity_mib("2097151"), capacity_mib("61255492Ki")) == (1, 1, 59819)
 
 
 @given(st.fractions(min_value=-(10**12), max_value=10**12, max_denominator=1))

@@ -25,7 +25,7 @@ def oversized(cluster: Cluster, workload: Workload) -> tuple[int, str]:
     """How many pods of a workload are larger than any node, and what the first of them asks for."""
     found, classes = Oversized(cluster), PodClasses()
     for batch in workload.batches():
-        found.look(classes, classes.intern(batch))
+        found.add(classes, classes.intern(batch))
     return found.count, found.example
 
 

@@ -11,7 +11,7 @@ import pytest
 import fastsim as fs
 from fastsim.cluster.importers import cluster_of
 from fastsim.hardware.node_constraints import Constraint
-from fastsim.kubernetes.devices.device_resources import MILLI, labelled, looked_for, offers, unseen
+from fastsim.kubernetes.devices.device_resources import MILLI, device_expressions, labelled, offers, second_kind
 from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.reports.kubernetes_export import bound_pods, node_objects
@@ -92,7 +92,7 @@ def test_two_names_of_the_same_devices_and_devices_of_a_second_kind() -> None:
     amounts = {"nvidia.com/gpu": "2", "amd.com/gpu": "1"}
     row, notices = row_of(node(labels=T4, amounts=amounts))
     assert row["num_gpu"] == 2 and notices == {"nodes: amd.com/gpu beside other devices, which alone are seen": 1}
-    assert unseen(amounts, "n") == ["amd.com/gpu"] and "amd.com/gpu" not in offers(amounts, "n", False)
+    assert second_kind(amounts, "n") == ["amd.com/gpu"] and "amd.com/gpu" not in offers(amounts, "n", False)
 
 
 def test_parts_of_devices_are_further_resources_with_a_notice(tmp_path: Path) -> None:
@@ -106,11 +106,13 @@ def test_parts_of_devices_are_further_resources_with_a_notice(tmp_path: Path) ->
 
 def test_labels_stand_only_where_nodes_differ() -> None:
     own, other, none = frozenset({"nvidia.com/gpu", MILLI}), frozenset({"amd.com/gpu", MILLI}), frozenset[str]()
-    assert labelled([own, none, own]) == [[], [], []] and looked_for(["nvidia.com/gpu"], [own, none]) == []
+    assert labelled([own, none, own]) == [[], [], []] and device_expressions(["nvidia.com/gpu"], [own, none]) == []
     assert labelled([own, other]) == [[], ["resource:amd.com/gpu", "without:nvidia.com/gpu"]]
-    assert looked_for(["nvidia.com/gpu"], [own, other]) == [Constraint("without:nvidia.com/gpu", "DoesNotExist")]
-    assert looked_for(["amd.com/gpu"], [own]) == [Constraint("resource:amd.com/gpu", "Exists")]
-    assert looked_for(["amd.com/gpu"], []) == [] and labelled([none]) == [[]]
+    assert device_expressions(["nvidia.com/gpu"], [own, other]) == [
+        Constraint("without:nvidia.com/gpu", "DoesNotExist")
+    ]
+    assert device_expressions(["amd.com/gpu"], [own]) == [Constraint("resource:amd.com/gpu", "Exists")]
+    assert device_expressions(["amd.com/gpu"], []) == [] and labelled([none]) == [[]]
 
 
 def test_nodes_from_elsewhere_host_pods_with_nvidias_devices(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import fastsim as fs
 from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError
-from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, alike, slots
+from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, common_division, slots
 from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
 from fastsim.workload import texts
 from fastsim.workload.importers.kubernetes import workload_of
@@ -132,8 +132,8 @@ def test_how_a_node_divides_its_gpus() -> None:
     assert slots(manifest(node(labels=both))) == Slots(2, "1g.10gb+me")
     assert slots(manifest(plain())) == WHOLE == Slots(1, "")
     assert Slots(2, "1g.10gb").on("A100-80GB") == 14 and Slots(2, "1g.10gb").on("T4") is None
-    assert alike([manifest(sliced()), manifest(sliced("b"))]) == {"nvidia.com/gpu": Slots(4)}
-    assert alike([manifest(sliced()), manifest(plain())]) == {}
+    assert common_division([manifest(sliced()), manifest(sliced("b"))]) == {"nvidia.com/gpu": Slots(4)}
+    assert common_division([manifest(sliced()), manifest(plain())]) == {}
 
 
 def test_shared_slots_under_a_name_of_their_own(tmp_path: Path) -> None:
