@@ -57,4 +57,4 @@ cdef struct Typical:     # the target workload M by columns: classes with device
     const int32_t* level_milli             # the distinct milli values
     int32_t* fit                           # scratch: devices with at least level_milli left
     int64_t* small                         # scratch: milli on devices with less than that
-    double* spoilt__kq                     # scratch: see frag_spoilt
+    double* unusable__kq                     # scratch: see frag_unusable

@@ -8,7 +8,7 @@ from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
-from fastsim_ext.scores.device cimport device_are
+from fastsim_ext.scores.device cimport device_all_free
 from fastsim_ext.select.scan cimport Choice, Selector
 from fastsim_ext.state.node_table cimport NodeTable
 from fastsim_ext.state.pod_membership cimport PodMembership
@@ -323,7 +323,7 @@ cdef class ConstraintTable:
         if self.nodes.present[n]:
             self.view(n, cls, &view)
             choice.reason = self.lacking(&view, cls)
-            if choice.reason == 0 and gpus != 0 and not device_are(gpus, self.fitting(&view, cls), pod.num_gpu):
+            if choice.reason == 0 and gpus != 0 and not device_all_free(gpus, self.fitting(&view, cls), pod.num_gpu):
                 choice.reason = NO_GPU
             if choice.reason == 0:
                 choice.node = n

@@ -13,4 +13,4 @@ cdef uint64_t device_tightest(const Node* node, int milli) noexcept nogil
 cdef uint64_t device_loosest(const Node* node, int milli) noexcept nogil
 cdef int device_fit_count(const Node* node, int milli) noexcept nogil
 cdef uint64_t device_nth_fit(const Node* node, int milli, int nth) noexcept nogil
-cdef bint device_are(uint64_t gpus, uint64_t free, int count) noexcept nogil
+cdef bint device_all_free(uint64_t gpus, uint64_t free, int count) noexcept nogil

@@ -76,8 +76,8 @@ cdef uint64_t device_nth_fit(const Node* node, int milli, int nth) noexcept nogi
     return 0
 
 
-cdef bint device_are(uint64_t gpus, uint64_t free, int count) noexcept nogil:
-    """Whether a set has so many devices, all of them among the free ones."""
+cdef bint device_all_free(uint64_t gpus, uint64_t free, int count) noexcept nogil:
+    """Whether a set has ``count`` devices, all of them free."""
     cdef int n = 0
     cdef uint64_t left = gpus
     while left:

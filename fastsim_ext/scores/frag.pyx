@@ -76,7 +76,7 @@ cdef int64_t frag_unusable(const int32_t* gpu_left, const Node* node, const Typi
     """
     cdef int64_t free = frag_levels(gpu_left, node.width, typical)
     cdef uint64_t model = (<uint64_t> 1) << node.model if node.model >= 0 else 0
-    cdef double* lacking = typical.spoilt__kq
+    cdef double* lacking = typical.unusable__kq
     cdef double* enough
     cdef const Kind* kind
     cdef int k, q
@@ -113,7 +113,7 @@ cdef double frag_amount(int64_t cpu_left, const int32_t* gpu_left, const Node* n
     cdef const double* row
     cdef double free = <double> frag_unusable(gpu_left, node, typical)
     for i in range(typical.n_gpu):
-        row = typical.spoilt__kq + (2 * typical.kind[i] + (cpu_left >= typical.cpu[i])) * UNUSABLE
+        row = typical.unusable__kq + (2 * typical.kind[i] + (cpu_left >= typical.cpu[i])) * UNUSABLE
         share = typical.freq[i]
         q1 += share * row[0]
         q2 += share * row[1]

@@ -9,7 +9,7 @@ from libc.math cimport isnan
 from libc.stdint cimport int64_t, uint64_t
 from fastsim_ext.random cimport STREAM_GPU, STREAM_SCORE, draw_below
 from fastsim_ext.scores.device cimport (
-    device_are, device_fit_count, device_idle, device_loosest, device_nth_fit, device_tightest,
+    device_all_free, device_fit_count, device_idle, device_loosest, device_nth_fit, device_tightest,
 )
 from fastsim_ext.scores.dot cimport dot_points
 from fastsim_ext.scores.frag cimport frag_amount, frag_growth
@@ -131,7 +131,7 @@ cdef class Selector:
             for g in range(self.nodes.num_gpu[n]):
                 if self.nodes.gpu_left__ng[n, g] >= pod.milli:
                     free |= (<uint64_t> 1) << g
-            if choice.reason == 0 and gpus != 0 and not device_are(gpus, free, pod.num_gpu):
+            if choice.reason == 0 and gpus != 0 and not device_all_free(gpus, free, pod.num_gpu):
                 choice.reason = NO_GPU
             if choice.reason == 0:
                 choice.node = n

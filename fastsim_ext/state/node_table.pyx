@@ -39,7 +39,7 @@ cdef class TypicalTable:
             return
         self.typical.cpu, self.typical.count, self.typical.freq = &self.cpu[0], &self.count[0], &self.freq[0]
         self.typical.kind, self.typical.kinds = &self.kind[0], &self.kinds[0]
-        self.typical.spoilt__kq = &self.unusable[0, 0]
+        self.typical.unusable__kq = &self.unusable[0, 0]
         if self.typical.n_levels > 0:
             self.typical.level_milli = &self.level_milli[0]
             self.typical.fit, self.typical.small = &self.fit[0], &self.small[0]
