@@ -65,15 +65,15 @@ class Search:
         gap = int(self.high) - self.low
         return sorted({self.low + max(1, gap * step // (PROBES + 1)) for step in range(1, PROBES + 1)} - {self.high})
 
-    def learn(self, size: int, good: bool, figures: dict[str, Any], hopeless: str = "") -> None:
-        """Record the outcome of a run with `size` additions; `hopeless` is the reason why no number suffices."""
+    def learn(self, size: int, good: bool, figures: dict[str, Any], impossible: str = "") -> None:
+        """Record the outcome of a run with `size` additions; `impossible` is the reason why no number suffices."""
         self.figures[size] = figures
         if good:
             self.high = min(self.high, size)
         elif size < self.high:
             self.low = max(self.low, size)
-        if hopeless and size and not good:
-            self.end, self.why = NEVER, hopeless
+        if impossible and size and not good:
+            self.end, self.why = NEVER, impossible
 
     def close(self) -> None:
         """Set `end` if the recorded sizes decide the search."""
@@ -84,8 +84,8 @@ class Search:
                 self.end = FOUND if self.high else ENOUGH
         elif not self.end and self.low >= self.most:
             self.end, figures = MORE, self.figures[self.low]
-            homeless = (figures.get("pods_unplaced") or 0) + (figures.get("pods_pending") or 0)
-            lacking = f"{homeless:,} pods find no place" if homeless else "pods wait too long"
+            unplaced = (figures.get("pods_unplaced") or 0) + (figures.get("pods_pending") or 0)
+            lacking = f"{unplaced:,} pods find no place" if unplaced else "pods wait too long"
             self.why = f"{lacking} with {self.low:,} of them"
 
     @property
@@ -110,10 +110,10 @@ def smallest_additions(
     units = {kind: unit_of(kind, cluster) for kind in kinds}
     searches = [Search(kind, most) for kind in dict.fromkeys(kinds)]
     done = 0
-    with executor(workers, threads=True) as spread:
+    with executor(workers, threads=True) as pool:
         while tasks := [(search, size) for search in searches for size in search.probes()]:
             runs = [base.with_(cluster=enlarged(cluster, units[search.kind], size)) for search, size in tasks]
-            for (search, size), (result, messages) in zip(tasks, spread.map(played, runs), strict=True):
+            for (search, size), (result, messages) in zip(tasks, pool.map(played, runs), strict=True):
                 row = result.summary.row(0, named=True)
                 search.learn(size, _good(row, p95_wait_s), {name: row.get(name) for name in FIGURES}, _why(messages))
                 done += 1
@@ -152,13 +152,13 @@ def enlarged(cluster: Cluster, unit: Cluster, times: int) -> Cluster:
     missing = {name: model for name, model in unit.catalog.gpu.items() if name not in catalog.gpu}
     catalog = catalog.extended(gpu=missing) if missing else catalog
     fields = [field for field in NODE_SCHEMA if field.name != "node_id"]
-    columns = {field.name: _twice(cluster.nodes, unit.nodes, field, times) for field in fields}
-    names = [f"added-{turn}-{name}" for turn in range(times) for name in unit.nodes["name"].to_pylist()]
+    columns = {field.name: _with_copies(cluster.nodes, unit.nodes, field, times) for field in fields}
+    names = [f"added-{number}-{name}" for number in range(times) for name in unit.nodes["name"].to_pylist()]
     columns["name"] = pa.array(cluster.nodes["name"].to_pylist() + names, NODE_SCHEMA.field("name").type)
     return Cluster(pa.table(columns), catalog, f"{cluster.name} + {times} x {unit.name}")
 
 
-def _twice(first: pa.Table, then: pa.Table, field: pa.Field, times: int) -> pa.ChunkedArray:
+def _with_copies(first: pa.Table, then: pa.Table, field: pa.Field, times: int) -> pa.ChunkedArray:
     """A column of one table followed by `times` copies of the other's."""
     chunks = [
         chunk for table in (first, *[then] * times) for chunk in table[field.name].cast(field.type).chunks

@@ -1,8 +1,8 @@
 """Finish-time fairness: each job's completion time over its time alone on a fair part of the cluster.
 
 Jobs of fixed size: the time alone comes from one run of all of them under the policy ``isolated``, which gives each
-active job an equal part. Adaptive jobs: the fair part is the cluster's GPUs over the mean number of jobs active during
-the job's life; the time alone is the mean of runs of this job alone on each GPU model, under the same policy, weighted
+active job an equal part. Adaptive jobs: the fair part is the cluster's GPUs over the mean number of jobs active while
+it is; the time alone is the mean of runs of this job alone on each GPU model, under the same policy, weighted
 by the GPUs of the models.
 """
 
@@ -31,11 +31,11 @@ SCHEMA = {"pod_id": pl.Int64, "share_gpus": pl.Float64, "jct_s": pl.Float64, "al
 """Columns of the ratios."""
 TAKEN_OVER = ("cluster", "workload", "seed", "rates", "round_s", "window")
 """Fields that the run under ``isolated`` takes from the compared run."""
-SHARES = 16
+PARTS = 16
 """Parts into which runs are divided for each worker, so that workers end together."""
 
 
-class Between(NamedTuple):
+class Interpolation(NamedTuple):
     """Interpolation of a time between two numbers of GPUs: (time(low) + part * difference) * times."""
 
     low: int
@@ -56,15 +56,15 @@ class IsolatedRuns:
         """Seconds to completion alone on `share_gpus` GPUs, the mean over models; NaN if the job runs on none."""
         times = [self._on(job, number, share_gpus) for number in range(len(self.setting.groups))]
         weights = [group.gpus for group in self.setting.groups]
-        some = [(time_s, weight) for time_s, weight in zip(times, weights, strict=True) if not math.isnan(time_s)]
-        return sum(t * w for t, w in some) / sum(w for _, w in some) if some else math.nan
+        known = [(time_s, weight) for time_s, weight in zip(times, weights, strict=True) if not math.isnan(time_s)]
+        return sum(t * w for t, w in known) / sum(w for _, w in known) if known else math.nan
 
     def needed(self, job: AdaptiveJob, share_gpus: float) -> Iterator[SingleRun]:
         """The runs that :meth:`seconds` needs."""
         for number in range(len(self.setting.groups)):
-            between = self._between(job, number, share_gpus)
-            if between is not None:
-                yield from ((self._alone(job), number, gpus) for gpus in between[:2])
+            interpolation = self._interpolation(job, number, share_gpus)
+            if interpolation is not None:
+                yield from ((self._alone(job), number, gpus) for gpus in interpolation[:2])
 
     def play(self, runs: Iterable[SingleRun], workers: int = 1) -> Iterator[int]:
         """Play the missing ones of these runs on `workers` processes, and yield the number done after each part.
@@ -74,11 +74,11 @@ class IsolatedRuns:
         from fastsim.experiments.executors.executor import executor
 
         missing = [run for run in dict.fromkeys(runs) if run not in self.seconds_of]
-        size = max(1, len(missing) // (SHARES * workers))
+        size = max(1, len(missing) // (PARTS * workers))
         parts = [missing[start : start + size] for start in range(0, len(missing), size)]
         done = 0
-        with executor(workers, len(parts)) as spread:
-            times = spread.map(_part_seconds, ((self.setting, self.policy, part) for part in parts))
+        with executor(workers, len(parts)) as pool:
+            times = pool.map(_part_seconds, ((self.setting, self.policy, part) for part in parts))
             for part, seconds in zip(parts, times, strict=True):
                 self.seconds_of |= zip(part, seconds, strict=True)
                 done += len(part)
@@ -86,23 +86,23 @@ class IsolatedRuns:
 
     def _on(self, job: AdaptiveJob, number: int, share_gpus: float) -> float:
         """Seconds on one model: linear between the two nearest sizes; below 1 GPU in inverse proportion to it."""
-        between = self._between(job, number, share_gpus)
-        if between is None:
+        interpolation = self._interpolation(job, number, share_gpus)
+        if interpolation is None:
             return math.nan
-        first, last = (self._seconds((self._alone(job), number, gpus)) for gpus in between[:2])
-        return (first + (last - first) * between.part) * between.times
+        first, last = (self._seconds((self._alone(job), number, gpus)) for gpus in interpolation[:2])
+        return (first + (last - first) * interpolation.part) * interpolation.times
 
-    def _between(self, job: AdaptiveJob, number: int, share_gpus: float) -> Between | None:
+    def _interpolation(self, job: AdaptiveJob, number: int, share_gpus: float) -> Interpolation | None:
         group = self.setting.groups[number]
         if job.mode == "rigid" or getattr(self.policy, "held", False):  # so many GPUs for a part of the time
             fits = job.num_gpu <= group.gpus
-            return Between(job.num_gpu, job.num_gpu, 0.0, max(job.num_gpu / share_gpus, 1.0)) if fits else None
+            return Interpolation(job.num_gpu, job.num_gpu, 0.0, max(job.num_gpu / share_gpus, 1.0)) if fits else None
         if share_gpus < 1:
-            return Between(1, 1, 0.0, 1 / share_gpus)
+            return Interpolation(1, 1, 0.0, 1 / share_gpus)
         sizes = sizes_of(group)
         high = next((size for size in sizes if size >= share_gpus), sizes[-1])
         low = max(size for size in sizes if size <= min(share_gpus, high))
-        return Between(low, high, 0.0 if low == high else (share_gpus - low) / (high - low))
+        return Interpolation(low, high, 0.0 if low == high else (share_gpus - low) / (high - low))
 
     def _alone(self, job: AdaptiveJob) -> AdaptiveJob:
         return job._replace(submit_s=math.fmod(job.submit_s, self.setting.round_s))

@@ -42,9 +42,9 @@ def growth_of(jobs: pl.DataFrame) -> Growth:
         raise ScenarioError("knee", f"{len(jobs)} jobs", f"at least {FEWEST}: more jobs, or a wider window")
     submit_s = np.sort(jobs["submit_s"].to_numpy())
     end_s = np.sort(jobs["end_s"].fill_null(np.inf).to_numpy())
-    there = np.arange(len(submit_s)) - np.searchsorted(end_s, submit_s, side="right")
-    third = len(there) // 3
-    before, late = float(there[third:-third].mean()), float(there[-third:].mean())
+    active = np.arange(len(submit_s)) - np.searchsorted(end_s, submit_s, side="right")
+    third = len(active) // 3
+    before, late = float(active[third:-third].mean()), float(active[-third:].mean())
     return Growth((late - before) / third, before, late)
 
 
@@ -118,8 +118,8 @@ def knees(
             break
         scenarios = [_scenarios(values, key, load, where)[case] for case, load in due.items()]
         flat = [scenario for group in scenarios for scenario in group]
-        with executor(workers, len(flat)) as spread:
-            growths = iter(list(spread.map(growth_in, flat)))
+        with executor(workers, len(flat)) as pool:
+            growths = iter(list(pool.map(growth_in, flat)))
         for (case, load), group in zip(due.items(), scenarios, strict=True):
             parts = [next(growths).part for _ in group]
             searches[case].learn(load, sum(parts) / len(parts), growth)

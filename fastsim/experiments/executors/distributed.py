@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from fastsim.errors import FastsimError
-from fastsim.experiments.executors.executor import ATTEMPTS, BREATH_S, DIED, Executor, WorkerDied, outcome_of, unopened
+from fastsim.experiments.executors.executor import ATTEMPTS, DIED, POLL_S, Executor, WorkerDied, outcome_of, unopened
 
 RAY_AHEAD = 2
 """Items submitted for each CPU of a Ray cluster, so that none is idle."""
@@ -26,7 +26,7 @@ class RayTasks(Executor):
         super().__init__()
         self.workers, self.address = workers, address
         self._ray: Any = None
-        self._mine = False
+        self._owned = False
         self._remote: Any = None
 
     def open(self) -> None:
@@ -37,8 +37,8 @@ class RayTasks(Executor):
                 import ray
         except ImportError:
             raise FastsimError('Ray needs the ray extra: pip install "fastsim-gpu[ray]"') from None
-        self._ray, self._mine = ray, not ray.is_initialized()
-        if self._mine:
+        self._ray, self._owned = ray, not ray.is_initialized()
+        if self._owned:
             self._join()
         # Retries of Ray itself would not be counted.
         self._remote = ray.remote(num_cpus=1, max_retries=0)(outcome_of)
@@ -58,18 +58,18 @@ class RayTasks(Executor):
 
     def close(self, *, abort: bool = False) -> None:
         """Leave the cluster; one that was started here ends."""
-        if self._ray is not None and self._mine:
+        if self._ray is not None and self._owned:
             self._ray.shutdown()
         self._ray = None
 
-    def _begun(self, task: Callable[[Any], Any], item: Any) -> Hashable:
+    def _begin(self, task: Callable[[Any], Any], item: Any) -> Hashable:
         if self._ray is None:
             raise unopened()
         handle: Hashable = self._remote.remote(task, item)
         return handle
 
     def _finished(self, handles: Sequence[Any]) -> Iterable[Hashable]:
-        ready: list[Hashable] = self._ray.wait(list(handles), num_returns=1, timeout=BREATH_S)[0]
+        ready: list[Hashable] = self._ray.wait(list(handles), num_returns=1, timeout=POLL_S)[0]
         return ready
 
     def _answer(self, handle: Any) -> tuple[Any, Exception | None]:
@@ -83,7 +83,7 @@ class RayTasks(Executor):
             raise WorkerDied(DIED) from None
         return outcome
 
-    def _dropped(self, handles: Sequence[Any]) -> None:
+    def _drop(self, handles: Sequence[Any]) -> None:
         for handle in handles:
             self._ray.cancel(handle, force=True)
 
@@ -127,7 +127,7 @@ class DaskTasks(Executor):
                 part.close()
         self._client = self._cluster = None
 
-    def _begun(self, task: Callable[[Any], Any], item: Any) -> Hashable:
+    def _begin(self, task: Callable[[Any], Any], item: Any) -> Hashable:
         if self._client is None:
             raise unopened()
         handle: Hashable = self._client.submit(outcome_of, task, item, pure=False)
@@ -137,7 +137,7 @@ class DaskTasks(Executor):
         import distributed
 
         try:
-            done: set[Any] = distributed.wait(handles, timeout=BREATH_S, return_when="FIRST_COMPLETED").done
+            done: set[Any] = distributed.wait(handles, timeout=POLL_S, return_when="FIRST_COMPLETED").done
         except TimeoutError:
             return []
         return sorted(done, key=handles.index)
@@ -153,5 +153,5 @@ class DaskTasks(Executor):
             return None, FastsimError(f"{type(error).__name__}: {error}")
         return outcome
 
-    def _dropped(self, handles: Sequence[Any]) -> None:
+    def _drop(self, handles: Sequence[Any]) -> None:
         self._client.cancel(list(handles))

@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 MAX_WORKERS = 1024
-BREATH_S = 0.1
+POLL_S = 0.1
 """Longest wait for a worker between checks for Ctrl-C, seconds."""
 ATTEMPTS = 3
 """Attempts at an item whose worker dies."""
@@ -47,7 +47,7 @@ class Outcome(NamedTuple):
     attempts: int = 1
 
 
-class _Try(NamedTuple):
+class _Attempt(NamedTuple):
     at: int
     item: Any
     attempts: int
@@ -64,7 +64,7 @@ def outcome_of(task: Callable[[Any], Any], item: Any) -> tuple[Any, Exception | 
 class Executor:
     """Runs one task for many items; use it as a context manager.
 
-    A subclass implements ``_begun``, ``_finished`` and ``_answer``: start an item, wait for items, fetch an answer.
+    A subclass implements ``_begin``, ``_finished`` and ``_answer``: start an item, wait for items, fetch an answer.
     """
 
     slots = 1
@@ -82,27 +82,27 @@ class Executor:
 
     def completed(self, task: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Outcome]:
         """The outcome of each item, in the order in which they end; items begin in their own order."""
-        source = (_Try(at, item, 1) for at, item in enumerate(items))
-        again: deque[_Try] = deque()
-        running: dict[Hashable, _Try] = {}
+        source = (_Attempt(at, item, 1) for at, item in enumerate(items))
+        again: deque[_Attempt] = deque()
+        running: dict[Hashable, _Attempt] = {}
         try:
             while True:
                 while len(running) < self.slots:
-                    tried = again.popleft() if again else next(source, None)
-                    if tried is None:
+                    attempt = again.popleft() if again else next(source, None)
+                    if attempt is None:
                         break
-                    running[self._begun(task, tried.item)] = tried
+                    running[self._begin(task, attempt.item)] = attempt
                 if not running:
                     return
                 for handle in self._finished(list(running)):
-                    tried = running.pop(handle)
-                    outcome = self._settled(handle, tried, again)
+                    attempt = running.pop(handle)
+                    outcome = self._settle(handle, attempt, again)
                     if outcome is not None:
                         yield outcome
                 interrupts.check()
         finally:
             if running:
-                self._dropped(list(running))
+                self._drop(list(running))
 
     def map(self, task: Callable[[Item], Answer], items: Iterable[Item]) -> Iterator[Answer]:
         """Answers in the order of the items; the first failure is raised at its place."""
@@ -117,17 +117,17 @@ class Executor:
                     raise ended.error
                 yield ended.answer
 
-    def _settled(self, handle: Hashable, tried: _Try, again: deque[_Try]) -> Outcome | None:
+    def _settle(self, handle: Hashable, attempt: _Attempt, again: deque[_Attempt]) -> Outcome | None:
         """The outcome of an item that is done, or None if it is tried again."""
         try:
             answer, error = self._answer(handle)
         except WorkerDied as died:
-            if tried.attempts < ATTEMPTS:
+            if attempt.attempts < ATTEMPTS:
                 self.retries += 1
-                again.append(tried._replace(attempts=tried.attempts + 1))
+                again.append(attempt._replace(attempts=attempt.attempts + 1))
                 return None
-            return Outcome(tried.at, None, died, tried.attempts)
-        return Outcome(tried.at, answer, error, tried.attempts)
+            return Outcome(attempt.at, None, died, attempt.attempts)
+        return Outcome(attempt.at, answer, error, attempt.attempts)
 
     def __enter__(self) -> Self:
         self.open()
@@ -137,25 +137,25 @@ class Executor:
         self.close(abort=kind is not None)
 
     @abstractmethod
-    def _begun(self, task: Callable[[Any], Any], item: Any) -> Hashable:
+    def _begin(self, task: Callable[[Any], Any], item: Any) -> Hashable:
         """Begin an item and return its handle."""
 
     @abstractmethod
     def _finished(self, handles: Sequence[Any]) -> Iterable[Hashable]:
-        """Handles of finished items, after ``BREATH_S`` at most."""
+        """Handles of finished items, after ``POLL_S`` at most."""
 
     @abstractmethod
     def _answer(self, handle: Any) -> tuple[Any, Exception | None]:
         """The return value of :func:`outcome_of` for a finished item; WorkerDied if it is lost."""
 
-    def _dropped(self, handles: Sequence[Any]) -> None:
+    def _drop(self, handles: Sequence[Any]) -> None:
         """Release items whose answers are no longer needed."""
 
 
 class Serial(Executor):
     """Items one after the other in this process, each when its answer is needed."""
 
-    def _begun(self, task: Callable[[Any], Any], item: Any) -> Hashable:
+    def _begin(self, task: Callable[[Any], Any], item: Any) -> Hashable:
         self._outcome = outcome_of(task, item)
         return 0
 
@@ -184,14 +184,14 @@ class Threads(Executor):
             self._pool.shutdown(wait=True, cancel_futures=abort)
             self._pool = None
 
-    def _begun(self, task: Callable[[Any], Any], item: Any) -> Hashable:
+    def _begin(self, task: Callable[[Any], Any], item: Any) -> Hashable:
         if self._pool is None:
             raise unopened()
         return self._pool.submit(outcome_of, task, item)
 
     def _finished(self, handles: Sequence[Future[Any]]) -> Iterable[Hashable]:
         # A wait without limit may miss Ctrl-C (always on Windows; elsewhere if another thread took the signal).
-        return sorted(wait(handles, BREATH_S, FIRST_COMPLETED).done, key=handles.index)
+        return sorted(wait(handles, POLL_S, FIRST_COMPLETED).done, key=handles.index)
 
     def _answer(self, handle: Future[Any]) -> tuple[Any, Exception | None]:
         outcome: tuple[Any, Exception | None] = handle.result()

@@ -17,11 +17,11 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, NoReturn
 
 from fastsim.errors import FastsimError
-from fastsim.experiments.executors.executor import BREATH_S, DIED, Executor, OutOfTime, WorkerDied, outcome_of, unopened
+from fastsim.experiments.executors.executor import DIED, POLL_S, Executor, OutOfTime, WorkerDied, outcome_of, unopened
 
 Reply = tuple[Any, Exception | None, list[tuple[type[Warning], str]]]
 """The message of a worker about an item: answer or error, and the warnings raised meanwhile."""
-PATIENCE_S = 10.0
+TERMINATE_S = 10.0
 """Seconds from SIGTERM to SIGKILL for a worker that does not end."""
 
 
@@ -50,14 +50,14 @@ class Processes(Executor):
         self._all.clear()
         self._idle.clear()
 
-    def _begun(self, task: Callable[[Any], Any], item: Any) -> Hashable:
+    def _begin(self, task: Callable[[Any], Any], item: Any) -> Hashable:
         if not self._open:
             raise unopened()
-        worker = self._idle.pop() if self._idle else self._started()
+        worker = self._idle.pop() if self._idle else self._start()
         worker.begin(task, item)
         return worker
 
-    def _started(self) -> _Worker:
+    def _start(self) -> _Worker:
         # Ctrl-C reaches the whole process group, also workers that are still starting and could only print a traceback.
         with _sigint_blocked():
             worker = _Worker()
@@ -65,11 +65,11 @@ class Processes(Executor):
         return worker
 
     def _finished(self, handles: Sequence[_Worker]) -> Iterable[Hashable]:
-        ready = set(wait([worker.connection for worker in handles], self._breath_s(handles)))
+        ready = set(wait([worker.connection for worker in handles], self._poll_s(handles)))
         return [worker for worker in handles if worker.connection in ready or self._is_late(worker)]
 
-    def _breath_s(self, handles: Sequence[_Worker]) -> float:
-        return 0.0 if any(self._is_late(worker) for worker in handles) else BREATH_S
+    def _poll_s(self, handles: Sequence[_Worker]) -> float:
+        return 0.0 if any(self._is_late(worker) for worker in handles) else POLL_S
 
     def _is_late(self, worker: _Worker) -> bool:
         return self.most_s is not None and time.monotonic() - worker.began_s > self.most_s
@@ -77,19 +77,19 @@ class Processes(Executor):
     def _answer(self, handle: _Worker) -> tuple[Any, Exception | None]:
         if not handle.connection.poll() and self._is_late(handle):
             handle.process.kill()  # a run that can stop checks the time itself
-            self._dropped([handle])
+            self._drop([handle])
             return None, OutOfTime(f"took more than {self.most_s:g} s")
         try:
             answer, error, warned = pickle.loads(handle.connection.recv_bytes())
         except (EOFError, OSError):
-            self._dropped([handle])
+            self._drop([handle])
             raise WorkerDied(DIED) from None
         self._idle.append(handle)
         for category, text in warned:
             warnings.warn(text, category, stacklevel=2)
         return answer, error
 
-    def _dropped(self, handles: Sequence[_Worker]) -> None:
+    def _drop(self, handles: Sequence[_Worker]) -> None:
         for worker in handles:
             worker.leave(at_once=True)
             worker.join()
@@ -113,12 +113,12 @@ def _sigint_blocked() -> Iterator[None]:
 class _Worker:
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
-        self.connection, theirs = context.Pipe()
+        self.connection, child_end = context.Pipe()
         self.began_s = 0.0
         # A daemon ends with this process if Python ends it; if this process is killed, see _end_with_parent.
-        self.process = context.Process(target=_serve, args=(theirs,), daemon=True, name="fastsim-worker")
+        self.process = context.Process(target=_serve, args=(child_end,), daemon=True, name="fastsim-worker")
         self.process.start()
-        theirs.close()  # else its end would not be noticed
+        child_end.close()  # else its end would not be noticed
 
     def begin(self, task: Callable[[Any], Any], item: Any) -> None:
         """Send an item to the worker."""
@@ -134,7 +134,7 @@ class _Worker:
 
     def join(self) -> None:
         """Wait for the end of the process."""
-        self.process.join(PATIENCE_S)
+        self.process.join(TERMINATE_S)
         if self.process.is_alive():
             self.process.kill()
             self.process.join()

@@ -81,7 +81,7 @@ class Recorded:
 
     @cached_property
     def order(self) -> pl.DataFrame:
-        """Rows of the list by seed and turn."""
+        """Rows of the list by seed and position."""
         columns = (pl.col(name).cast(pl.Int64) for name in ("seed", "seq", "csv_row"))
         return pl.read_parquet(self.folder / "inputs/orders" / f"{self.name}.parquet").select(columns).sort("seq")
 
@@ -161,6 +161,8 @@ def _listed_cluster(data: Path) -> Cluster:
 
 
 def _one_a_second(pods: pa.Table, name: str) -> Workload:
-    turn = np.arange(len(pods))
-    table = pods.append_column("pod_id", pa.array(turn)).append_column("submit_s", pa.array(turn.astype(np.float64)))
+    number = np.arange(len(pods))
+    table = pods.append_column("pod_id", pa.array(number)).append_column(
+        "submit_s", pa.array(number.astype(np.float64))
+    )
     return Workload.from_arrow(table.combine_chunks(), name=name)

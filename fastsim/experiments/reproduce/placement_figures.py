@@ -30,7 +30,7 @@ MIXES = ("pwr", "0.5*pwr + 0.5*fgd", "0.2*pwr + 0.8*fgd", "0.1*pwr + 0.9*fgd", "
 """Policies that the PWR paper adds."""
 FIRST_SEED = 42
 """First seed of the published experiments."""
-TOGETHER = 5
+SEEDS_PER_TASK = 5
 """Seeds per task: fewer balance workers better, more read the trace less often."""
 LIMITS = {"alloc_pct": 1e-9, "frag_pct": 1e-9, "frag_ratio_pct": 0.01}
 """Two decimals are published, so equal figures differ by float noise only; the ratio is rounded for each pod."""
@@ -72,7 +72,9 @@ def tasks(data: Path | None, names: Sequence[str], seeds: int, policies: Sequenc
     """The tasks of all runs, trace by trace."""
     every = tuple(range(FIRST_SEED, FIRST_SEED + seeds))
     return [
-        Task(data, name, every[k : k + TOGETHER], tuple(policies)) for name in names for k in range(0, seeds, TOGETHER)
+        Task(data, name, every[k : k + SEEDS_PER_TASK], tuple(policies))
+        for name in names
+        for k in range(0, seeds, SEEDS_PER_TASK)
     ]
 
 
@@ -87,11 +89,11 @@ def task_runs(task: Task) -> list[PlacementRun]:
                 # A few openb pods are larger than any node; they count as arrived and unplaced, as in the papers.
                 warnings.simplefilter("ignore", PodTooLarge)
                 result = simulate(cluster, workload, policy, typical=pods.typical, seed=seed, record="timeline")
-            count, took = result.provenance["workload"]["pods"], result.timing
+            count, timing = result.provenance["workload"]["pods"], result.timing
             run_curves = curves(result.timeline, cluster.total_gpus)
             failed = int(result.summary["pods_unplaced"][0])
             runs.append(
-                PlacementRun(policy, task.trace, seed, count, took["cpu_s"], took["loop_s"], run_curves, failed)
+                PlacementRun(policy, task.trace, seed, count, timing["cpu_s"], timing["loop_s"], run_curves, failed)
             )
     return runs
 
@@ -134,7 +136,7 @@ def deviations(runs: Sequence[PlacementRun], curves_of: Published) -> tuple[dict
         table = curves_of.get((POLICIES.get(run.policy, ""), run.trace, run.seed))
         if table is not None and run.policy != "random":
             compared += 1
-            worst = {name: max(far, largest(run.curves[name], table[name])) for name, far in worst.items()}
+            worst = {name: max(deviation, largest(run.curves[name], table[name])) for name, deviation in worst.items()}
     return worst, compared
 
 
@@ -147,8 +149,8 @@ def random_deviation(runs: Sequence[PlacementRun], curves_of: Published) -> floa
         if table is not None and run.policy == "random":
             ours.setdefault(run.trace, []).append(run.curves["alloc_pct"])
             theirs.setdefault(run.trace, []).append(table["alloc_pct"].to_numpy())
-    far = [largest(np.mean(ours[name], axis=0), np.mean(theirs[name], axis=0)) for name in ours]
-    return max(far, default=None)
+    deviations = [largest(np.mean(ours[name], axis=0), np.mean(theirs[name], axis=0)) for name in ours]
+    return max(deviations, default=None)
 
 
 def curve_table(runs: Sequence[PlacementRun]) -> pl.DataFrame:

@@ -74,9 +74,9 @@ def choices_of(axes: Sequence[Axis]) -> Iterator[Combination]:
     """Every combination, the last axis varying fastest."""
     pairs = [list(zip(axis.choices, axis.paths, strict=True)) for axis in axes]
     names = [name for axis in axes for name in axis.names]
-    for picked in itertools.product(*pairs):
-        values = [value for choice, _ in picked for value in choice]
-        paths = [path for _, places in picked for path in places]
+    for combination in itertools.product(*pairs):
+        values = [value for choice, _ in combination for value in choice]
+        paths = [path for _, places in combination for path in places]
         yield Combination(dict(zip(names, values, strict=True)), dict(zip(names, paths, strict=True)))
 
 
@@ -106,10 +106,10 @@ def _zipped(tables: Any, keys: Sequence[str], where: str, mistakes: Mistakes) ->
         if not isinstance(table, dict) or not table or not all(isinstance(item, list) for item in table.values()):
             mistakes.add(ScenarioError(place, repr(table), "a table of lists of one length"))
             continue
-        strange = [name for name in table if name not in keys]
+        unknown = [name for name in table if name not in keys]
         lengths = {name: len(item) for name, item in table.items()}
-        if strange:
-            mistakes.add(ScenarioError(f"{place}.{strange[0]}", "an unknown key", f"keys among {', '.join(keys)}"))
+        if unknown:
+            mistakes.add(ScenarioError(f"{place}.{unknown[0]}", "an unknown key", f"keys among {', '.join(keys)}"))
         elif len(set(lengths.values())) != 1 or 0 in lengths.values():
             counts = ", ".join(f"{count} of {name}" for name, count in lengths.items())
             mistakes.add(ScenarioError(place, counts, "lists of one length, not empty"))

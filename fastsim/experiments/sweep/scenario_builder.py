@@ -23,7 +23,7 @@ JOB_KEYS = (
 WINDOWED = ("synth:gavel", "synth:synergy")
 """Generators whose jobs go on arriving after a window."""
 FIELDS = tuple(item.name for item in dataclasses.fields(Scenario) if item.name not in UNDECIDED)
-PLACE = re.compile(r"\{(\w+)\}")
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
 """A placeholder in a text, replaced by another value of the run."""
 
 
@@ -78,7 +78,7 @@ def _filled(chosen: dict[str, Any], where: str) -> dict[str, Any]:
     filled = dict(chosen)
     for name, text in chosen.items():
         if isinstance(text, str):
-            filled[name] = PLACE.sub(value, text)
+            filled[name] = PLACEHOLDER.sub(value, text)
     return filled
 
 

@@ -41,7 +41,7 @@ class Store:
 
     @abstractmethod
     def write_run(self, name: str, write: Write) -> Any:
-        """Store a run, complete or not at all; the answer is that of ``write``."""
+        """Store a run, complete or not at all; returns the result of ``write``."""
 
     @abstractmethod
     def record(self, name: str) -> dict[str, Any] | None:

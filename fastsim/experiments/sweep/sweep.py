@@ -152,7 +152,10 @@ def refuse_sweep_code(runs: Sequence[Run], where: str, allowed: bool) -> None:
 
 
 def sweep_of(values: Mapping[str, Any], where: str = "sweep") -> list[Run]:
-    """The runs of these keys; ``where`` begins every error message, and one error lists all mistakes."""
+    """The runs of these keys, without those at or above their cutoff rates.
+
+    ``where`` begins every error message, and one error lists all mistakes.
+    """
     mistakes = Mistakes()
     names = _own_names(values.get("vars", {}), where, mistakes)
     _note_unknown(values, where, mistakes)
