@@ -43,14 +43,14 @@ CHECKS = (
 """Checks that a node can fail, in the order of the filter; the last four are rules about more than one node."""
 NAMES = dict(enumerate(REASONS)) | {ABSENT: "absent", NO_GPU_MEMORY: "no_gpu_memory", RESERVED: "reserved"}
 """Checks by their numbers in a decision."""
-FOUND = {
+FIGURE_TEXTS = {
     "no_gpu": "{:,} GPUs have room, needs {:,}", "no_cpu": "{:,} milli-CPU free, needs {:,}",
     "no_memory": "{:,} MiB free, needs {:,}", "no_pod_slot": "{:,} pod slots free, needs {:,}",
     "no_gpu_memory": "{:,} GPUs have room and memory, needs {:,}",
     "pod_limit": "{:,} pods of its group are there, at most {:,}",
 }  # fmt: skip
 """Texts of failed checks with figures: the amount of the node and the amount needed."""
-WORDS = {
+PLAIN_TEXTS = {
     "absent": "the node is not there",
     "reserved": "in the way of a pod ahead in the line", "over_quota": "its tenant would be over the quota",
     "gang": "another pod of its gang fits nowhere",
@@ -135,8 +135,8 @@ class Explanation:
             return f"backfilled past pods ahead in the line, {self._merit(decision, host)}"
         if decision.never:
             return NEVER[decision.never]
-        if decision.node < 0 and outcome(decision) in WORDS:
-            return WORDS[outcome(decision)]
+        if decision.node < 0 and outcome(decision) in PLAIN_TEXTS:
+            return PLAIN_TEXTS[outcome(decision)]
         return self._merit(decision, host)
 
     def _merit(self, decision: Decision, host: Any) -> str:
@@ -263,8 +263,8 @@ def shortfall(reason: int, decision: Decision, n: int, row: Mapping[str, Any]) -
     """The failed check of node ``n`` in words; ``row`` has its name, labels, further resources and device model."""
     check, conditions = NAMES[reason], decision.request.conditions
     found, needed = int(decision.found__n[n]), int(decision.needed__n[n])
-    if check in WORDS:
-        return WORDS[check]
+    if check in PLAIN_TEXTS:
+        return PLAIN_TEXTS[check]
     if check == "no_match":
         return mismatch(conditions, row)
     if check == "no_extra":
@@ -272,14 +272,14 @@ def shortfall(reason: int, decision: Decision, n: int, row: Mapping[str, Any]) -
     if check == "no_gpu_model":
         model = row["gpu_model"] or "no GPU"
         return f"has {model}, needs {' or '.join(dict.fromkeys(decision.request.gpu_models))}"
-    return FOUND[check].format(found, needed)
+    return FIGURE_TEXTS[check].format(found, needed)
 
 
 def _failures(decision: Decision) -> dict[str, Any]:
     """Columns failed, found and needed; the figures are null for checks without figures."""
     names = [None if r == 0 else NAMES[r] for r in decision.reason__n.tolist()]
     failed = pl.Series("failed", names, pl.Enum(CHECKS))
-    counted = failed.is_in([*FOUND, "no_extra"]).fill_null(False)
+    counted = failed.is_in([*FIGURE_TEXTS, "no_extra"]).fill_null(False)
     figures = pl.DataFrame({"found": decision.found__n, "needed": decision.needed__n, "counted": counted}).select(
         pl.when("counted").then(pl.col(name)).alias(name) for name in ("found", "needed")
     )
@@ -328,8 +328,8 @@ def _refuse_other_placements(decisions: list[Decision], placements: pl.LazyFrame
 
 
 def _warn_of_untried(selected: Mapping[int, SelectedPod], decisions: list[Decision]) -> None:
-    silent = selected.keys() - {decision.pod.seq for decision in decisions}
-    if silent:
-        names = ", ".join(str(selected[seq].pod_id) for seq in sorted(silent)[:5]) + (" …" if len(silent) > 5 else "")
+    untried = selected.keys() - {decision.pod.seq for decision in decisions}
+    if untried:
+        names = ", ".join(str(selected[seq].pod_id) for seq in sorted(untried)[:5]) + (" …" if len(untried) > 5 else "")
         text = f"never tried: pod {names}; the run ended while others were ahead in the queue or before it arrived"
         warnings.warn(text, NeverTried, stacklevel=3)

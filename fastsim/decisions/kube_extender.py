@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 10
 """Points of the best node; the scheduler multiplies them by the extender's weight."""
-HOPELESS = ("absent", "no_match", "no_gpu_model", "unknown")
+UNRESOLVABLE = ("absent", "no_match", "no_gpu_model", "unknown")
 """Checks that preemption cannot make pass."""
 UNKNOWN = "not in the snapshot"
 
@@ -68,7 +68,7 @@ class Extender:
             "Nodes": None if items is None else {"metadata": {}, "items": items},
             "NodeNames": feasible if items is None else None,
             "FailedNodes": {name: why for name, (check, why) in failed.items() if check},
-            "FailedAndUnresolvableNodes": {name: why for name, (check, why) in failed.items() if check in HOPELESS},
+            "FailedAndUnresolvableNodes": {name: why for name, (check, why) in failed.items() if check in UNRESOLVABLE},
             "Error": "",
         }
 
@@ -126,7 +126,7 @@ def candidates(arguments: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
     if isinstance(nodes, Mapping) and isinstance(nodes.get("items"), list):
         items = nodes["items"]
         if not all(isinstance(item, Mapping) for item in items):
-            raise InputError("extender: Nodes", "what is no node", "objects of kind Node")
+            raise InputError("extender: Nodes", "an item that is no node", "objects of kind Node")
         return [Manifest("extender: Nodes", item).name for item in items], items
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
         return names, []
@@ -172,7 +172,7 @@ def _value(arguments: Mapping[str, Any], name: str) -> Any:
 
 
 def _unbound(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The pod without its node."""
+    """The pod as it was before it was bound to a node."""
     spec = body.get("spec")
     return {**body, "spec": {**spec, "nodeName": None}} if isinstance(spec, Mapping) else body
 

@@ -66,7 +66,7 @@ class ClusterState(Snapshot):
         return TypicalPods.of(workload_of_rows(self, rows_by_arrival(self.bound_rows, [])))
 
     @cached_property
-    def too_much(self) -> int:
+    def pods_beyond_capacity(self) -> int:
         """Number of bound pods that do not fit on their nodes by their requests."""
         from fastsim.scenario.scenario import Scenario
         from fastsim.simulation.simulate import played
@@ -80,7 +80,7 @@ class ClusterState(Snapshot):
     @property
     def description(self) -> str:
         """The state in one line."""
-        extra = f", {self.too_much:,} more than fit" if self.too_much else ""
+        extra = f", {self.pods_beyond_capacity:,} more than fit" if self.pods_beyond_capacity else ""
         return f"{len(self.positions):,} nodes with {len(self.bound_rows):,} pods{extra}"
 
 

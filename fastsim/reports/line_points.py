@@ -118,7 +118,7 @@ def stacked(name: str, line: Timeline, edges: Floats, scale: float, labels: dict
 
 
 def spans(result: Result, column: str) -> Floats:
-    """Sorted seconds of one column of the run's jobs: ``jct_s`` of those that are done, ``wait_s`` of those begun."""
+    """Sorted seconds of one column of the run's jobs: ``jct_s`` of finished, ``wait_s`` of started ones."""
     frame = result.scan("jobs")
     if column == "jct_s":
         frame = frame.filter(pl.col("state") == "finished")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
-PATIENCE_S = 1.0
+DELAY_S = 1.0
 """Nothing is shown before this many seconds."""
 
 
@@ -26,7 +26,7 @@ def progress_bar(unit: str, total: int | None = None) -> Iterator[Callable[[int]
     bar = _LateBar(unit, total)
     try:
         with redirect_stdout(sys.stderr):
-            yield bar.tell
+            yield bar.update
     finally:
         bar.close()
 
@@ -41,19 +41,19 @@ def sweep_bar() -> Iterator[Callable[[Any], None] | None]:
     bar = _LateBar("runs", None, ends=True)
 
     # The first run may take long, and there is no callback until it is done.
-    timer = threading.Timer(PATIENCE_S, bar.open)
+    timer = threading.Timer(DELAY_S, bar.open)
     timer.daemon = True
 
-    def tell(state: Any) -> None:
+    def report(state: Any) -> None:
         if timer.ident is None:
             bar.total = state.total - state.kept
             timer.start()
         notes = ((state.kept, "complete before"), (state.failed, "failed"), (state.retried, "begun again"))
-        bar.tell(state.done, "".join(f", {count:,} {label}" for count, label in notes if count))
+        bar.update(state.done, "".join(f", {count:,} {label}" for count, label in notes if count))
 
     try:
         with redirect_stdout(sys.stderr):
-            yield tell
+            yield report
     finally:
         timer.cancel()
         bar.close()
@@ -67,9 +67,9 @@ class _LateBar:
         self.shown: Any = None
         self.task: Any = None
 
-    def tell(self, done: int, note: str = "") -> None:
-        """Show ``done`` and the note, once ``PATIENCE_S`` have passed."""
-        if self.shown is None and time.monotonic() - self.began >= PATIENCE_S:
+    def update(self, done: int, note: str = "") -> None:
+        """Show ``done`` and the note, once ``DELAY_S`` have passed."""
+        if self.shown is None and time.monotonic() - self.began >= DELAY_S:
             self.open()
         if self.shown is not None:
             self.shown.update(self.task, completed=done, note=note)

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from fastsim.decisions.explain import FOUND, Explanation, ranks
+from fastsim.decisions.explain import FIGURE_TEXTS, Explanation, ranks
 from fastsim.decisions.replay import Decision, SelectedPod, replayed
 from fastsim.engine.online.plan import PodRequest
 from fastsim.engine.online.run import OnlineOptions
@@ -138,7 +138,7 @@ def test_the_winner_ranks_first_and_fewer_attempts_are_a_part_of_all(scenario: S
         if d.node >= 0:
             assert d.gpus == int(d.gpus__n[d.node])
         for name, found, needed in zip(*(explanation.nodes(d)[c] for c in ("failed", "found", "needed")), strict=True):
-            assert name is None or (found is None) == (name not in FOUND)
+            assert name is None or (found is None) == (name not in FIGURE_TEXTS)
             assert found is None or found < needed
     for attempt in ("first", "placed"):
         for pod in pods.values():

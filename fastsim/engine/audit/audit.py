@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 RELATIVE, ABSOLUTE = 1e-9, 1e-6
 """Sums in another order differ by rounding: 1e-9 of the value, or 1e-6 of its unit where times are large numbers."""
-UNTOLD, UNKNOWN = "placements and inputs do not tell it", "not told by this engine"
+UNDERIVED, UNKNOWN = "does not follow from placements and inputs", "not known to this engine"
 """Reasons for columns that are not recomputed."""
 JOB_FIGURES = ("submit_s", "start_s", "end_s", "wait_s", "jct_s", "state", "num_gpu", "attempts", "preemptions",
                "cost",
@@ -70,8 +70,8 @@ class Audit:
         pair = pl.DataFrame({"row": pl.Series(rows, strict=False), "found": plain(found), "expected": plain(expected)})
         same = pl.col("found").eq_missing(pl.col("expected"))
         if pair.schema["found"].is_numeric() and pair.schema["expected"].is_numeric():
-            apart = (pl.col("found") - pl.col("expected")).abs()
-            near = apart <= pl.max_horizontal(RELATIVE * pl.col("expected").abs(), pl.lit(ABSOLUTE))
+            distance = (pl.col("found") - pl.col("expected")).abs()
+            near = distance <= pl.max_horizontal(RELATIVE * pl.col("expected").abs(), pl.lit(ABSOLUTE))
             same = same | near.fill_null(False)
         self.checked += len(pair)
         self.differences += [Difference(table, column, *row) for row in pair.filter(~same).iter_rows()]
@@ -100,8 +100,8 @@ def audited(result: RunTables, scenario: Scenario | None = None) -> Audit:
     if reason := unauditable(run):
         audit.skip("summary", ["*"], reason)
         return audit
-    nodes, crowded = states(run)
-    check_room(audit, run, crowded)
+    nodes, overcommitted = states(run)
+    check_room(audit, run, overcommitted)
     expected = expected_jobs(run)
     check_jobs(audit, run, expected)
     check_timeline(audit, run, nodes)
@@ -120,13 +120,13 @@ def unauditable(run: Evidence) -> str:
     return "the ideal places jobs nowhere" if run.scenario.ideal else ""
 
 
-def check_room(audit: Audit, run: Evidence, crowded: list[tuple[str, float, str]]) -> None:
+def check_room(audit: Audit, run: Evidence, overcommitted: list[tuple[str, float, str]]) -> None:
     """Check that no node is overcommitted; containers that share a monitored GPU may exceed it."""
     if run.engine == "monitored":
         audit.skip("placements", ["gpu_ids"], "containers share GPUs")
         return
     audit.checked += len(run.stays)
-    for name, t_s, what in crowded:
+    for name, t_s, what in overcommitted:
         audit.differences.append(Difference("placements", "gpu_ids", f"{name} at {t_s} s", what, "no more than it has"))
 
 
@@ -142,7 +142,7 @@ def check_jobs(audit: Audit, run: Evidence, expected: pl.DataFrame) -> None:
         elif column in JOB_FIGURES and column in expected.columns:
             audit.compare("jobs", column, run.jobs["pod_id"], found, expected[column])
         else:
-            audit.skip("jobs", [column], UNTOLD)
+            audit.skip("jobs", [column], UNDERIVED)
 
 
 def job_reasons(run: Evidence, expected: pl.DataFrame) -> dict[str, str]:
@@ -169,7 +169,7 @@ def check_timeline(audit: Audit, run: Evidence, nodes: pl.DataFrame) -> None:
         elif column in (*COUNTS, *NODE_COLUMNS):
             audit.compare("timeline", column, found["t_s"], found[column], expected[column])
         elif column != "t_s":
-            audit.skip("timeline", [column], UNTOLD)
+            audit.skip("timeline", [column], UNDERIVED)
     if len(found) < len(run.timeline):
         rows = len(run.timeline) - len(found)
         audit.skip("timeline", ["*"], f"{rows} rows are followed by more at the same instant")
@@ -187,7 +187,7 @@ def instant_reasons(run: Evidence) -> dict[str, str]:
     if run.in_rounds:
         reasons |= {"arrived_cpu_milli": "rounds count GPUs"}
     if run.engine == "ordered":
-        reasons |= dict.fromkeys(MECHANISM, "follows from the mechanism, which placements do not tell")
+        reasons |= dict.fromkeys(MECHANISM, "follows from the mechanism, which placements do not show")
     return reasons
 
 
@@ -205,7 +205,7 @@ def check_summary(audit: Audit, run: Evidence, expected: pl.DataFrame, nodes: pl
         elif column in figures:
             audit.compare("summary", column, [None], pl.Series([found]), pl.Series([figures[column]]))
         else:
-            audit.skip("summary", [column], UNTOLD)
+            audit.skip("summary", [column], UNDERIVED)
 
 
 def summary_reasons(run: Evidence, expected: pl.DataFrame) -> dict[str, str]:

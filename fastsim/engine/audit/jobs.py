@@ -40,10 +40,10 @@ def last_end(run: Evidence) -> pl.Expr:
 
 def ideal(run: Evidence, table: pl.DataFrame) -> pl.Series:
     """Seconds that jobs take alone: their ``duration_s``; null where the workload has work instead."""
-    nothing = pl.lit(None, pl.Float64)
-    lasts = pl.col("duration_s").fill_nan(None) if "duration_s" in table.columns else nothing
-    worked = pl.col("total_work").is_not_null() if "total_work" in table.columns else pl.lit(False)
-    unknown = worked if run.engine in ("shares", "ordered") else pl.lit(run.engine == "adaptive")
+    null = pl.lit(None, pl.Float64)
+    lasts = pl.col("duration_s").fill_nan(None) if "duration_s" in table.columns else null
+    by_work = pl.col("total_work").is_not_null() if "total_work" in table.columns else pl.lit(False)
+    unknown = by_work if run.engine in ("shares", "ordered") else pl.lit(run.engine == "adaptive")
     return table.with_columns(pl.when(~unknown).then(lasts).alias("ideal_s"))["ideal_s"]
 
 
@@ -73,10 +73,10 @@ def stays_by_job(run: Evidence) -> pl.DataFrame:
     ordered = by_stay.sort("pod_id", "attempt")
     again_s = pl.col("start_s").shift(-1).over("pod_id")
     waits = (again_s > pl.col("last_s")).fill_null(True) if run.in_rounds else pl.lit(True)
-    taken = (pl.col("reason") == "preempted") & waits
-    return ordered.with_columns(taken=taken).group_by("pod_id", maintain_order=True).agg(
+    preempted = (pl.col("reason") == "preempted") & waits
+    return ordered.with_columns(preempted=preempted).group_by("pod_id", maintain_order=True).agg(
         pl.col("start_s").min(), pl.col("last_s").max(), pl.col("held_s", "gpu_s", "cost").sum(),
-        pl.len().cast(pl.Int64).alias("attempts"), pl.col("taken").sum().cast(pl.Int64).alias("preemptions"),
+        pl.len().cast(pl.Int64).alias("attempts"), pl.col("preempted").sum().cast(pl.Int64).alias("preemptions"),
         pl.col("reason").last().alias("last"),
     )  # fmt: skip
 

@@ -59,7 +59,7 @@ def states(run: Evidence) -> tuple[pl.DataFrame, list[tuple[str, float, str]]]:
     """
     changes = changes_by_node(run)
     amounts = [np.array([-np.inf, *ABSENT])]
-    crowded: list[tuple[str, float, str]] = []
+    overcommitted: list[tuple[str, float, str]] = []
     known: dict[Any, tuple[int, ...]] = {}
     for position, node in enumerate(run.nodes):
         held = NodeUse([0] * node["num_gpu"], there=node["add_s"] is None)
@@ -74,10 +74,10 @@ def states(run: Evidence) -> tuple[pl.DataFrame, list[tuple[str, float, str]]]:
             amounts.append(np.array([t_s, *np.subtract(known[key], before)]))
             before = known[key]
             if (what := _overcommitted(node, held)) and held.there:
-                crowded.append((node["name"], t_s, what))
+                overcommitted.append((node["name"], t_s, what))
     frame = pl.DataFrame(np.array(amounts), schema=["t_s", *QUANTITIES]).cast(dict.fromkeys(QUANTITIES, pl.Int64))
     summed = frame.group_by("t_s").agg(pl.col(QUANTITIES).sum()).sort("t_s")
-    return summed.with_columns(pl.col(QUANTITIES).cum_sum()), crowded
+    return summed.with_columns(pl.col(QUANTITIES).cum_sum()), overcommitted
 
 
 def changes_by_node(run: Evidence) -> dict[int, list[Change]]:

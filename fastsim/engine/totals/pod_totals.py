@@ -37,18 +37,18 @@ class Tenants:
         return number[codes]
 
 
-def prices_for(what: Any, cluster: Cluster) -> Prices | None:
+def prices_for(source: Any, cluster: Cluster) -> Prices | None:
     """The prices of a text or an object, for all GPU models of the cluster that pods may pay for."""
-    if what is None:
+    if source is None:
         return None
     nodes, partitioned = cluster.offered.select(["num_gpu", "gpu_model"]).to_pylist(), cluster.partitioned_gpus.tolist()
     paid = [node["gpu_model"] for node, gpus in zip(nodes, partitioned, strict=True) if node["num_gpu"] or gpus]
-    return prices_from(what, list(dict.fromkeys(paid)))
+    return prices_from(source, list(dict.fromkeys(paid)))
 
 
-def tariff_of(cluster: Cluster, what: Any) -> Tariff | None:
+def tariff_of(cluster: Cluster, source: Any) -> Tariff | None:
     """Cost of GPUs of each node over time, from prices as a text or an object; None without prices."""
-    prices = prices_for(what, cluster)
+    prices = prices_for(source, cluster)
     if prices is None:
         return None
     column = {model: k for k, model in enumerate(prices.gpu_models)}

@@ -103,11 +103,11 @@ def _gpus(altair: Any, frame: pl.DataFrame) -> Any:
         .otherwise(pl.col(s.NUM_GPU).cast(pl.String))
     )  # fmt: skip
     requested = pl.col(s.NUM_GPU).cast(pl.Float64) * pl.col(s.GPU_MILLI)
-    table = frame.group_by(label.alias("gpus")).agg(pl.len().alias("rows"), requested.sum().alias("asked"))
+    table = frame.group_by(label.alias("gpus")).agg(pl.len().alias("rows"), requested.sum().alias("requested"))
     table = table.select(
         "gpus", pl.format("{}", "gpus").replace({"none": "-2", "a part": "-1"}).cast(pl.Int64).alias("at"),
         (100 * pl.col("rows") / pl.col("rows").sum()).alias("of rows"),
-        (100 * pl.col("asked") / max(float(table["asked"].sum()), 1e-9)).alias("of GPUs asked for"),
+        (100 * pl.col("requested") / max(float(table["requested"].sum()), 1e-9)).alias("of GPUs requested"),
     )  # fmt: skip
     table = table.sort("at").unpivot(index=["gpus", "at"], variable_name="part", value_name="pct")
     encoded = altair.Chart(_arrow(table)).encode(

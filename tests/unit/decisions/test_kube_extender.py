@@ -145,7 +145,7 @@ def test_a_pod_that_is_bound_meanwhile_does_not_count_twice(tmp_path: Path) -> N
         ({"NodeNames": ["n1"]}, "extender: Pod: found None, expected a pod"),
         ({"NodeNames": ["n1"], "Pod": pod("p", "1GB")}, "found '1GB'"),  # type: ignore[arg-type]
         ({"NodeNames": ["n1"], "Pod": pod("p", schedulingGates=[{"name": "g"}])}, "scheduling gates hold"),
-        ({"Nodes": {"items": [1]}, "Pod": pod("p")}, "what is no node"),
+        ({"Nodes": {"items": [1]}, "Pod": pod("p")}, "an item that is no node"),
         ({"NodeNames": [1], "Pod": pod("p")}, "a list of names"),
         ({"NodeNames": ["n1"], "Pod": {"spec": []}}, "a mapping of names to values"),
     ],

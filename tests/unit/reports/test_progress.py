@@ -38,7 +38,7 @@ def test_what_is_quick_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_takes_longer_is_shown(monkeypatch: pytest.MonkeyPatch, total: int | None, text: str) -> None:
     stream = Terminal()
     monkeypatch.setattr("sys.stderr", stream)
-    monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(progress, "DELAY_S", 0.0)
     monkeypatch.setenv("TERM", "xterm")
     with progress.progress_bar("runs", total) as tell:
         assert tell is not None

@@ -69,7 +69,7 @@ def test_what_is_not_checked_is_told(pods: Result) -> None:
     assert hidden(pods, "jobs") == {"pod_id", "native_id", "reason", "lost_work_s", "cost"}
     assert hidden(pods, "summary") >= {"goodput_pct"} and "mean_power_w" not in hidden(pods, "summary")
     told = pods.audit().by_reason()
-    assert told["not told by this engine"][0].startswith("summary.")
+    assert told["not known to this engine"][0].startswith("summary.")
 
 
 @pytest.mark.parametrize(
