@@ -49,17 +49,19 @@ def _squared_similarity(pod: RunningPod, cpu_free: int, gpu_free: int) -> Fracti
     return Fraction(((cpu_free + cpu) * cpu + (gpu_free + gpu) * gpu) ** 2, lengths) if lengths else Fraction(1)
 
 
-def _relief(view: RunView, node: int, gone: Sequence[RunningPod], pods: Sequence[RunningPod]) -> tuple[int, int]:
-    """(whole milli-GPU of fragmentation saved, index) of the pod whose leaving helps most; the first on ties."""
-    before = view.fragmentation(node, gone)
-    saved = [math.trunc(before - view.fragmentation(node, [*gone, pod])) for pod in pods]
+def _best_eviction(
+    view: RunView, node: int, evicted: Sequence[RunningPod], pods: Sequence[RunningPod]
+) -> tuple[int, int]:
+    """(whole milli-GPU of fragmentation saved, index) of the pod whose eviction saves most; the first on ties."""
+    before = view.fragmentation(node, evicted)
+    saved = [math.trunc(before - view.fragmentation(node, [*evicted, pod])) for pod in pods]
     best = max(saved, default=0)
     return best, saved.index(best) if saved else -1
 
 
 @dataclass(frozen=True)
 class FragOnePod:
-    """Evict from each node, most fragmented first, the one pod whose leaving saves most fragmentation.
+    """Evict from each node, most fragmented first, the one pod whose eviction saves most fragmentation.
 
     saved = trunc(F_before - F_after) in milli-GPU; nodes where no pod saves anything are passed over.
     """
@@ -71,7 +73,7 @@ class FragOnePod:
     def _choices(self, view: RunView) -> Iterator[RunningPod]:
         pods = view.pods_by_node()
         for node in sorted(pods, key=lambda n: (-view.fragmentation(n), n)):
-            saved, index = _relief(view, node, (), pods[node])
+            saved, index = _best_eviction(view, node, (), pods[node])
             if saved > 0:
                 yield pods[node][index]
 
@@ -89,16 +91,16 @@ class FragMultiPod:
 
     def _choices(self, view: RunView) -> Iterator[RunningPod]:
         pods = view.pods_by_node()
-        gone: dict[int, list[RunningPod]] = {node: [] for node in pods}
+        evicted: dict[int, list[RunningPod]] = {node: [] for node in pods}
         queue = [(-view.fragmentation(node), node) for node in pods]
         heapq.heapify(queue)
         while queue:
             _, node = heapq.heappop(queue)
-            saved, index = _relief(view, node, gone[node], pods[node])
+            saved, index = _best_eviction(view, node, evicted[node], pods[node])
             if saved > 0:
                 pod = pods[node].pop(index)
-                gone[node].append(pod)
-                heapq.heappush(queue, (-view.fragmentation(node, gone[node]), node))
+                evicted[node].append(pod)
+                heapq.heappush(queue, (-view.fragmentation(node, evicted[node]), node))
                 yield pod
 
 

@@ -13,7 +13,7 @@ from fastsim.engine.shares.plan import Allocation, Floats, Ints, RoundView
 from fastsim.policies.allocators.equal_shares import singles_and_pairs
 from fastsim.policies.allocators.partners import draw_state, draws_from
 
-WORTH_JOINING = 1.5
+LEAST_GAIN = 1.5
 """A waiting job joins a running one if rate together / rate alone, summed over both, is above this."""
 
 
@@ -36,9 +36,9 @@ class HeldQueue:
             return None
         row = {job: row for row, job in enumerate(view.job_id.tolist())}
         queue = deque(place for job, place in row.items() if job not in self._model)
-        free = self._passed_on(view, row, queue) if self._compat else self._held(view, row)
-        filling = self._filled_with_last if self._compat else self._filled_with_drawn
-        filling(view, free, queue)
+        free = self._pass_models_on(view, row, queue) if self._compat else self._held(view, row)
+        fill = self._fill_last if self._compat else self._fill_drawn
+        fill(view, free, queue)
         share__jg = np.zeros((len(view), len(free)))
         for job, model in self._model.items():
             share__jg[row[job], model] = 1.0
@@ -61,7 +61,7 @@ class HeldQueue:
             free[model] -= view.num_gpu[row[job]]
         return [int(gpus) for gpus in free]
 
-    def _filled_with_drawn(self, view: RoundView, free: list[int], queue: deque[int]) -> None:
+    def _fill_drawn(self, view: RoundView, free: list[int], queue: deque[int]) -> None:
         rate__jg = view.rate__jg
         while queue:
             job = queue.popleft()
@@ -73,7 +73,7 @@ class HeldQueue:
             self._model[int(view.job_id[job])] = model
             free[model] -= gpus
 
-    def _passed_on(self, view: RoundView, row: dict[int, int], queue: deque[int]) -> list[int]:
+    def _pass_models_on(self, view: RoundView, row: dict[int, int], queue: deque[int]) -> list[int]:
         """Give the models of jobs that ended to the head of the queue; GPUs left, below 0 where a model is overfull."""
         free: list[int] = view.setting.gpus__g.tolist()
         rate__jg = view.rate__jg
@@ -89,7 +89,7 @@ class HeldQueue:
                 free[model] -= int(view.num_gpu[head])
         return free
 
-    def _filled_with_last(self, view: RoundView, free: list[int], queue: deque[int]) -> None:
+    def _fill_last(self, view: RoundView, free: list[int], queue: deque[int]) -> None:
         listed = [model for model, left in enumerate(free) if left > 0]
         rate__jg = view.rate__jg
         while queue and listed:
@@ -166,7 +166,7 @@ def _joined(view: RoundView, model: dict[int, int], waiting: range) -> list[tupl
             break
         gain = _gain(view, like, guest, np.array([model[host] for host in like.tolist()], np.int64))
         best = int(gain.argmax())
-        if not gain[best] > WORTH_JOINING:
+        if not gain[best] > LEAST_GAIN:
             break
         pairs.append((int(like[best]), guest))
         hosts = hosts[hosts != like[best]]

@@ -20,7 +20,7 @@ from fastsim.policies.deciders.fixed_size_decider import FixedSizeDecider, updat
 
 DECIMALS = 5
 """Shares are rounded to so many."""
-URGENT = 1e9
+UNSERVED = 1e9
 """Priority of a share of 1 that has had no time at all."""
 
 
@@ -32,17 +32,17 @@ class RotationDecider(FixedSizeDecider):
     rounded: bool = True
     """Whether shares are rounded, as the original does it for some programs."""
     steady: bool = True
-    """Whether the same jobs have the same shares, however far they are."""
+    """Whether the same jobs have the same shares, however far they have progressed."""
     received: dict[int, Floats] = field(default_factory=dict)
     total__g: Floats = field(init=False)
     shares: tuple[tuple[int, ...], Floats] = ((), np.zeros((0, 0)))
-    """The jobs of the last program, and its answer."""
+    """The jobs of the last program, and its allocation."""
 
     def __post_init__(self) -> None:
         self.total__g = np.zeros(len(self.setting.groups))
 
     def chosen(self, view: AdaptiveView) -> Mapping[int, int]:
-        """Those that are most behind their share of the time."""
+        """The jobs that are most behind their share of the time, and their groups."""
         half = self.setting.round_s / 2
         for job in view.jobs:
             if job.id not in self.received:
@@ -80,7 +80,7 @@ class RotationDecider(FixedSizeDecider):
         for group in range(len(self.setting.groups)):
             for job, share in zip(jobs, share__jg[:, group].tolist(), strict=True):
                 part = self.received[job.id][group] / self.total__g[group]
-                queue.append((share / part if part > 0 else share * URGENT, share, group, job))
+                queue.append((share / part if part > 0 else share * UNSERVED, share, group, job))
         free, chosen = [group.gpus for group in self.setting.groups], dict[int, int]()
         for _, _, group, job in sorted(queue, key=lambda entry: entry[:2], reverse=True):
             if job.id not in chosen and job.job.num_gpu <= free[group]:
@@ -96,11 +96,11 @@ class RotationDecider(FixedSizeDecider):
         if not ids:
             return np.zeros((0, len(self.setting.groups)))
         if self.shares[0] != ids or not self.steady:
-            answer = self.allocator.allocate(self._round_view(view))
-            assert answer is not None
-            self.solver_s += answer.solver_s
+            allocation = self.allocator.allocate(self._round_view(view))
+            assert allocation is not None
+            self.solver_s += allocation.solver_s
             share__jg = np.zeros((len(ids), len(self.setting.groups)))
-            share__jg[np.searchsorted(ids, answer.first)] = answer.share__rg
+            share__jg[np.searchsorted(ids, allocation.first)] = allocation.share__rg
             self.shares = ids, np.clip(np.round(share__jg, DECIMALS) if self.rounded else share__jg, 0.0, 1.0)
         return self.shares[1]
 

@@ -13,7 +13,7 @@ from fastsim.policies.registry import policy
 @policy("gpu_packing")
 @dataclass(frozen=True)
 class GpuPacking(Summand):
-    """Fill GPUs already in use first, then idle GPUs of nodes in use, and wake an idle node last.
+    """Fill GPUs already in use first, then idle GPUs of nodes in use, and an idle node last.
 
     score = max(100 - q/10, 50) if only used GPUs are needed, q being the free per cent of the GPUs taken;
     max(50 - u, 33) if u idle GPUs of a used node are needed; max(33 - n, n) on a node with n idle GPUs and
