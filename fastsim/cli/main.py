@@ -129,7 +129,7 @@ def _drop_output() -> None:
 
 
 def _shown_once() -> Callable[..., None]:
-    """Prints each warning once: several runs, or cluster and workload of one file, repeat the same text."""
+    """A function that prints each warning once: several runs, or cluster and workload of one file, repeat its text."""
     shown: dict[str, object] = {}
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

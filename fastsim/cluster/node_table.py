@@ -189,12 +189,12 @@ def _known_models(nodes: pa.Table, where: Where, catalog: Catalog) -> None:
         ("gpu_model", catalog.gpu, ("gpu_idle_w", "gpu_peak_w")),
         ("cpu_model", catalog.cpu, ("cpu_idle_w", "cpu_peak_w", "cpu_cores_per_socket")),
     ):
-        strange = pc.invert(pc.is_in(nodes[column], value_set=pa.array(sorted(known), pa.string())))
-        strange = pc.and_(strange, nodes[column].is_valid())
+        unknown = pc.invert(pc.is_in(nodes[column], value_set=pa.array(sorted(known), pa.string())))
+        unknown = pc.and_(unknown, nodes[column].is_valid())
         for name in own:
-            strange_here = pc.and_(strange, nodes[name].is_null())
-            if pc.any(strange_here).as_py():
-                row = int(pc.index(strange_here, True).as_py())
+            without_watts = pc.and_(unknown, nodes[name].is_null())
+            if pc.any(without_watts).as_py():
+                row = int(pc.index(without_watts, True).as_py())
                 how = "watts=FILE.csv in the cluster's text, or Catalog.from_csv"
                 do = f"extend the catalogue ({how}) or fill {', '.join(own)}"
                 models = ", ".join(sorted(filter(None, known)))

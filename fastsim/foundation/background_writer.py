@@ -11,8 +11,8 @@ from fastsim.foundation import interrupts
 
 DEPTH = 2
 """Tasks that may wait; a further call waits for room, so memory stays bounded."""
-PATIENCE_S = 0.1
-"""Seconds between two looks for an error of the other side and for Ctrl-C."""
+CHECK_S = 0.1
+"""Seconds between two checks for an error of the other thread and for Ctrl-C."""
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -48,7 +48,7 @@ class Background:
         while True:
             self._raise()
             try:
-                self._room.get(timeout=PATIENCE_S)
+                self._room.get(timeout=CHECK_S)
             except queue.Empty:
                 interrupts.check()
                 continue
@@ -60,7 +60,7 @@ class Background:
         self._tasks.put(None)
         while self._thread.is_alive():  # a join without end would sleep through Ctrl-C
             interrupts.check()
-            self._thread.join(PATIENCE_S)
+            self._thread.join(CHECK_S)
         self._raise()
 
     def drop(self) -> None:
@@ -68,7 +68,7 @@ class Background:
         self._error = self._error or InterruptedError("dropped")
         self._tasks.put(None)
         while self._thread.is_alive():
-            self._thread.join(PATIENCE_S)
+            self._thread.join(CHECK_S)
 
     def _raise(self) -> None:
         if self._error is not None:

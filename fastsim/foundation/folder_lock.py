@@ -1,4 +1,4 @@
-"""One process at a time writes to a folder: a lock of the operating system, which lets go when its holder ends.
+"""One process at a time writes to a folder: a lock of the operating system, released when its process ends.
 
 The lock is a hidden file beside the folder, because the folder itself appears only when it is complete. What counts
 is not that the file exists but that a living process holds it, so one that was killed leaves nothing to clear up.
@@ -29,16 +29,16 @@ BYTE = 1 << 30
 def held(folder: Path, overwrite: bool, grows: bool = False) -> Iterator[None]:
     """Lock a folder while its files are written; ResultError if another process holds the lock or files are there.
 
-    What stands there is replaced with ``overwrite``, if fastsim wrote it; or the folder ``grows``, and nothing goes.
+    With ``overwrite`` files that fastsim wrote are replaced; a folder that ``grows`` keeps all its files.
     """
     if not grows:
         refuse_folder_in_use(folder, overwrite)
     path, lock = lock_file(folder), -1
     try:
-        lock = _granted(folder, path)
-        _sweep(folder)
+        lock = _locked(folder, path)
+        _remove_partial(folder)
         if not grows:
-            refuse_folder_in_use(folder, overwrite)  # again: the one before may just have put it there
+            refuse_folder_in_use(folder, overwrite)  # again: the last holder may just have written them
         yield
     finally:
         if lock >= 0:
@@ -64,17 +64,17 @@ def recover(folder: Path) -> None:
         return
     path, lock = lock_file(folder), -1
     with suppress(OSError, ResultError):  # locked by another process, or read-only
-        lock = _granted(folder, path)
+        lock = _locked(folder, path)
         recovered(folder)
     if lock >= 0:
         _release(lock, path)
 
 
-def _granted(folder: Path, path: Path) -> int:
-    """The descriptor of the locked file; ResultError if it cannot be had."""
+def _locked(folder: Path, path: Path) -> int:
+    """The descriptor of the locked file; ResultError if it cannot be locked."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = _taken(path)
+        lock = _lock_if_free(path)
     except OSError as error:
         raise ResultError(f"{folder}: cannot be written: {error.strerror or error}") from error
     if lock < 0:
@@ -83,10 +83,10 @@ def _granted(folder: Path, path: Path) -> int:
     return lock
 
 
-def _taken(path: Path) -> int:
+def _lock_if_free(path: Path) -> int:
     """The descriptor of the locked file, or -1 if another process holds it."""
     while True:
-        # A link with the lock's name would have some other file of the user's emptied.
+        # Without O_NOFOLLOW a link with the lock's name would empty the file that it points to.
         file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         try:
             _lock(file)
@@ -103,7 +103,7 @@ def _taken(path: Path) -> int:
         except BaseException:
             os.close(file)
             raise
-        os.close(file)  # the one before has just removed it: this name is another file by now
+        os.close(file)  # the last holder has just removed it: this name is another file by now
 
 
 def _lock(file: int) -> None:
@@ -148,7 +148,7 @@ def _release(file: int, path: Path) -> None:
             path.unlink()
 
 
-def _sweep(folder: Path) -> None:
+def _remove_partial(folder: Path) -> None:
     """Remove partial folders of killed processes; a process that still writes would hold the lock."""
     recovered(folder)
     half = re.compile(rf"\.{re.escape(folder.name)}\.\d+\.partial")

@@ -49,8 +49,8 @@ class Oracle:
             values = given if _single(given) else np.array(given, order="C")
             if values.shape != shape:
                 raise InputError(f"{self.name}.{column}", f"shape {values.shape}", f"{shape}")
-            some = given[:1, :1] if _single(given) else values
-            if (some < 0).any() or np.isinf(some).any():
+            sample = given[:1, :1] if _single(given) else values
+            if (sample < 0).any() or np.isinf(sample).any():
                 raise InputError(f"{self.name}.{column}", "a negative or infinite rate", "steps/s of 0 or more")
             values.flags.writeable = False
             object.__setattr__(self, column, values)

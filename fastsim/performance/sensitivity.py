@@ -81,15 +81,15 @@ class Demands:
         return fair.astype(np.int64), met.astype(np.int64)
 
     def grid_iterations(self, round_s: float) -> list[Ints | None]:
-        """Whole iterations in a round at each point of the surface of each kind; where it stands still, none."""
-        found: list[Ints | None] = []
+        """Whole iterations in a round at each point of the surface of each kind; 0 where it makes no progress."""
+        iterations: list[Ints | None] = []
         for grid, iteration_s in zip(self.grids, self.iteration_s__k.tolist(), strict=True):
             if grid is None:
-                found.append(None)
+                iterations.append(None)
                 continue
             with np.errstate(divide="ignore"):
-                found.append(np.floor(round_s / (iteration_s / grid.speedup__cm)).astype(np.int64))
-        return found
+                iterations.append(np.floor(round_s / (iteration_s / grid.speedup__cm)).astype(np.int64))
+        return iterations
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +123,8 @@ class Sensitivity:
     def extended(self, other: Sensitivity) -> Sensitivity:
         """These workloads and those of ``other``; a known name is replaced where it stands."""
         theirs = {profile.workload: profile for profile in other.profiles}
-        mine = tuple(theirs.pop(profile.workload, profile) for profile in self.profiles)
-        return Sensitivity((*mine, *theirs.values()), self.name)
+        own = tuple(theirs.pop(profile.workload, profile) for profile in self.profiles)
+        return Sensitivity((*own, *theirs.values()), self.name)
 
     # ------------------------------------------------------------------ reading
 
@@ -153,11 +153,11 @@ class Sensitivity:
     def demands(self, kinds: Iterable[Kind], server: Server, quirks: Collection[str] = ()) -> Demands:
         """Demands of jobs of these kinds on servers of this shape; ``quirks`` as in :data:`QUIRKS`."""
         kinds = tuple(kinds)
-        found = [self.profile(workload) for workload, _ in kinds]
-        asked = [attached(p, n, server, quirks) for p, (_, n) in zip(found, kinds, strict=True)]
-        cpu, memory, storage, speedup = (np.array([d[i] for d in asked], np.float64) for i in range(4))
-        iteration_s = np.array([p.iteration_s for p in found], np.float64)
-        grids = tuple(p.grid for p in found)
+        profiles = [self.profile(workload) for workload, _ in kinds]
+        demands = [attached(p, n, server, quirks) for p, (_, n) in zip(profiles, kinds, strict=True)]
+        cpu, memory, storage, speedup = (np.array([d[i] for d in demands], np.float64) for i in range(4))
+        iteration_s = np.array([p.iteration_s for p in profiles], np.float64)
+        grids = tuple(p.grid for p in profiles)
         return Demands(kinds, server, cpu, memory, storage, speedup, iteration_s, grids)
 
     def oracle(self, gpu_models: Sequence[str], sizes: Sequence[int] = SIZES) -> Oracle:
@@ -218,5 +218,5 @@ def _between(profile: WorkloadProfile, fair: float, given: float, wanted: float)
 
 @cache
 def _default(cpus_per_gpu: float) -> Sensitivity:
-    found = Sensitivity.from_file(TABLES / "synergy.csv", cpus_per_gpu)
-    return Sensitivity(found.profiles, "Synergy's models")
+    sensitivity = Sensitivity.from_file(TABLES / "synergy.csv", cpus_per_gpu)
+    return Sensitivity(sensitivity.profiles, "Synergy's models")

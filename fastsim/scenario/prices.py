@@ -86,12 +86,12 @@ class Prices:
         aws = _aws(folder) if "aws" in clouds else {}
         azure = _azure(folder) if "azure" in clouds else {}
         series: dict[str, list[_Series]] = {model: [] for model in gpu_models}
-        for model, found in series.items():
-            found += _of_model(aws, *AWS[model])
-            found += _of_model(azure, *AZURE[model], last_zone=azure_last_zone)
+        for model, prices in series.items():
+            prices += _of_model(aws, *AWS[model])
+            prices += _of_model(azure, *AZURE[model], last_zone=azure_last_zone)
             if "gcp" in clouds:
-                found.append(_Series(np.zeros(1), np.array([GCP[model]])))
-            if not found:
+                prices.append(_Series(np.zeros(1), np.array([GCP[model]])))
+            if not prices:
                 raise InputError(f"{folder}: {model}", f"no price at {', '.join(clouds) or 'no cloud'}", "one or more")
         return cls(tuple(gpu_models), *_table(list(series.values())))
 
@@ -127,8 +127,8 @@ class _Series(NamedTuple):
 
     def at(self, times: Floats) -> Floats:
         """The price at each time; before the first record it is the first."""
-        found: Floats = self.price[np.maximum(np.searchsorted(self.since_s, times, "right") - 1, 0)]
-        return found
+        prices: Floats = self.price[np.maximum(np.searchsorted(self.since_s, times, "right") - 1, 0)]
+        return prices
 
 
 def _of_model(records: Records, instance: str, factor: float, last_zone: bool = False) -> list[_Series]:
@@ -163,7 +163,7 @@ def _changes(times: Floats, price__tg: Floats) -> tuple[Floats, Floats]:
 
 
 def _aws(folder: Path) -> Records:
-    found: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    by_instance: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for path in _files(folder / "aws/logs/us-east-1", "*.json"):
         try:
             records = json_value(_text(path))["SpotPriceHistory"]
@@ -174,16 +174,16 @@ def _aws(folder: Path) -> Records:
             try:
                 when = datetime.fromisoformat(record["Timestamp"])
                 row = when.replace(tzinfo=when.tzinfo or UTC).timestamp(), _dollars(record["SpotPrice"])
-                zones = found.setdefault(record["InstanceType"], {})
+                zones = by_instance.setdefault(record["InstanceType"], {})
                 zones.setdefault(record["AvailabilityZone"], []).append(row)
             except (ValueError, KeyError, TypeError) as error:
                 expected = "InstanceType, AvailabilityZone, Timestamp and SpotPrice"
                 raise InputError(f"{path}: SpotPriceHistory[{index}]", one_line(error), expected) from None
-    return found
+    return by_instance
 
 
 def _azure(folder: Path) -> Records:
-    found: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    by_instance: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for path in _files(folder / "azure/logs", "*.csv"):
         reader = csv.reader(_text(path).splitlines())
         header = next(reader, [])
@@ -194,8 +194,8 @@ def _azure(folder: Path) -> Records:
             if len(fields) != len(header):
                 raise InputError(where, f"{len(fields)} fields", f"{len(header)}")
             for instance, row in _daily(where, header, fields):
-                found.setdefault(instance, {}).setdefault(path.stem, []).append(row)
-    return found
+                by_instance.setdefault(instance, {}).setdefault(path.stem, []).append(row)
+    return by_instance
 
 
 def _daily(where: str, header: Sequence[str], fields: Sequence[str]) -> Iterable[tuple[str, tuple[float, float]]]:

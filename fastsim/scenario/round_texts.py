@@ -84,15 +84,15 @@ def sensitivity_from(what: Any, cluster: Cluster) -> Sensitivity | None:
 
 
 def gang_sizes(workload: Workload) -> list[int]:
-    """Numbers of GPUs that jobs of the workload may have."""
+    """Numbers of GPUs of the workload's jobs and of the published experiments' jobs; these alone if it has no end."""
     import pyarrow.compute as pc
 
     from fastsim.performance.sensitivity import SIZES
 
     if workload.endless() is not None:
         return list(SIZES)
-    found = {int(n) for batch in workload.batches() for n in pc.unique(batch[s.NUM_GPU]).to_pylist()}
-    return sorted(found - {0} | set(SIZES))
+    sizes = {int(n) for batch in workload.batches() for n in pc.unique(batch[s.NUM_GPU]).to_pylist()}
+    return sorted(sizes - {0} | set(SIZES))
 
 
 def check_rates(what: Any) -> None:

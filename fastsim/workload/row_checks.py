@@ -32,7 +32,7 @@ _DATES = (s.SUBMIT_S, s.DEADLINE_S, s.ORIG_START_S, s.ORIG_END_S)
 
 @dataclass(frozen=True)
 class Fault:
-    """One wrong cell: `row` counts from 0 inside the batch looked at."""
+    """One wrong cell: `row` counts from 0 inside the batch."""
 
     row: int
     column: str
@@ -68,7 +68,7 @@ def conformed(batch: pa.RecordBatch) -> pa.RecordBatch | Fault:
 
 
 def _unconvertible(column: pa.Array, field: pa.Field) -> Fault:
-    """Slow second pass: which cell is it?"""
+    """The first cell that cannot be converted, found by a slow second pass."""
     for row in range(len(column)):
         try:
             fresh_dictionary(column.slice(row, 1), field.type)
@@ -100,12 +100,12 @@ def _numbers(batch: pa.RecordBatch) -> Iterable[Fault]:
         if name in names:
             yield from _not_finite(batch, name, negative=name in _DATES)
     if s.WEIGHT in names:
-        yield from _weightless(batch.column(s.WEIGHT))
+        yield from _weights(batch.column(s.WEIGHT))
     if s.DEADLINE_S in names:
-        yield from _hopeless(batch)
+        yield from _passed_deadlines(batch)
 
 
-def _weightless(weights: pa.Array) -> Iterable[Fault]:
+def _weights(weights: pa.Array) -> Iterable[Fault]:
     good = pc.and_(pc.is_finite(weights), pc.greater(weights, 0.0))
     bad = pc.invert(good).fill_null(False)
     if pc.any(bad).as_py():
@@ -113,7 +113,7 @@ def _weightless(weights: pa.Array) -> Iterable[Fault]:
         yield Fault(row, s.WEIGHT, weights[row].as_py(), "a finite number above 0; null = 1")
 
 
-def _hopeless(batch: pa.RecordBatch) -> Iterable[Fault]:
+def _passed_deadlines(batch: pa.RecordBatch) -> Iterable[Fault]:
     deadlines = batch.column(s.DEADLINE_S)
     bad = pc.less(deadlines, batch.column(s.SUBMIT_S)).fill_null(False)
     if pc.any(bad).as_py():
@@ -214,8 +214,8 @@ def _conditions(batch: pa.RecordBatch) -> Iterable[Fault]:
 
 
 def _wrong_constraints(constraints: list[Any]) -> str | None:
-    found = ["a key, an operator and values" if item is None else constraint_fault(item) for item in constraints]
-    return next((expected for expected in found if expected is not None), None)
+    faults = ["a key, an operator and values" if item is None else constraint_fault(item) for item in constraints]
+    return next((expected for expected in faults if expected is not None), None)
 
 
 def _wrong_amounts(amounts: list[tuple[str, int | None]]) -> str | None:
@@ -237,7 +237,7 @@ def _first(mask: pa.Array) -> int:
 
 
 class RowOrder:
-    """Carries the last row of one batch to the next, to see that the stream is sorted by (submit_s, pod_id)."""
+    """Carries the last row of one batch to the next, to check that the stream is sorted by (submit_s, pod_id)."""
 
     def __init__(self) -> None:
         self.submit, self.pod = -np.inf, np.iinfo(np.int64).min
@@ -247,14 +247,14 @@ class RowOrder:
         submit = np.concatenate(([self.submit], batch.column(s.SUBMIT_S).to_numpy()))
         pod = np.concatenate(([self.pod], batch.column(s.POD_ID).to_numpy()))
         self.submit, self.pod = submit[-1], pod[-1]
-        found: list[Fault] = []
+        faults: list[Fault] = []
         for name, values, bad in (
             (s.SUBMIT_S, submit, submit[1:] < submit[:-1]),
             (s.POD_ID, pod, pod[1:] <= pod[:-1]),
         ):
             if bad.any():
-                found.append(_unsorted(name, values, int(bad.argmax())))
-        return min(found, key=lambda fault: fault.row, default=None)
+                faults.append(_unsorted(name, values, int(bad.argmax())))
+        return min(faults, key=lambda fault: fault.row, default=None)
 
 
 def _unsorted(name: str, values: np.ndarray[Any, Any], row: int) -> Fault:
@@ -270,7 +270,7 @@ def checked(
 ) -> Iterable[pa.RecordBatch]:
     """The batches, conformed and checked; `where(row)` names row `row` (from 0 over the whole stream).
 
-    Rows that are ``known_good`` are not looked at again, only brought into the canonical types.
+    Rows that are ``known_good`` are not checked again, only brought into the canonical types.
     """
     order, done = RowOrder(), 0
     for batch in batches:

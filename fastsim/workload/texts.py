@@ -18,7 +18,7 @@ workload          ``synth:openb?pods=1000&seed=1`` (``load=1``: as much demand a
                   · ``synth:synergy?jobs=1000&rate_per_hour=9&log=10000``
                   · ``synth:detectors?jobs=30&over=50`` (pods that share GPUs)
                   · a Parquet file · an openb pod list (CSV) · a Gavel trace (``.trace``, ``gavel:FILE``)
-                  · ``kubernetes:PATH?nodes=PATH`` (pods, and the nodes they meet if those stand elsewhere;
+                  · ``kubernetes:PATH?nodes=PATH`` (pods, and their nodes if those are in another file;
                   ``as=trace``: at their recorded times, finished ones included)
                   · a Synergy trace (``synergy:FILE``) · a Philly log (``philly:FILE``)
                   · a job list of Sia or Pollux (``sia:FILE``);
@@ -103,9 +103,9 @@ def _cluster_of(source: Any) -> Cluster:
     if head.startswith("kubernetes:") and catalog is not None:
         # Parts of GPUs, and products under other names, draw what their models do in the table.
         options, catalog = {**options, "catalog": catalog}, None
-    made = _made_cluster(head, options, str(source))
-    made = made if seed is None else made.shuffled(seed)
-    return made if catalog is None else made.with_catalog(catalog)
+    cluster = _built_cluster(head, options, str(source))
+    cluster = cluster if seed is None else cluster.shuffled(seed)
+    return cluster if catalog is None else cluster.with_catalog(catalog)
 
 
 def workload_from(source: Any, cluster: Cluster | None = None) -> OfferedPods:
@@ -176,7 +176,7 @@ def _typical_of(workload: Workload, **chosen: Any) -> TypicalPods:
     return workload.found(key, lambda: TypicalPods.of(workload, **chosen))
 
 
-def _made_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
+def _built_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
     from fastsim.cluster.cluster import Cluster
 
     if names_file(head):
@@ -209,8 +209,8 @@ def _made_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
 
 
 def _cluster_called(text: str, maker: Callable[..., Cluster], options: Mapping[str, Any]) -> Cluster:
-    made: Cluster = _called(f"cluster {text!r}", maker, options)
-    return made
+    cluster: Cluster = _called(f"cluster {text!r}", maker, options)
+    return cluster
 
 
 def _read_pods(head: str, options: dict[str, Any]) -> Workload:
@@ -247,8 +247,8 @@ def _read_pods(head: str, options: dict[str, Any]) -> Workload:
         options["drop"] = str(options["drop"]).split(",")
     from fastsim.workload.importers.openb import import_pods
 
-    made: Workload = _called(f"workload {head!r}", import_pods, {**options, "path": path})
-    return made
+    imported: Workload = _called(f"workload {head!r}", import_pods, {**options, "path": path})
+    return imported
 
 
 def _kubernetes_pods(path: str, nodes: str | None = None, memory_unit: str = "GiB", read_as: str = "now") -> Workload:
@@ -262,12 +262,12 @@ def _generator(kind: str) -> Callable[..., Workload]:
 
     if kind not in GENERATORS:
         raise ScenarioError(f"workload 'synth:{kind}'", "an unknown generator", f"one of {', '.join(GENERATORS)}")
-    made: Callable[..., Workload] = GENERATORS[kind]
-    return made
+    generator: Callable[..., Workload] = GENERATORS[kind]
+    return generator
 
 
 def _called(where: str, maker: Callable[..., Any], options: Mapping[str, Any]) -> Any:
-    """The maker's answer; options it does not know, or lacks, are one clear error."""
+    """The result of a maker; options that it does not have, or needs, are one clear error."""
     signature = inspect.signature(maker)
     if not any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
         _refuse_options(where, options, tuple(signature.parameters))
@@ -354,6 +354,6 @@ def in_memory(workload: Workload) -> Workload:
     if not few or isinstance(workload.source, Held) or workload.endless() is not None:
         return workload
     table = workload.table()
-    made = Workload(Held(table), workload.columns, name=workload.name, rows=table.num_rows, metadata=workload.metadata)
-    made.snapshot, made.population = workload.snapshot, workload.population
-    return made
+    held = Workload(Held(table), workload.columns, name=workload.name, rows=table.num_rows, metadata=workload.metadata)
+    held.snapshot, held.population = workload.snapshot, workload.population
+    return held

@@ -1,4 +1,4 @@
-"""Arrival times: a Poisson process, flat or with the hours of the day and an hourly mood that outlasts the hour."""
+"""Arrival times: a Poisson process at a constant rate, or at one that follows the hour and a random hourly factor."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PoissonClock:
         self._now = 0
 
     def times(self, together: np.ndarray[Any, np.dtype[np.bool_]]) -> Floats:
-        """The next arrivals, one per flag; a set flag means at the same instant as the one before."""
+        """Times of the next arrivals, seconds, one per flag; a set flag means at the same instant as the one before."""
         gaps = np.rint(self._gaps.exponential(len(together)) * self._stretch).astype(np.int64)
         counted = self._now + np.cumsum(np.where(together, 0, gaps))
         self._now = int(counted[-1]) if len(counted) else self._now
@@ -60,8 +60,8 @@ class SeasonalClock(PoissonClock):
         self._day = np.array(table["hour_factor"]) / np.mean(table["hour_factor"])
         self._sd, self._memory = table["hour_log_sd"], table["hour_correlation"]
         self._clip = clip
-        self._moods = Stream(seed, "arrival.hour")
-        self._mood = self._sd * float(self._moods.normal(1)[0])
+        self._factors = Stream(seed, "arrival.hour")
+        self._log_factor = self._sd * float(self._factors.normal(1)[0])
         self._knots: Ints = np.zeros(1, np.int64)
 
     def _seconds(self, counted: Ints) -> Floats:
@@ -82,11 +82,11 @@ class SeasonalClock(PoissonClock):
 
     def _walk(self) -> Floats:
         """The logarithm of the hourly factor: each hour keeps a part of the one before."""
-        news = (self._sd * math.sqrt(1 - self._memory**2) * self._moods.normal(_BLOCK)).tolist()
+        steps = (self._sd * math.sqrt(1 - self._memory**2) * self._factors.normal(_BLOCK)).tolist()
         memory = self._memory
-        moods = list(accumulate(news, lambda mood, step: memory * mood + step, initial=self._mood))[1:]
-        self._mood = moods[-1]
-        return np.array(moods)
+        factors = list(accumulate(steps, lambda factor, step: memory * factor + step, initial=self._log_factor))[1:]
+        self._log_factor = factors[-1]
+        return np.array(factors)
 
 
 @dataclass(frozen=True)

@@ -36,22 +36,22 @@ class Twister:
         self._bits = np.random.MT19937()
         words = np.array(key, np.uint32)
         self._bits.state = {"bit_generator": "MT19937", "state": {"key": words, "pos": place}}
-        self._held: Words = np.zeros(0, np.uint32)
+        self._buffer: Words = np.zeros(0, np.uint32)
         self.used = used
         for start in range(0, used, SKIP):
             self._bits.random_raw(min(SKIP, used - start), output=False)
 
     def ahead(self, count: int) -> Words:
-        """The next `count` words, which stay where they are."""
-        if count > len(self._held):
-            fresh: Any = self._bits.random_raw(count - len(self._held))
-            self._held = np.concatenate([self._held, fresh.astype(np.uint32)])
-        return self._held[:count]
+        """The next `count` words, which are not taken."""
+        if count > len(self._buffer):
+            fresh: Any = self._bits.random_raw(count - len(self._buffer))
+            self._buffer = np.concatenate([self._buffer, fresh.astype(np.uint32)])
+        return self._buffer[:count]
 
     def take(self, count: int) -> Words:
         """The next `count` words."""
         words = self.ahead(count)
-        self._held = self._held[count:]
+        self._buffer = self._buffer[count:]
         self.used += count
         return words
 
@@ -75,8 +75,8 @@ def floats_at(words: Words) -> Floats:
     """Result of `random()` at each word, from that and the next word; the last word has none."""
     # 27 and 26 high bits of two words: CPython's own arithmetic, exact at every step.
     high, low = (words[:-1] >> 5).astype(np.float64), (words[1:] >> 6).astype(np.float64)
-    found: Floats = (high * 67108864.0 + low) * (1.0 / 9007199254740992.0)
-    return found
+    uniform: Floats = (high * 67108864.0 + low) * (1.0 / 9007199254740992.0)
+    return uniform
 
 
 def numbers_at(words: Words, limit: int) -> Ints:
@@ -121,8 +121,8 @@ class Mix:
         An edge belongs to the value above it. The original gives some edges to the value below, a difference that one
         draw in 2**53 can show.
         """
-        found: npt.NDArray[np.int64] = np.searchsorted(self.edges, uniform, "right")
-        return found
+        positions: npt.NDArray[np.int64] = np.searchsorted(self.edges, uniform, "right")
+        return positions
 
     def at(self, uniform: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """The value that each uniform number picks."""
@@ -136,9 +136,9 @@ class Mix:
 def _parsed(text: str, where: str) -> dict[float, float]:
     try:
         pairs = [word.split(":") for word in text.split(",")]
-        found = {float(value): float(share) for value, share in pairs}
+        shares = {float(value): float(share) for value, share in pairs}
     except ValueError:
         raise ScenarioError(where, repr(text), "value:share, more of them after a comma") from None
-    if len(found) < len(pairs):
+    if len(shares) < len(pairs):
         raise ScenarioError(where, repr(text), "every value once")
-    return found
+    return shares

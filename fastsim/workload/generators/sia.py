@@ -58,9 +58,9 @@ class SiaOptions:
     def __post_init__(self) -> None:
         least = {"jobs": 0, "seed": 0, "copies": 1, "gpus_per_node": 1, "max_gpus": 1}
         for name, value in least.items():
-            found = getattr(self, name)
-            if isinstance(found, bool) or not isinstance(found, int) or found < value:
-                raise ScenarioError(f"synth.{name}", repr(found), f"a whole number, {value} or more")
+            count = getattr(self, name)
+            if isinstance(count, bool) or not isinstance(count, int) or count < value:
+                raise ScenarioError(f"synth.{name}", repr(count), f"a whole number, {value} or more")
         if not 0 < self.rate_per_hour < math.inf:
             raise ScenarioError("synth.rate_per_hour", self.rate_per_hour, "jobs per hour, above 0")
         if self.style not in STYLES:
@@ -115,14 +115,14 @@ def _columns(options: SiaOptions, family: Applications) -> dict[str, Any]:
     times = SeasonalClock(options.seed, options.rate_per_hour, table).times(np.zeros(arrivals, np.bool_))
     app = _picks(style.share.values(), options.seed, "sia.application", arrivals)
     which = Stream(options.seed, "sia.size").uniform(arrivals).tolist()
-    picked = [sizes[a][int(u * len(sizes[a]))] for a, u in zip(app, which, strict=True)]
+    configs = [sizes[a][int(u * len(sizes[a]))] for a, u in zip(app, which, strict=True)]
     of = np.repeat(np.arange(arrivals), options.copies)[: options.jobs].tolist()
     names = [list(style.share)[app[arrival]] for arrival in of]
     columns = {
         s.SUBMIT_S: times[of],
-        s.NUM_GPU: [picked[arrival].num_gpu for arrival in of],
+        s.NUM_GPU: [configs[arrival].num_gpu for arrival in of],
         s.WORKLOAD: names,
-        s.BATCH_SIZE: [picked[arrival].batch_size for arrival in of],
+        s.BATCH_SIZE: [configs[arrival].batch_size for arrival in of],
         s.NATIVE_ID: [f"{name}-{row}" for row, name in enumerate(names)],
     }
     fixed = options.rigid_share, options.fixed_batch_share
@@ -142,11 +142,11 @@ def _sizes(app: Application, options: SiaOptions) -> list[TunedConfig]:
 def _picks(shares: Iterable[float], seed: int, concern: str, count: int) -> list[int]:
     """Positions drawn by their shares."""
     edges = np.cumsum(list(shares))
-    found: list[int] = np.searchsorted(edges[:-1], Stream(seed, concern).uniform(count), "right").tolist()
-    return found
+    positions: list[int] = np.searchsorted(edges[:-1], Stream(seed, concern).uniform(count), "right").tolist()
+    return positions
 
 
-def _family(given: Applications | str | os.PathLike[str] | None) -> Applications:
-    if given is None:
+def _family(source: Applications | str | os.PathLike[str] | None) -> Applications:
+    if source is None:
         return Applications.default()
-    return given if isinstance(given, Applications) else Applications.from_parquet(given)
+    return source if isinstance(source, Applications) else Applications.from_parquet(source)

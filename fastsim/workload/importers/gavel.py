@@ -109,7 +109,7 @@ def _lines(path: str | os.PathLike[str]) -> Iterator[str]:
 
 def _columns(path: str | os.PathLike[str], lines: list[str], layout: tuple[str, ...]) -> dict[str, Any]:
     """Values by column; the first wrong field is an InputError with its line."""
-    found: dict[str, list[Any]] = {name: [] for name in layout if name != _LEFT_OUT}
+    values: dict[str, list[Any]] = {name: [] for name in layout if name != _LEFT_OUT}
     readers = [(index, name, _READERS[name]) for index, name in enumerate(layout) if name != _LEFT_OUT]
     before = -np.inf
     for number, line in enumerate(lines, start=1):
@@ -120,9 +120,9 @@ def _columns(path: str | os.PathLike[str], lines: list[str], layout: tuple[str, 
             value = reader(fields[index])
             if value is _WRONG or (name == s.SUBMIT_S and value < before):
                 raise InputError(f"{path}:{number}: {name}", repr(fields[index]), _EXPECTED[name])
-            found[name].append(value)
-        before = found[s.SUBMIT_S][-1]
-    return dict(found)
+            values[name].append(value)
+        before = values[s.SUBMIT_S][-1]
+    return dict(values)
 
 
 class _Wrong:

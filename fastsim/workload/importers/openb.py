@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +22,6 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.workload import schema as s
 from fastsim.workload.row_checks import Fault, request_fault
 from fastsim.workload.workload import Held, Workload
-
-if TYPE_CHECKING:
-    pass
 
 END_S = 12_902_960
 """End of the recording, seconds: a pod deleted at this instant was still alive."""
@@ -104,8 +101,8 @@ def _canonical(source: pa.Table, duration: str, missing: str) -> pa.Table:
         created, deleted, started = (source[name].cast(pa.float64()) for name in _TIMES)
         columns[s.SUBMIT_S] = created
         if duration != "none":
-            begun = pc.coalesce(started, created) if missing == "lifetime" else started
-            columns[s.DURATION_S] = pc.subtract(deleted, begun if duration == "service" else created)
+            service_start = pc.coalesce(started, created) if missing == "lifetime" else started
+            columns[s.DURATION_S] = pc.subtract(deleted, service_start if duration == "service" else created)
         columns |= {s.ORIG_START_S: started, s.ORIG_END_S: deleted, s.CENSORED: pc.equal(deleted, END_S)}
     if "gpu_spec" in names:
         columns[s.GPU_MODELS] = _model_lists(source["gpu_spec"])
@@ -123,7 +120,7 @@ def _model_lists(specs: pa.ChunkedArray) -> pa.Array:
 
 
 def _check(path: str | os.PathLike[str], table: pa.Table, source: pa.Table) -> None:
-    """The first bad row in file order is reported in the source's own terms."""
+    """Report the first bad row in file order, in the terms of the source."""
     batch = table.to_batches()[0] if table.num_rows else None
     fault = None if batch is None else _null_fault(batch) or request_fault(batch)
     if fault is None:

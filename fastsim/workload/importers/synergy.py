@@ -42,7 +42,7 @@ _FIELDS = (
 def import_jobs(path: str | os.PathLike[str]) -> Workload:
     """The jobs of one trace (plain or .gz) by arrival; `total_work` counts iterations, `native_id` is the job's id.
 
-    Models are not looked up: a run names those that its sensitivity does not have.
+    Models are not looked up: a run refuses those that its sensitivity does not have.
     """
     rows = sorted(_rows(path), key=lambda row: (row[2], row[0]))
     if not rows:
@@ -104,7 +104,7 @@ def _row(where: str, fields: list[str]) -> tuple[Any, ...]:
     if len(fields) != len(_FIELDS):
         names = ",".join(field.name for field in _FIELDS)
         raise InputError(where, f"{len(fields)} fields", f"{len(_FIELDS)} fields: {names}")
-    found = []
+    values = []
     for text, field in zip(map(str.strip, fields), _FIELDS, strict=True):
         try:
             value = field.kind(text)
@@ -113,8 +113,8 @@ def _row(where: str, fields: list[str]) -> tuple[Any, ...]:
         good = bool(value) if field.kind is str else value is not None and field.low <= value <= field.high
         if not good:
             raise InputError(f"{where}: {field.name}", repr(text), field.expected)
-        found.append(value)
-    return tuple(found)
+        values.append(value)
+    return tuple(values)
 
 
 def _jobs(name: str, batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
