@@ -164,8 +164,8 @@ def pressed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 PLACES = {
-    "taking the lock": (folder_lock, "_taken"),
-    "holding the lock": (folder_lock, "_sweep"),
+    "taking the lock": (folder_lock, "_lock_if_free"),
+    "holding the lock": (folder_lock, "_remove_partial"),
     "giving the lock back": (folder_lock, "_release"),
     "a change of names": (os, "replace"),
     "removing what is half-written": (shutil, "rmtree"),
