@@ -305,9 +305,9 @@ def _check_folder(out: Path | None, force: bool) -> None:
         return
     if not force:
         raise ScenarioError(f"--out {out}", "something that exists already", "a new or empty folder", "or use --force")
-    found = refusal(out)
-    if found:
-        raise ScenarioError(f"--out {out}", found, "a folder that a run or demo wrote")
+    reason = refusal(out)
+    if reason:
+        raise ScenarioError(f"--out {out}", reason, "a folder that a run or demo wrote")
 
 
 def _labels(folders: Sequence[Path]) -> list[str] | None:

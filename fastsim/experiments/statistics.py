@@ -147,11 +147,11 @@ def winners(
 def _more_is_better(metric: str) -> bool:
     from fastsim.engine.audit.metric_definitions import better
 
-    found = better("summary", metric)
-    if not found:
+    direction = better("summary", metric)
+    if not direction:
         where, expected = f"metric {metric!r}", "one of which more or less is better"
         raise ScenarioError(where, "a column of which neither is known to be", expected, "or say --higher or --lower")
-    return found == "more"
+    return direction == "more"
 
 
 def _ranked(

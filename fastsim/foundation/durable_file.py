@@ -38,8 +38,8 @@ def sweep_partials(target: Path) -> None:
     half = re.compile(rf"\.{re.escape(target.name)}\.(\d+)\.partial")
     with suppress(OSError):  # a folder that may not be listed
         for path in list(target.absolute().parent.iterdir()):
-            found = half.fullmatch(path.name)
-            if found and path.is_file() and not path.is_symlink() and not _alive(int(found[1])):
+            match = half.fullmatch(path.name)
+            if match and path.is_file() and not path.is_symlink() and not _alive(int(match[1])):
                 path.unlink()
 
 

@@ -16,14 +16,14 @@ LONG_KEY = re.compile(rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+
 def json_value(text: str | bytes, **options: Any) -> Any:
     """The value of a JSON text; ``options`` are those of ``json.loads``."""
     try:
-        found = json.loads(text, **options)
+        value = json.loads(text, **options)
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     # Counting is much faster than looking, and enough for most small texts.
     marks = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
     if marks > DEEPEST:
-        refuse_deep(found)
-    return found
+        refuse_deep(value)
+    return value
 
 
 def toml_value(text: str) -> dict[str, Any]:
@@ -33,11 +33,11 @@ def toml_value(text: str) -> dict[str, Any]:
     if LONG_KEY.search(text):
         raise ValueError(TOO_DEEP)
     try:
-        found = tomllib.loads(text)
+        value = tomllib.loads(text)
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
-    refuse_deep(found)
-    return found
+    refuse_deep(value)
+    return value
 
 
 def refuse_deep(value: Any) -> None:

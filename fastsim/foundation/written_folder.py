@@ -33,20 +33,20 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
 def refuse_replacing(folder: Path) -> None:
     """ResultError if this folder may not be replaced."""
-    found = refusal(folder)
-    if found:
-        raise ResultError(f"{folder}: found {found}, expected a new or empty folder, or one that a run or demo wrote")
+    reason = refusal(folder)
+    if reason:
+        raise ResultError(f"{folder}: found {reason}, expected a new or empty folder, or one that a run or demo wrote")
 
 
 def refusal(folder: Path) -> str:
     """Why this folder may not be replaced; nothing if it may, as one that is empty or not there always may."""
     if not os.path.lexists(folder):
         return ""
-    found = _protected(folder)
-    if not found and (not folder.is_dir() or any(folder.iterdir())):
+    reason = _protected(folder)
+    if not reason and (not folder.is_dir() or any(folder.iterdir())):
         stranger = _stranger(folder)
-        found = stranger and f"files that are not of fastsim ({stranger})"
-    return found
+        reason = stranger and f"files that are not of fastsim ({stranger})"
+    return reason
 
 
 def exchange(partial: Path, target: Path, former: Path) -> None:
@@ -80,9 +80,9 @@ def recovered(folder: Path) -> None:
 
 def formers(folder: Path) -> list[Path]:
     """Former folders of this name that broken exchanges left behind."""
-    kept = re.compile(rf"\.{re.escape(folder.name)}\.\d+\.former")
+    pattern = re.compile(rf"\.{re.escape(folder.name)}\.\d+\.former")
     with suppress(OSError):  # a folder that may not be listed
-        return sorted(path for path in folder.absolute().parent.iterdir() if kept.fullmatch(path.name))
+        return sorted(path for path in folder.absolute().parent.iterdir() if pattern.fullmatch(path.name))
     return []
 
 
@@ -134,9 +134,9 @@ def _strangers_of_demo(folder: Path) -> Iterator[str]:
         yield "report.html without the runs of a demo"
         return
     for run in sorted(runs.iterdir()):
-        found = _stranger(run) if run.is_symlink() or not run.is_dir() else _stranger_of_run(run)
-        if found:
-            yield f"runs/{run.name}: {found}"
+        stranger = _stranger(run) if run.is_symlink() or not run.is_dir() else _stranger_of_run(run)
+        if stranger:
+            yield f"runs/{run.name}: {stranger}"
 
 
 def _others(folder: Path, known: frozenset[str]) -> Iterator[str]:

@@ -161,11 +161,11 @@ def _of_roles(item: Manifest, ranges: Mapping[str, Sequence[Range]]) -> Iterator
     """The pods of a workload with roles, whose gangs start together."""
     gangs = gangs_of(item)
     for role in gangs.roles:
-        made = _template(item, Manifest(item.where, {"spec": {"template": role.template}}), ranges)
-        owner = f"{made.owner}/{role.gang}" if role.gang else made.owner
-        made = made._replace(owner=owner, together=gangs.together(role))
+        rows = _template(item, Manifest(item.where, {"spec": {"template": role.template}}), ranges)
+        owner = f"{rows.owner}/{role.gang}" if role.gang else rows.owner
+        rows = rows._replace(owner=owner, together=gangs.together(role))
         for number in range(role.pods):
-            yield made._replace(name=f"{made.name}-{role.name}-{number}")
+            yield rows._replace(name=f"{rows.name}-{role.name}-{number}")
 
 
 def _template(item: Manifest, body: Manifest, ranges: Mapping[str, Sequence[Range]]) -> PodManifest:

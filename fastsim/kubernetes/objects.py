@@ -163,7 +163,7 @@ def _yaml(where: str, text: str) -> list[Any]:
 def _unpacked(path: Path) -> bytes:
     """The one file in a snapshot, read up to the limit of packed files."""
     with zipfile.ZipFile(path) as archive, archive.open(SNAPSHOT) as packed:
-        found = packed.read(most_bytes() + 1)
-    if len(found) > most_bytes():
+        content = packed.read(most_bytes() + 1)
+    if len(content) > most_bytes():
         raise too_large(f"{path}: {SNAPSHOT}")
-    return found
+    return content

@@ -52,11 +52,11 @@ def _document(path: str | os.PathLike[str]) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         keys = [key for key, _ in pairs]
         raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} twice in one object")
-    return found
+    return values
 
 
 def _refused(constant: str) -> None:

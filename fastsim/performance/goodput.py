@@ -99,9 +99,9 @@ class Goodput:
         n, k, m, s = (_ints(part) for part in np.broadcast_arrays(nodes, replicas, atomic, accum))
         _at_least("replicas", k, 1)
         _at_least("batch size", k * m * (s + 1), self.noise.init_batch)
-        found = Evaluation(np.empty(len(k)), np.empty(len(k)))
-        kernels.evaluated(self._perf, self._noise, n, k, m, s, *found)
-        return found
+        evaluation = Evaluation(np.empty(len(k)), np.empty(len(k)))
+        kernels.evaluated(self._perf, self._noise, n, k, m, s, *evaluation)
+        return evaluation
 
     def best(self, nodes: npt.ArrayLike, replicas: npt.ArrayLike, limits: BatchLimits) -> Best:
         """The batch size of most goodput in each configuration; the smaller index of equals."""
@@ -121,9 +121,9 @@ class Goodput:
         n, k = (_ints(part) for part in np.broadcast_arrays(nodes, pipelines))
         _at_least("pipelines", k, 1)
         _at_least("batch size", k * micro, self.noise.init_batch)
-        found = np.empty(len(k))
-        kernels.staged(self._perf, self._noise, n, k, max_batch, stages, micro, found)
-        return found
+        sizes = np.empty(len(k))
+        kernels.staged(self._perf, self._noise, n, k, max_batch, stages, micro, sizes)
+        return sizes
 
 
 def _ints(values: npt.ArrayLike) -> Ints:

@@ -131,16 +131,16 @@ def _canonical(table: pa.Table, where: str) -> pa.Table:
             columns[field.name] = table[field.name].cast(kind).combine_chunks()
         except pa.ArrowException:
             raise InputError(f"{where}: {field.name}", f"type {table[field.name].type}", f"type {kind}") from None
-    found = pa.table(columns)
+    ordered = pa.table(columns)
     if "colocated_workload" in columns and "colocated_steps_per_s" not in columns:
         raise InputError(f"{where}: colocated_steps_per_s", "no such column", "the rates of the companions")
     for name in _NEEDED:
-        _first_bad(found[name].is_null(), found[name], f"{where}: {name}", "a value")
-    _first_bad(pc.less(found["num_gpu"], 1), found["num_gpu"], f"{where}: num_gpu", "1 or more")
-    _no_rate(found["steps_per_s"], None, f"{where}: steps_per_s")
+        _first_bad(ordered[name].is_null(), ordered[name], f"{where}: {name}", "a value")
+    _first_bad(pc.less(ordered["num_gpu"], 1), ordered["num_gpu"], f"{where}: num_gpu", "1 or more")
+    _no_rate(ordered["steps_per_s"], None, f"{where}: steps_per_s")
     if "colocated_workload" in columns:
-        _no_rate(found["colocated_steps_per_s"], found["colocated_workload"], f"{where}: colocated_steps_per_s")
-    return found
+        _no_rate(ordered["colocated_steps_per_s"], ordered["colocated_workload"], f"{where}: colocated_steps_per_s")
+    return ordered
 
 
 def _no_rate(rates: pa.ChunkedArray, companions: pa.ChunkedArray | None, where: str) -> None:
@@ -162,14 +162,14 @@ def _partners(
     others: list[str | None], counts: list[int], place: dict[tuple[str, int], int], where: str
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Kind of each row's companion, -1 without one."""
-    found = np.full(len(others), -1, np.int64)
+    positions = np.full(len(others), -1, np.int64)
     for row, (other, count) in enumerate(zip(others, counts, strict=True)):
         if other is not None:
             if (other, count) not in place:
                 name = f"{where}:{row + 1}: colocated_workload"
                 raise InputError(name, repr(other), f"a workload with rates of its own on {count} GPUs")
-            found[row] = place[other, count]
-    return found
+            positions[row] = place[other, count]
+    return positions
 
 
 def _write(target: Any, index: tuple[Any, ...], values: Any, where: str) -> None:

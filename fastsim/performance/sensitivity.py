@@ -194,16 +194,16 @@ def attached(profile: WorkloadProfile, num_gpu: int, server: Server, quirks: Col
     storage = FIXED_STORAGE_MB_S if "storage_demand_fixed" in quirks else profile.storage_mb_s
     wanted = (num_gpu * profile.cpu, num_gpu * profile.memory_gb, num_gpu * storage * (server.storage_mb_s > 0))
     limits, fair = server[1:4], server.fair[1:4]
-    given, speedup, cut = list(wanted), profile.speedup, False
+    demands, speedup, cut = list(wanted), profile.speedup, False
     for i, limit in enumerate(limits):
         if wanted[i] > limit:
             spans = num_gpu > server.gpus
-            given[i], cut = (num_gpu * fair[i], False) if spans else (limit, True)
+            demands[i], cut = (num_gpu * fair[i], False) if spans else (limit, True)
             speedup = 1.0 if spans else speedup
     if cut:
-        lowered = [0] if "clip_by_cpu" in quirks else [i for i in range(len(given)) if given[i] < wanted[i]]
-        speedup = min(_between(profile, num_gpu * fair[i], given[i], wanted[i]) for i in lowered)
-    return Demand(given[0], given[1], given[2], speedup)
+        lowered = [0] if "clip_by_cpu" in quirks else [i for i in range(len(demands)) if demands[i] < wanted[i]]
+        speedup = min(_between(profile, num_gpu * fair[i], demands[i], wanted[i]) for i in lowered)
+    return Demand(demands[0], demands[1], demands[2], speedup)
 
 
 def _between(profile: WorkloadProfile, fair: float, given: float, wanted: float) -> float:

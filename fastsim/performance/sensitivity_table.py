@@ -104,12 +104,12 @@ def profiles(
     if cpus_per_gpu is not None and wanted not in ratios:
         known = ", ".join(f"{ratio:g}" for ratio in ratios) or "none in particular"
         raise InputError(f"{name}: cpus_per_gpu", f"{cpus_per_gpu:g}", f"one of the table's: {known}")
-    kept: dict[str, list[dict[str, Any]]] = {}
+    rows_of: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        of_workload = kept.setdefault(row["workload"], [])
+        of_workload = rows_of.setdefault(row["workload"], [])
         if row["cpus_per_gpu"] in (None, wanted):
             of_workload.append(row)
-    return tuple(_profile(workload, of_workload, name) for workload, of_workload in kept.items())
+    return tuple(_profile(workload, of_workload, name) for workload, of_workload in rows_of.items())
 
 
 def profile_table(found: tuple[WorkloadProfile, ...], cpus_per_gpu: float | None = None) -> pa.Table:
@@ -143,8 +143,8 @@ def _checked(table: pa.Table, name: str, where: Where) -> list[dict[str, Any]]:
         if row["point"] not in (DEMAND, GRID):
             raise InputError(f"{where(number)}: point", repr(row["point"]), f"{DEMAND} or {GRID}")
         positive = ("cpu", "speedup", "iteration_s") if row["point"] == DEMAND else ("cpu",)
-        given = tuple(name for name in ("storage_mb_s", "cpus_per_gpu") if row[name] is not None)
-        for column in dict.fromkeys((*positive, "memory_gb", "speedup", *given)):
+        columns = tuple(name for name in ("storage_mb_s", "cpus_per_gpu") if row[name] is not None)
+        for column in dict.fromkeys((*positive, "memory_gb", "speedup", *columns)):
             value, above = row[column], column in positive
             if value is None or not math.isfinite(value) or value < 0 or (above and value == 0):
                 expected = "a number above 0" if above else "a number, 0 or more"
@@ -153,11 +153,11 @@ def _checked(table: pa.Table, name: str, where: Where) -> list[dict[str, Any]]:
 
 
 def _profile(workload: str, rows: list[dict[str, Any]], name: str) -> WorkloadProfile:
-    asked = [row for row in rows if row["point"] == DEMAND]
-    if len(asked) != 1:
-        ratios = "for these CPUs per GPU" if not asked else "for the same CPUs per GPU"
-        raise InputError(f"{name}: {workload}", f"{len(asked)} rows with its demand {ratios}", "exactly one")
-    row = asked[0]
+    demand_rows = [row for row in rows if row["point"] == DEMAND]
+    if len(demand_rows) != 1:
+        ratios = "for these CPUs per GPU" if not demand_rows else "for the same CPUs per GPU"
+        raise InputError(f"{name}: {workload}", f"{len(demand_rows)} rows with its demand {ratios}", "exactly one")
+    row = demand_rows[0]
     return WorkloadProfile(
         workload, row["task"] or workload, row["batch_size"] or 0, row["iteration_s"], row["cpu"], row["memory_gb"],
         row["storage_mb_s"] or 0.0, row["speedup"], _grid(workload, [r for r in rows if r["point"] == GRID], name),

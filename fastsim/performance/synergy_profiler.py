@@ -155,13 +155,13 @@ def modelled_profile(
     good = np.argwhere(epoch_s__cm <= enough)
     if not len(good):
         # The fair share lies between the points, and none of them is as good: the demand is the fair share.
-        asked, asked_gb, asked_s = n * fair.cpus, fair_gb, fair_s
+        requested_cpus, requested_gb, requested_s = n * fair.cpus, fair_gb, fair_s
     else:
         c, m = (int(place) for place in good[0])
-        asked, asked_gb, asked_s = cpus[c], cached[m], float(epoch_s__cm[c, m])
+        requested_cpus, requested_gb, requested_s = cpus[c], cached[m], float(epoch_s__cm[c, m])
     grid = Grid(np.array(cpus) / n, np.array(cached) / n, fair_s / epoch_s__cm)
-    storage_mb_s = measured.storage_mb_s(asked, asked_gb) / n
+    storage_mb_s = measured.storage_mb_s(requested_cpus, requested_gb) / n
     return WorkloadProfile(
-        workload, task or workload, measured.batch_size, fair_s / measured.iterations, asked / n, asked_gb / n,
-        storage_mb_s, fair_s / asked_s, grid,
+        workload, task or workload, measured.batch_size, fair_s / measured.iterations, requested_cpus / n,
+        requested_gb / n, storage_mb_s, fair_s / requested_s, grid,
     )  # fmt: skip

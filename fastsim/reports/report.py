@@ -179,13 +179,13 @@ def loaded_runs(folders: Sequence[str | os.PathLike[str]]) -> list[Result]:
 
 def run_folders(folders: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """The folders of runs that these are or have in them at any depth, such as a level for each axis of a sweep."""
-    found: list[Path] = []
+    runs: list[Path] = []
     for folder in map(Path, folders):
         inside = [] if (folder / "run.json").exists() else sorted(folder.rglob("run.json"))
         # Unfinished folders have names with a leading dot.
         whole = [path.parent for path in inside if not any(part[0] == "." for part in path.relative_to(folder).parts)]
-        found += whole or [folder]
-    return found
+        runs += whole or [folder]
+    return runs
 
 
 def still(figure: ReportChart) -> str:

@@ -218,8 +218,8 @@ def _scenario(
         raise ScenarioError(f"resume: {stray[0]}", "a new value", "nothing: the checkpoint knows it")
     if "policy" not in (changes or {}):
         refuse_user_code(stored["fields"].get("policy"), f"{out}{SUFFIX}", allow_code)
-    given = stored["fields"] | objects | (changes or {}) | {"out": str(out)}
-    return Scenario.from_dict(given, str(out))
+    fields = stored["fields"] | objects | (changes or {}) | {"out": str(out)}
+    return Scenario.from_dict(fields, str(out))
 
 
 def resume_rounds(

@@ -113,7 +113,7 @@ def profiles_from_csv(path: str | os.PathLike[str]) -> dict[str, Profile]:
         memory, util, power = (cells.get(name) or 0.0 for name in numbers[1:])
         less = _amounts(where, cells.get("less_mib") or "")
         phases.setdefault(cells["name"], []).append(Phase(lasts, memory, util, power, less))
-    return {name: Profile(name, tuple(found)) for name, found in phases.items()}
+    return {name: Profile(name, tuple(rows)) for name, rows in phases.items()}
 
 
 def _amounts(where: str, text: str) -> tuple[float, ...]:

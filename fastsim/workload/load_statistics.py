@@ -52,8 +52,8 @@ class GpuDemand(NamedTuple):
 
 def trace_frame(workload: Workload) -> pl.DataFrame:
     """The rows of a workload, with the columns that figures need."""
-    kept = [name for name in COLUMNS if name in workload.columns]
-    frames = [pl.DataFrame(pl.from_arrow(batch.select(kept))) for batch in workload.batches()]
+    columns = [name for name in COLUMNS if name in workload.columns]
+    frames = [pl.DataFrame(pl.from_arrow(batch.select(columns))) for batch in workload.batches()]
     return pl.concat(frames) if frames else pl.DataFrame()
 
 
@@ -134,8 +134,8 @@ def mean_load_pct(frame: pl.DataFrame, cluster: Cluster) -> float | None:
     if frame[s.DURATION_S].null_count() == len(frame):
         return None
     bounds = np.array([frame[s.SUBMIT_S][0], frame[s.SUBMIT_S][-1]])
-    asked = sum(float(np.diff(demand.until(bounds))[0]) for demand in demands(frame).values())
-    return 100 * asked / span_s / (cluster.total_gpu_milli / 1000)
+    demand_s = sum(float(np.diff(demand.until(bounds))[0]) for demand in demands(frame).values())
+    return 100 * demand_s / span_s / (cluster.total_gpu_milli / 1000)
 
 
 def load_curve(frame: pl.DataFrame, cluster: Cluster | None = None, spans: int = SPANS) -> pl.DataFrame:
@@ -175,10 +175,10 @@ def demands(frame: pl.DataFrame) -> dict[str, GpuDemand]:
         pl.lit(None, pl.String),
     )  # fmt: skip
     rows = rows.with_columns(pl.col("model").fill_null(ANY), pl.col("end").fill_null(float("inf")))
-    found = {str(model): part for (model,), part in rows.group_by("model", maintain_order=True)}
-    ordered = sorted(found, key=lambda model: (-found[model]["gpus"].sum(), model))
+    by_model = {str(model): part for (model,), part in rows.group_by("model", maintain_order=True)}
+    ordered = sorted(by_model, key=lambda model: (-by_model[model]["gpus"].sum(), model))
     return {
-        name: GpuDemand(*(found[name][column].to_numpy() for column in ("begin", "end", "gpus"))) for name in ordered
+        name: GpuDemand(*(by_model[name][column].to_numpy() for column in ("begin", "end", "gpus"))) for name in ordered
     }
 
 

@@ -54,11 +54,11 @@ def tuned(workload: Workload, ratio: float, cluster_gpu_milli: int, seed: int = 
         raise ScenarioError("workload.tune: ratio", ratio, "a finite number")
     if ratio <= 0:
         return _order_only(workload, table, note)
-    kept, clones = tune_rows(
+    rows, clones = tune_rows(
         table[s.GPU_MILLI].to_numpy(), table[s.NUM_GPU].to_numpy(), ratio * cluster_gpu_milli,
         Stream(seed, "tune.rows"), _by_name(table), _instances_milli(table),
     )  # fmt: skip
-    return _order_only(workload, _with_clones(table, kept, clones, "tuned"), note)
+    return _order_only(workload, _with_clones(table, rows, clones, "tuned"), note)
 
 
 def tune_rows(
@@ -100,15 +100,15 @@ def _thinned(demand: Ints, total: int, target: float, rng: Stream) -> Ints:
 
 
 def _cloned(per_device: Ints, demand: Ints, total: int, target: float, rng: Stream, pool: Ints) -> Ints:
-    found: list[Ints] = []
+    clones: list[Ints] = []
     while True:
         drawn = pool[rng.below(len(pool), DRAWS)]
         before = total + np.concatenate(([0], np.cumsum(demand[drawn])[:-1]))
         stops = before + per_device[drawn] > target
         if stops.any():
-            found.append(drawn[: int(np.argmax(stops))])
-            return np.concatenate(found)
-        found.append(drawn)
+            clones.append(drawn[: int(np.argmax(stops))])
+            return np.concatenate(clones)
+        clones.append(drawn)
         total = int(before[-1] + demand[drawn[-1]])
 
 

@@ -58,17 +58,17 @@ _known: WeakKeyDictionary[Cluster, list[Shape]] = WeakKeyDictionary()
 
 def _shapes(cluster: Cluster) -> list[Shape]:
     """Distinct empty nodes, those that host most first."""
-    found = _known.get(cluster)
-    if found is None:
-        found = _known[cluster] = _found_shapes(cluster)
-    return found
+    shapes = _known.get(cluster)
+    if shapes is None:
+        shapes = _known[cluster] = _found_shapes(cluster)
+    return shapes
 
 
 def _found_shapes(cluster: Cluster) -> list[Shape]:
     names = ["cpu_milli", "memory_mib", "num_gpu", "gpu_model"]
     distinct = cluster.offered.group_by(names, use_threads=False).aggregate([])
-    found = [Shape(*row.values()) for row in distinct.select(names).to_pylist()]
-    return sorted(found, key=lambda shape: (shape.num_gpu, shape.cpu_milli, shape.memory_mib), reverse=True)
+    shapes = [Shape(*row.values()) for row in distinct.select(names).to_pylist()]
+    return sorted(shapes, key=lambda shape: (shape.num_gpu, shape.cpu_milli, shape.memory_mib), reverse=True)
 
 
 def _hosted(shape: Shape, rows: Any, model_lists: list[tuple[str, ...]]) -> Any:

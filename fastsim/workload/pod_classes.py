@@ -61,7 +61,7 @@ class PodClasses:
 
     def mig_milli(self, rows: Any) -> Any:
         """Milli-GPU (int64) of the instances of partitioned GPUs in some requests, as :meth:`rows`."""
-        milli = np.array([gpu_milli(asked.extra_resources) for asked in self.conditions], np.int64)
+        milli = np.array([gpu_milli(condition.extra_resources) for condition in self.conditions], np.int64)
         return milli[rows["models"]]
 
     def _models(self, batch: pa.RecordBatch) -> Ids:
@@ -74,10 +74,10 @@ class PodClasses:
         if not named.any():
             return numbers
         rows = np.flatnonzero(named)
-        asked = lists if len(rows) == len(lists) else lists.take(pa.array(rows))
-        codes = pc.binary_join(asked, _SEPARATOR).dictionary_encode().indices.to_numpy()
+        chosen = lists if len(rows) == len(lists) else lists.take(pa.array(rows))
+        codes = pc.binary_join(chosen, _SEPARATOR).dictionary_encode().indices.to_numpy()
         _, first = np.unique(codes, return_index=True)
-        known = [self._list_id(tuple(names)) for names in asked.take(pa.array(first)).to_pylist()]
+        known = [self._list_id(tuple(names)) for names in chosen.take(pa.array(first)).to_pylist()]
         numbers[rows] = np.array(known, np.int32)[codes]
         return numbers
 
@@ -95,8 +95,8 @@ class PodClasses:
             numbers[row] = self._list_id(self.model_lists[numbers[row]], conditions_of(cells))
 
     def _list_id(self, names: tuple[str, ...], conditions: Conditions = NONE) -> int:
-        found = self._list_ids.setdefault((names, conditions), len(self.model_lists))
-        if found == len(self.model_lists):
+        number = self._list_ids.setdefault((names, conditions), len(self.model_lists))
+        if number == len(self.model_lists):
             self.model_lists.append(names)
             self.conditions.append(conditions)
-        return found
+        return number

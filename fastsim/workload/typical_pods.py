@@ -81,8 +81,8 @@ class TypicalPods:
         weights = _weights(workload.batches(), cpu_pods, gpu_weight)
         ranked = sorted(weights.items(), key=_popularity, reverse=True)
         total = sum(weights.values())
-        kept = ranked[: _cut(ranked, total * (threshold / 100), step)]
-        return cls._from_ranked(kept, _frequencies([count for _, count in kept], total))
+        most = ranked[: _cut(ranked, total * (threshold / 100), step)]
+        return cls._from_ranked(most, _frequencies([count for _, count in most], total))
 
     @classmethod
     def from_parquet(cls, path: str | Path) -> TypicalPods:

@@ -199,15 +199,15 @@ class Workload:
             yield from tidy[1]
             return
         few = held is not None and held.table.num_rows <= TIDY_ROWS
-        kept: list[pa.RecordBatch] = []
+        batches: list[pa.RecordBatch] = []
         known_good = held is not None and held.good
         for batch in checked(self._source(rows), lambda row: f"{self.name}:{row + 1}", known_good):
             interrupts.check()
             if few:
-                kept.append(batch)
+                batches.append(batch)
             yield batch
         if held is not None:
-            held.good, held.tidy = True, (rows, kept) if few else None
+            held.good, held.tidy = True, (rows, batches) if few else None
 
     def table(self) -> pa.Table:
         """All pods at once."""
@@ -215,9 +215,9 @@ class Workload:
 
     def checksum(self) -> str:
         """SHA-256 of the rows; the same for the same pods however they are stored."""
-        found = self.known_checksum or content_checksum(self.batches(), self.schema)
-        self.note_checksum(found)
-        return found
+        checksum = self.known_checksum or content_checksum(self.batches(), self.schema)
+        self.note_checksum(checksum)
+        return checksum
 
     @property
     def known_checksum(self) -> str | None:
@@ -227,8 +227,8 @@ class Workload:
     def endless(self) -> Endless | None:
         """The endless stream that generated jobs are the beginning of; None for any other workload."""
         stream = getattr(self._source, "stream", None)
-        found: Endless | None = None if stream is None else stream()
-        return found
+        cycle: Endless | None = None if stream is None else stream()
+        return cycle
 
     def note_checksum(self, sha256: str) -> None:
         """Store the checksum of all rows, computed by a reader of them."""

@@ -134,13 +134,13 @@ def check_jobs(audit: Audit, run: Evidence, expected: pl.DataFrame) -> None:
     """Compare the table of jobs, column by column."""
     reasons = job_reasons(run, expected)
     for column in run.jobs.columns:
-        found = run.jobs[column]
-        if column in JOB_COLUMNS and found.null_count() == len(found):
+        recorded = run.jobs[column]
+        if column in JOB_COLUMNS and recorded.null_count() == len(recorded):
             audit.skip("jobs", [column], UNKNOWN)
         elif column in reasons:
             audit.skip("jobs", [column], reasons[column])
         elif column in JOB_FIGURES and column in expected.columns:
-            audit.compare("jobs", column, run.jobs["pod_id"], found, expected[column])
+            audit.compare("jobs", column, run.jobs["pod_id"], recorded, expected[column])
         else:
             audit.skip("jobs", [column], UNDERIVED)
 
@@ -160,18 +160,18 @@ def check_timeline(audit: Audit, run: Evidence, nodes: pl.DataFrame) -> None:
     if run.timeline.is_empty():
         audit.skip("timeline", ["*"], "the run kept none")
         return
-    found = last_rows(run)
+    recorded = last_rows(run)
     expected = expected_rows(run, nodes)
     reasons = instant_reasons(run)
     for column in run.timeline.columns:
         if column in reasons:
             audit.skip("timeline", [column], reasons[column])
         elif column in (*COUNTS, *NODE_COLUMNS):
-            audit.compare("timeline", column, found["t_s"], found[column], expected[column])
+            audit.compare("timeline", column, recorded["t_s"], recorded[column], expected[column])
         elif column != "t_s":
             audit.skip("timeline", [column], UNDERIVED)
-    if len(found) < len(run.timeline):
-        rows = len(run.timeline) - len(found)
+    if len(recorded) < len(run.timeline):
+        rows = len(run.timeline) - len(recorded)
         audit.skip("timeline", ["*"], f"{rows} rows are followed by more at the same instant")
 
 
@@ -197,13 +197,13 @@ def check_summary(audit: Audit, run: Evidence, expected: pl.DataFrame, nodes: pl
         summary.job_figures(run, expected) | summary.round_figures(run, expected) | summary.node_figures(run, nodes)
     )
     reasons = summary_reasons(run, expected)
-    for column, found in run.summary.items():
-        if found is None and column in MAY_BE_UNKNOWN:
+    for column, recorded in run.summary.items():
+        if recorded is None and column in MAY_BE_UNKNOWN:
             audit.skip("summary", [column], UNKNOWN)
         elif column in reasons:
             audit.skip("summary", [column], reasons[column])
         elif column in figures:
-            audit.compare("summary", column, [None], pl.Series([found]), pl.Series([figures[column]]))
+            audit.compare("summary", column, [None], pl.Series([recorded]), pl.Series([figures[column]]))
         else:
             audit.skip("summary", [column], UNDERIVED)
 

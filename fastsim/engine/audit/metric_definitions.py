@@ -69,14 +69,14 @@ def definition(engine: str, table: str, column: str) -> Definition | None:
 
 def better(table: str, column: str) -> str:
     """Whether ``more`` or ``less`` of a column is better, as in ``BETTER``; "" also for undefined columns."""
-    found = (one.better for one in definitions() if one.better and one.defines(table, column))
-    return next(found, "")
+    directions = (one.better for one in definitions() if one.better and one.defines(table, column))
+    return next(directions, "")
 
 
 def unit(table: str, column: str) -> str:
     """The unit of a column; "" for one without unit or without a definition."""
-    found = (one.unit for one in definitions() if one.unit and one.defines(table, column))
-    return next(found, "")
+    units = (one.unit for one in definitions() if one.unit and one.defines(table, column))
+    return next(units, "")
 
 
 def chosen(names: Sequence[str] = (), table: str = "") -> list[Definition]:

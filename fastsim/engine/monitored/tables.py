@@ -163,13 +163,13 @@ def ideal_s(request: PodArrival) -> float:
 
 def paused_s(run: MonitoredRun) -> dict[int, float]:
     """Seconds between the stays of each pod that ran, and since the last one if its container was killed."""
-    found: dict[int, float] = {}
+    paused: dict[int, float] = {}
     last: dict[int, Stay] = {}
     for stay in run.stays():
         pod = stay.container.pod
-        found[pod] = found.get(pod, 0.0) + (stay.start_s - last[pod].end_s if pod in last else 0.0)
+        paused[pod] = paused.get(pod, 0.0) + (stay.start_s - last[pod].end_s if pod in last else 0.0)
         last[pod] = stay
-    return {pod: found[pod] + (run.now_s - stay.end_s if stay.killed else 0.0) for pod, stay in last.items()}
+    return {pod: paused[pod] + (run.now_s - stay.end_s if stay.killed else 0.0) for pod, stay in last.items()}
 
 
 def totals(measurements: MeasuredRun) -> JobTotals:
@@ -191,13 +191,11 @@ def totals(measurements: MeasuredRun) -> JobTotals:
 
 def by_tenant(measurements: MeasuredRun) -> Array | None:
     """GPU seconds of each tenant that had a pod; None if no pod has a tenant."""
-    found: dict[str, float] = {}
+    sums: dict[str, float] = {}
     for one in measurements.run.histories.values():
         if one.request.tenant is not None:
-            found[one.request.tenant] = found.get(one.request.tenant, 0.0) + measurements.gpu_s.get(
-                one.request.pod, 0.0
-            )
-    return np.array(list(found.values())) if found else None
+            sums[one.request.tenant] = sums.get(one.request.tenant, 0.0) + measurements.gpu_s.get(one.request.pod, 0.0)
+    return np.array(list(sums.values())) if sums else None
 
 
 def summary(measurements: MeasuredRun) -> pl.DataFrame:

@@ -119,9 +119,9 @@ class Sweep:
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str], allow_code: bool = False) -> Sweep:
         """The sweep of a file; one error lists all mistakes in it. ``allow_code`` lets policies import functions."""
-        made = cls(_toml(path), os.fspath(path))
-        refuse_sweep_code(made.runs, os.fspath(path), allow_code)
-        return made
+        sweep = cls(_toml(path), os.fspath(path))
+        refuse_sweep_code(sweep.runs, os.fspath(path), allow_code)
+        return sweep
 
     def run(
         self, out: str | os.PathLike[str], *, workers: int = 1, on: str = "processes", address: str | None = None,

@@ -64,10 +64,10 @@ def applications(table: pa.Table, where: str) -> dict[str, Application]:
     """The applications of a table by name; the first wrong cell is an InputError."""
     from fastsim.performance.applications.application import Application
 
-    found: dict[str, Application] = {}
+    by_name: dict[str, Application] = {}
     for row in _canonical(table, where).to_pylist():
         name = row["application"]
-        if name in found:
+        if name in by_name:
             raise InputError(f"{where}: application", f"{name!r} twice", "each of them once")
         curve = TrainingCurve(f"{where}: {name}", (EpochRow(**epoch) for epoch in row["epochs"]))
         steps: dict[str, list[StepRow]] = {limit["gpu_model"]: [] for limit in row["limits"]}
@@ -80,8 +80,8 @@ def applications(table: pa.Table, where: str) -> dict[str, Application]:
         for limit in row["limits"]:
             model = limit.pop("gpu_model")
             times[model] = StepTimes(f"{where}: {name} on {model}", steps[model], **limit)
-        found[name] = Application(name, curve, times, row["restart_s"], row["believed_restart_s"], row["slowdown"])
-    return found
+        by_name[name] = Application(name, curve, times, row["restart_s"], row["believed_restart_s"], row["slowdown"])
+    return by_name
 
 
 def application_rows(known: Mapping[str, Application]) -> pa.Table:

@@ -115,10 +115,10 @@ class StepTimes:
 
     @cached_property
     def _largest_on(self) -> dict[int, int]:
-        found: dict[int, int] = {}
+        largest: dict[int, int] = {}
         for ring, columns in self._exact.items():
-            found[sum(ring)] = max(found.get(sum(ring), 0), int(columns[0, -1]))
-        return found
+            largest[sum(ring)] = max(largest.get(sum(ring), 0), int(columns[0, -1]))
+        return largest
 
     def _found(self, ring: Placement, atomic: int) -> StepSeconds:
         where = f"{self.name}: {_text(ring)} GPUs, {atomic} samples each"
@@ -186,11 +186,11 @@ def packed(num_gpu: int, gpus_per_node: int) -> Placement:
 
 def _by_placement(rows: tuple[StepRow, ...]) -> dict[Placement, Floats]:
     """Batch sizes in rising order, step and network seconds, for each measured placement."""
-    found: dict[Placement, list[tuple[float, ...]]] = {}
+    times: dict[Placement, list[tuple[float, ...]]] = {}
     for row in rows:
         if row.placement is not None:
-            found.setdefault(tuple(map(int, row.placement)), []).append(row[3:])
-    return {ring: np.array(sorted(columns)).T.copy() for ring, columns in found.items()}
+            times.setdefault(tuple(map(int, row.placement)), []).append(row[3:])
+    return {ring: np.array(sorted(columns)).T.copy() for ring, columns in times.items()}
 
 
 def _check(where: str, row: StepRow) -> None:

@@ -47,15 +47,15 @@ class OptimusDecider:
     def decide(self, view: AdaptiveView) -> Mapping[int, Place]:
         """Sizes anew if it is time, else only for jobs that have none."""
         anew = view.now_s >= self.next_s
-        kept = {job.id: self.sizes[job.id] for job in view.jobs if job.id in self.sizes}
-        found, free = self.started(view.jobs, {} if anew else kept)
+        former = {job.id: self.sizes[job.id] for job in view.jobs if job.id in self.sizes}
+        chosen, free = self.started(view.jobs, {} if anew else former)
         if anew:
             self.next_s = view.now_s + self.interval_s
-            here = [job for job in view.jobs if job.id in found]
+            here = [job for job in view.jobs if job.id in chosen]
             left = [self.work_left(job) for job in here]
-            sizes = grown([found[job.id] for job in here], left, [self.speeds(job) for job in here], free)
-            found = {job.id: size for job, size in zip(here, sizes, strict=True)}
-        self.sizes = found
+            sizes = grown([chosen[job.id] for job in here], left, [self.speeds(job) for job in here], free)
+            chosen = {job.id: size for job, size in zip(here, sizes, strict=True)}
+        self.sizes = chosen
         return self.places()
 
     def state(self) -> dict[str, Any]:
@@ -126,12 +126,12 @@ class OptimusDecider:
 
     def places(self) -> dict[int, Place]:
         """Nodes of each job, the largest first: a job of unchanged size mostly keeps as good a place."""
-        found: dict[int, Place] = {}
+        placements: dict[int, Place] = {}
         for group, nodes in enumerate(self.setting.groups):
             here = [(job, size.gpus) for job, size in sorted(self.sizes.items()) if size.group == group]
             rings = placed([gpus for _, gpus in here], nodes.gpus__n)
-            found |= {job: Place(group, tuple(ring)) for (job, _), ring in zip(here, rings, strict=True)}
-        return found
+            placements |= {job: Place(group, tuple(ring)) for (job, _), ring in zip(here, rings, strict=True)}
+        return placements
 
 
 def iteration_s(app: Application, gpu_model: str, ring: Placement, batch: int) -> float:
@@ -144,8 +144,8 @@ def iteration_s(app: Application, gpu_model: str, ring: Placement, batch: int) -
         return times.seconds(ring, MICRO_BATCHES).step_s * batch / held * app.slowdown
     least = int(gpus == 1 and batch > app.init_batch)
     atomic, accum = fixed_split(batch, gpus, times.largest(ring), app.max_batch, least)
-    found = times.seconds(ring, atomic)
-    return (found.step_s + found.turn_s * accum) * app.slowdown
+    seconds = times.seconds(ring, atomic)
+    return (seconds.step_s + seconds.turn_s * accum) * app.slowdown
 
 
 class Size(NamedTuple):
@@ -168,10 +168,10 @@ class Speeds:
     @cached_property
     def least(self) -> dict[int, Size]:
         """The smallest size on each group where there is one, the fastest first."""
-        found: dict[int, Size] = {}
+        sizes: dict[int, Size] = {}
         for size in sorted(self.unit_s):
-            found.setdefault(size.group, size)
-        return dict(sorted(found.items(), key=lambda entry: (self.unit_s[entry[1]], entry[0])))
+            sizes.setdefault(size.group, size)
+        return dict(sorted(sizes.items(), key=lambda entry: (self.unit_s[entry[1]], entry[0])))
 
     def steps(self, has: Size, free: Sequence[int]) -> Iterator[tuple[float, int, int]]:
         """(seconds that each further GPU saves for a unit of work, -GPUs, -group) of each size that is faster."""

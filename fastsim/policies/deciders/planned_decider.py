@@ -50,11 +50,11 @@ def planned_rounds(
     if not columns:
         return [(0, 0)] * len(jobs)
     taken = _solution(jobs, columns, gpus__g, ahead, makespan, highs)
-    found = [(0, 0)] * len(jobs)
+    rounds = [(0, 0)] * len(jobs)
     for (j, g, n), part in zip(columns, taken, strict=True):
         if part > 0.5:
-            found[j] = g, n
-    return found
+            rounds[j] = g, n
+    return rounds
 
 
 def _solution(

@@ -61,8 +61,8 @@ class VirtualNodes:
         best = sorted(count, key=lambda group: -count[group])[:2]
         if len(best) == 2 and count[best[0]] == count[best[1]]:
             best.sort(key=lambda group: _preference(groups[group].gpu_model))
-        kept = [best[:1] == [group] for group, _ in self.owner__n]
-        return np.where(kept, row__n, 0).astype(np.int8)
+        on_best = [best[:1] == [group] for group, _ in self.owner__n]
+        return np.where(on_best, row__n, 0).astype(np.int8)
 
     def place(self, row__n: Counts) -> Place:
         """The nodes of a job that has GPUs of one model."""
@@ -74,19 +74,19 @@ class VirtualNodes:
 
         Jobs that request 0 GPUs keep what they have.
         """
-        found = [np.zeros_like(row) if wanted else row for row, wanted in zip(rows, asked, strict=True)]
-        free = np.full(len(self), self.gpus) - np.sum(found, axis=0)
+        counts = [np.zeros_like(row) if wanted else row for row, wanted in zip(rows, asked, strict=True)]
+        free = np.full(len(self), self.gpus) - np.sum(counts, axis=0)
         group__n = np.array([group for group, _ in self.owner__n])
         for job in sorted(range(len(rows)), key=lambda job: -asked[job]):
             here = group__n == group__n[int(np.argmax(rows[job]))]
             if not asked[job] or not rows[job].any() or free[here].sum() < asked[job]:
                 continue
-            while (left := asked[job] - int(found[job].sum())) > 0:
+            while (left := asked[job] - int(counts[job].sum())) > 0:
                 node = int(np.argmax(np.where(here, free, -1)))
                 taken = min(left, int(free[node]))
-                found[job][node] += taken
+                counts[job][node] += taken
                 free[node] -= taken
-        return found
+        return counts
 
 
 def _preference(model: str) -> tuple[int, str]:

@@ -142,8 +142,8 @@ class SiaDecider:
 
     def _rigid_instance(self, jobs: Sequence[JobView]) -> SiaInstance:
         former, forced = self._former(jobs)
-        kept = np.where(forced, 1.0, _kept(jobs, served=True))
-        value = values(only_former(self._rigid_rows(jobs), former, forced), kept, former, self.power)
+        factors = np.where(forced, 1.0, _kept(jobs, served=True))
+        value = values(only_former(self._rigid_rows(jobs), former, forced), factors, former, self.power)
         groups = len(self.setting.groups)
         gpus: Ints = np.array([job.job.num_gpu for job in jobs], np.int64)[:, None].repeat(groups, axis=1)
         return SiaInstance(value, np.arange(groups), gpus, former, forced)

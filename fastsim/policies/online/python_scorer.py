@@ -62,12 +62,12 @@ class PythonScorer(Summand):
         where, expected = "policy python, parameter scorer", EXPECTED
         module, _, name = str(self.scorer).partition(":")
         try:
-            found: object = getattr(import_module(module), name)
+            value: object = getattr(import_module(module), name)
         except Exception as error:  # the module is the user's: importing it may fail in any way
             raise PolicyError(where, f"{self.scorer!r} ({error})", expected) from None
-        if not callable(found):
+        if not callable(value):
             raise PolicyError(where, repr(self.scorer), expected)
-        return found
+        return value
 
     def __str__(self) -> str:
         if not callable(self.scorer):

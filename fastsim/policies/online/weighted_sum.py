@@ -80,12 +80,12 @@ class Summand:
         return self._alone() + other
 
     def __str__(self) -> str:
-        given = [
+        options = [
             f"{item.name}={getattr(self, item.name)}"
             for item in fields(self)
             if getattr(self, item.name) != item.default
         ]
-        return f"{self.policy_name}({', '.join(given)})" if given else self.policy_name
+        return f"{self.policy_name}({', '.join(options)})" if options else self.policy_name
 
 
 @dataclass(frozen=True)
@@ -113,15 +113,15 @@ class WeightedSum:
         total: dict[Summand, Fraction] = {}
         for weight, summand in self.parts:
             total[summand] = total.get(summand, Fraction(0)) + weight
-        kept = [(weight, summand) for summand, weight in total.items() if weight > 0]
-        if not kept:
+        positive = [(weight, summand) for summand, weight in total.items() if weight > 0]
+        if not positive:
             raise PolicyError("policy weights", "weights that sum to nothing", "at least one weight above 0")
-        scale = math.lcm(*(weight.denominator for weight, _ in kept))
-        whole = [int(weight * scale) for weight, _ in kept]
+        scale = math.lcm(*(weight.denominator for weight, _ in positive))
+        whole = [int(weight * scale) for weight, _ in positive]
         divisor = math.gcd(*whole)
         if sum(whole) // divisor > LARGEST_WEIGHT_SUM:
             raise PolicyError("policy weights", "ratios too fine for 64-bit totals", "weights with fewer digits")
-        parts = [(number // divisor, summand) for number, (_, summand) in zip(whole, kept, strict=True)]
+        parts = [(number // divisor, summand) for number, (_, summand) in zip(whole, positive, strict=True)]
         return tuple(sorted(parts, key=lambda part: (_rank(part[1]), str(part[1]))))
 
     def check(self) -> None:
@@ -163,11 +163,11 @@ def _rank(summand: Summand) -> int:
 
 
 def _picked_by(parts: tuple[tuple[int, Summand], ...]) -> str:
-    asked = sorted({summand.gpu_pick for _, summand in parts if summand.gpu_pick is not None})
-    if len(asked) > 1:
-        raise PolicyError("policy weights", f"gpu_pick {' and '.join(asked)}", "one gpu_pick for the whole sum")
-    if asked:
-        return asked[0]
+    picks = sorted({summand.gpu_pick for _, summand in parts if summand.gpu_pick is not None})
+    if len(picks) > 1:
+        raise PolicyError("policy weights", f"gpu_pick {' and '.join(picks)}", "one gpu_pick for the whole sum")
+    if picks:
+        return picks[0]
     heaviest = max(weight for weight, _ in parts)
     return next(summand for weight, summand in parts if weight == heaviest).own_gpu_pick()
 

@@ -140,9 +140,9 @@ class _Factored:
 
     def _net(self, time: Floats, rate: Floats) -> Floats:
         """Multiplier of time less rate times its multiplier; ``time`` is still without its part of the latter."""
-        found: Floats = (self.mean[:, None] - self.of.rate) * rate[:, None]
-        if len(found) == len(time):
-            return found + time[:, None]
+        flow: Floats = (self.mean[:, None] - self.of.rate) * rate[:, None]
+        if len(flow) == len(time):
+            return flow + time[:, None]
         net = np.repeat(time[:, None], self.of.models, axis=1)
-        net[self.of.held] += found
+        net[self.of.held] += flow
         return net

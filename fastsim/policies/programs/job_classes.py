@@ -92,9 +92,9 @@ class Groups:
         place = np.arange(len(at)) - np.repeat(np.cumsum(count) - count, count)
         many = self.size__c[two][at]
         first, second = by_class[start[one][at] + place // many], by_class[start[two][at] + place % many]
-        kept = (one != two)[at] | (first < second)
-        first, second = first[kept], second[kept]
-        return np.minimum(first, second), np.maximum(first, second), groups[at[kept]]
+        distinct = (one != two)[at] | (first < second)
+        first, second = first[distinct], second[distinct]
+        return np.minimum(first, second), np.maximum(first, second), groups[at[distinct]]
 
 
 def grouped(view: RoundView, rate__jg: Floats, alike__j: Ints, pairs: bool = False) -> Groups:

@@ -96,11 +96,11 @@ def useful_points(grid: Grid | None, fair: Server, workload: str) -> list[Point]
         for m, memory in enumerate(grid.memory_gb__m)
         if grid.speedup__cm[c, m] >= least
     ]
-    kept: list[Point] = []
+    useful: list[Point] = []
     for speedup, cpu, memory in sorted(points, key=lambda point: (-point[0], point[1], point[2])):
-        if not any(better[1] <= cpu and better[2] <= memory for better in kept):
-            kept.append((speedup, cpu, memory))
-    return kept
+        if not any(better[1] <= cpu and better[2] <= memory for better in useful):
+            useful.append((speedup, cpu, memory))
+    return useful
 
 
 def spread(choices: Sequence[Choice], server: Server, servers: int, solver: Solver) -> Spread:
@@ -124,8 +124,8 @@ def spread(choices: Sequence[Choice], server: Server, servers: int, solver: Solv
     program = Program(cost=nothing, low=nothing, high=counts[c], rows=lambda: rows)
     if not classes:
         return Spread(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    found = solver.maximum(program, "vertex", "the servers of all jobs")
-    return _parts(found.x.reshape(servers, classes), [choice.jobs for choice in choices])
+    solution = solver.maximum(program, "vertex", "the servers of all jobs")
+    return _parts(solution.x.reshape(servers, classes), [choice.jobs for choice in choices])
 
 
 def _parts(jobs__sc: Floats, count__c: Sequence[int]) -> Spread:

@@ -94,12 +94,12 @@ class Shares:
             system = UnpairedEquations(
                 groups.size__c, use__c, gpus__g, held, rate__cg, rise__c[held], floor__c[held], worth__rg
             )
-        found = system.optimum()
-        if found is None:
+        optimum = system.optimum()
+        if optimum is None:
             return None
-        each__rg = found[0].reshape(-1, len(gpus__g))[: len(groups.first__r)]
+        each__rg = optimum[0].reshape(-1, len(gpus__g))[: len(groups.first__r)]
         share = each__rg * (groups.count__r / groups.mass__r)[:, None]
-        return np.append(np.clip(share.ravel(), 0.0, self._high[:-1]), found[1])
+        return np.append(np.clip(share.ravel(), 0.0, self._high[:-1]), optimum[1])
 
     def share__rg(self, solution: Solution) -> Floats:
         """The groups' variables in a solution."""

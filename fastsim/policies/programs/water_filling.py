@@ -59,10 +59,10 @@ class WaterFilling(StatelessProgram):
             if held.all():
                 break
             rise__c = claims.rise(held)
-            found = self._raised(shares, scale__c, rise__c, level__c)
-            level__c = level__c + max(found.objective, 0.0) * rise__c
+            raised = self._raised(shares, scale__c, rise__c, level__c)
+            level__c = level__c + max(raised.objective, 0.0) * rise__c
             # Duals are those of the rows as they stand; times the rise they sum to 1.
-            dual = -found.row_dual[: len(scale__c)] * rise__c
+            dual = -raised.row_dual[: len(scale__c)] * rise__c
             held = held | (dual > min(HELD, float(dual.max())) * 0.5)
         return level__c
 
@@ -70,9 +70,9 @@ class WaterFilling(StatelessProgram):
         """The largest rise of the level at which no job falls."""
         for slack in SLACKS:
             floor__c = np.where(scale__c > 0, level__c * (1 - slack), NO_FLOOR)
-            found = self.solver.attempt(shares.program(scale__c, rise__c, floor__c), "vertex", "water filling")
-            if found is not None:
-                return found
+            solution = self.solver.attempt(shares.program(scale__c, rise__c, floor__c), "vertex", "water filling")
+            if solution is not None:
+                return solution
         raise SolverError("water filling: found no way to stay at a level that was reached, expected one")
 
     def _entities_of(self, view: RoundView) -> tuple[Ints, Flags, Floats]:

@@ -178,8 +178,8 @@ def _status(highs: Any) -> str:
 
 
 def _solution(highs: Any) -> Solution:
-    found = highs.getSolution()
-    x, dual = np.array(found.col_value), np.array(found.row_dual)
+    solution = highs.getSolution()
+    x, dual = np.array(solution.col_value), np.array(solution.row_dual)
     return Solution(x, dual, float(highs.getInfo().objective_function_value))
 
 

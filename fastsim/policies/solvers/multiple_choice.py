@@ -64,12 +64,12 @@ class ChoiceSolver:
         try:
             key = _digest(program, step)
             if key not in self.known:
-                found = _searched(program, step, what) if self.searched and len(program.room__g) <= MOST else None
-                if found is None:
+                counts = _searched(program, step, what) if self.searched and len(program.room__g) <= MOST else None
+                if counts is None:
                     self.given_up += 1
                     self._whole = self._whole or WholeSolver()
-                    found = self._whole.minimum(whole_program(program), step, what)
-                self.known[key] = found
+                    counts = self._whole.minimum(whole_program(program), step, what)
+                self.known[key] = counts
             return self.known[key]
         finally:
             self.spent_s += time.thread_time() - start_s
@@ -138,19 +138,19 @@ def _without_forced(p: ChoiceProgram, what: str) -> tuple[Ints, ChoiceProgram]:
     ).astype(np.int64)
     if (room < 0).any():
         raise SolverError(f"{what}: found no feasible point, expected an optimum")
-    kept, loose = np.repeat(~p.forced__c, sizes), ~p.forced__c
+    free, loose = np.repeat(~p.forced__c, sizes), ~p.forced__c
     first = np.concatenate([[0], np.cumsum(sizes[loose])]).astype(np.int64)
     return taken, ChoiceProgram(
-        p.cost__x[kept], p.gpus__x[kept], p.group__x[kept], first, p.count__c[loose], p.forced__c[loose], room,
+        p.cost__x[free], p.gpus__x[free], p.group__x[free], first, p.count__c[loose], p.forced__c[loose], room,
         p.staying,
     )  # fmt: skip
 
 
 def _spread(p: ChoiceProgram, chosen: Ints) -> Ints:
     """Counts of the columns of loose classes, among all columns."""
-    found = np.zeros(len(p.cost__x), np.int64)
-    found[np.repeat(~p.forced__c, np.diff(p.first__c))] = chosen
-    return found
+    counts = np.zeros(len(p.cost__x), np.int64)
+    counts[np.repeat(~p.forced__c, np.diff(p.first__c))] = chosen
+    return counts
 
 
 def _digest(program: ChoiceProgram, step: float) -> bytes:

@@ -218,8 +218,8 @@ def script_jobs(recipe: ScriptRecipe, count: int) -> pa.Table:
     size = np.zeros(count, np.int64)
     if recipe.multi_gpu:
         gangs: Any = choices.runs__tc[:, 1:].all(axis=1)
-        asked = gangs[workload]
-        size[asked] = mix.picks(Twister(seed + 3).floats(int(asked.sum())))
+        requested = gangs[workload]
+        size[requested] = mix.picks(Twister(seed + 3).floats(int(requested.sum())))
     hours = np.linspace(recipe.min_h, recipe.max_h, recipe.lengths)
     duration_s = 3600 * hours[Twister(seed + 2).below(recipe.lengths, count)]
     columns: dict[str, Any] = {

@@ -168,9 +168,9 @@ class JobDraws:
         guess = 64 + count * (4 + 4 * self._lasting + 2 * self.recipe.priorities)
         while True:
             words = self.words.ahead(guess)
-            found = self._parsed(words, count)
-            if found is not None:
-                return found
+            jobs = self._parsed(words, count)
+            if jobs is not None:
+                return jobs
             guess *= 2
 
     def _parsed(self, words: Any, count: int) -> Drawn | None:
@@ -214,8 +214,8 @@ def _hits(number: Ints, runs: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 def _next_true(hits: npt.NDArray[np.bool_], outside: int) -> Ints:
     """The first place from each place on where `hits` is true."""
     places = np.where(hits, np.arange(len(hits)), outside)
-    found: Ints = np.minimum.accumulate(places[::-1])[::-1]
-    return found
+    following: Ints = np.minimum.accumulate(places[::-1])[::-1]
+    return following
 
 
 class JobStream:
@@ -238,7 +238,7 @@ class JobStream:
         drawn = self._draws.take(count)
         recipe, first = self.recipe, self.jobs
         codes = pa.array(drawn.workload.astype(np.int32))
-        found: dict[str, Any] = {
+        columns: dict[str, Any] = {
             s.POD_ID: np.arange(first, first + count),
             s.SUBMIT_S: self._arrivals(count),
             s.CPU_MILLI: np.zeros(count, np.int64),
@@ -250,12 +250,12 @@ class JobStream:
             s.TOTAL_WORK: drawn.steps,
         }
         if recipe.priorities:
-            found[s.WEIGHT] = drawn.weight
+            columns[s.WEIGHT] = drawn.weight
         if recipe.slos:
-            found[s.SLO] = recipe.factors.at(self._factors.floats(count))
+            columns[s.SLO] = recipe.factors.at(self._factors.floats(count))
         self.jobs += count
         schema = s.pod_schema(recipe.columns)
-        return pa.RecordBatch.from_arrays([pa.array(found[f.name], f.type) for f in schema], schema=schema)
+        return pa.RecordBatch.from_arrays([pa.array(columns[f.name], f.type) for f in schema], schema=schema)
 
     def batches(self, jobs: int | None = None, rows: int = PIECE) -> Iterator[pa.RecordBatch]:
         """The next `jobs` jobs in batches of `rows`; without end if `jobs` is None."""

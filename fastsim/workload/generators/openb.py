@@ -253,13 +253,13 @@ def _seconds(mixtures: list[Mixture], qos: Any, draws: Stream) -> Any:
 def _batch(recipe: _Recipe, first_id: int, columns: Columns, submit: Any, seconds: Any) -> pa.RecordBatch:
     count = len(submit)
     names = pa.array(recipe.requests.qos)
-    found: dict[str, Any] = {s.POD_ID: np.arange(first_id, first_id + count), s.SUBMIT_S: submit}
-    found |= {name: columns[name] for name in FREQUENT}
-    found[s.QOS] = pa.DictionaryArray.from_arrays(pa.array(columns[s.QOS].astype(np.int8)), names)
+    values: dict[str, Any] = {s.POD_ID: np.arange(first_id, first_id + count), s.SUBMIT_S: submit}
+    values |= {name: columns[name] for name in FREQUENT}
+    values[s.QOS] = pa.DictionaryArray.from_arrays(pa.array(columns[s.QOS].astype(np.int8)), names)
     if seconds is not None:
         # The source counts whole seconds, and a pod that runs at all is there for one.
-        found[s.DURATION_S] = np.maximum(np.rint(seconds), 1.0)
+        values[s.DURATION_S] = np.maximum(np.rint(seconds), 1.0)
     if recipe.options.gpu_spec_share:
-        found[s.GPU_MODELS] = recipe.models().column(columns[SET])
+        values[s.GPU_MODELS] = recipe.models().column(columns[SET])
     schema = s.pod_schema(recipe.columns())
-    return pa.RecordBatch.from_arrays([pa.array(found[f.name], f.type) for f in schema], schema=schema)
+    return pa.RecordBatch.from_arrays([pa.array(values[f.name], f.type) for f in schema], schema=schema)

@@ -59,10 +59,10 @@ def synth_synergy(
     Synergy's models on servers with `cpus_per_gpu` CPUs for each GPU, 3). `jobs` may be left out for a log's arrivals.
     """
     _check(seed, 0 if jobs is None else jobs, multi_gpu, pickled)
-    made = _sensitivity(sensitivity, cpus_per_gpu)
+    profile = _sensitivity(sensitivity, cpus_per_gpu)
     log_jobs = None if log is None else job_log(log, durations != "log", multi_gpu)
     shares = split_of(split)
-    recipe = SynergyRecipe(made, seed, rate_per_hour, shares, arrivals, durations, log_jobs, multi_gpu, pickled)
+    recipe = SynergyRecipe(profile, seed, rate_per_hour, shares, arrivals, durations, log_jobs, multi_gpu, pickled)
     if jobs is None:
         if recipe.end is None:
             raise ScenarioError("synth.jobs", "nothing", "a number of jobs: only a log's arrivals come to an end")

@@ -180,7 +180,7 @@ class SynergyStream:
         profiles = recipe.sensitivity.profiles
         iteration_s = np.array([profile.iteration_s for profile in profiles])[workload]
         self.jobs += count
-        found: dict[str, Any] = {
+        columns: dict[str, Any] = {
             s.POD_ID: np.arange(first, first + count),
             s.SUBMIT_S: submit_s,
             s.CPU_MILLI: np.zeros(count, np.int64),
@@ -193,8 +193,8 @@ class SynergyStream:
             ),
             s.TOTAL_WORK: np.floor(duration_s / iteration_s),
         }
-        schema = s.pod_schema(found)
-        return pa.RecordBatch.from_arrays([pa.array(found[f.name], f.type) for f in schema], schema=schema)
+        schema = s.pod_schema(columns)
+        return pa.RecordBatch.from_arrays([pa.array(columns[f.name], f.type) for f in schema], schema=schema)
 
     def _numbers(self, count: int) -> tuple[Floats, Ints]:
         """Result of `random()` at each of the next words, and the word at which each job begins."""

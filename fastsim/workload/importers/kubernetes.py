@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 def workload_of(snapshot: Snapshot, read_as: str = "now") -> Workload:
     """The pods of a snapshot as they stand, or with ``read_as="trace"`` at their own times; see `Snapshot.pod_rows`."""
-    made = workload_of_rows(snapshot, snapshot.pod_rows(read_as))
-    made.snapshot = snapshot if read_as == "now" else None
-    return made
+    workload = workload_of_rows(snapshot, snapshot.pod_rows(read_as))
+    workload.snapshot = snapshot if read_as == "now" else None
+    return workload
 
 
 def workload_of_rows(snapshot: Snapshot, rows: list[dict[str, Any]]) -> Workload:

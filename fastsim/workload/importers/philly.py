@@ -83,35 +83,35 @@ def import_jobs(
     if not tried:
         raise InputError(str(path), "no jobs with attempts", "one at least")
     origin = min(job.submit for job in tried)
-    kept = _by_synergy(tried, origin, exponential, multi_gpu) if rules == "synergy" else _all(tried, origin)
-    return _workload(path, sorted(kept, key=lambda row: row.submit_s), rules, exponential, multi_gpu)
+    chosen = _by_synergy(tried, origin, exponential, multi_gpu) if rules == "synergy" else _all(tried, origin)
+    return _workload(path, sorted(chosen, key=lambda row: row.submit_s), rules, exponential, multi_gpu)
 
 
 def _all(jobs: list[PhillyJob], origin: datetime) -> list[_Kept]:
-    kept = []
+    chosen = []
     for job in jobs:
         ran = [a for a in job.attempts if a.duration_s is not None and a.duration_s > 0 and a.num_gpu > 0]
         if ran:
             seconds = sum(attempt.duration_s or 0.0 for attempt in ran)
-            kept.append(_Kept((job.submit - origin).total_seconds(), seconds, ran[-1].num_gpu, job))
-    return kept
+            chosen.append(_Kept((job.submit - origin).total_seconds(), seconds, ran[-1].num_gpu, job))
+    return chosen
 
 
 def _by_synergy(jobs: list[PhillyJob], origin: datetime, exponential: bool, multi_gpu: bool) -> list[_Kept]:
-    kept: list[_Kept] = []
+    chosen: list[_Kept] = []
     for job in jobs:
         sizes = [_synergy_size(attempt, exponential, multi_gpu) for attempt in job.attempts]
         pairs = zip(sizes, job.attempts, strict=True)
         seconds = sum(attempt.duration_s or 0.0 for size, attempt in pairs if size)
         submit_s = (job.submit - origin).total_seconds()
         early, late = (3600 * hours for hours in SYNERGY_HOURS)
-        inside = exponential or (early < submit_s < late and len(kept) < SYNERGY_JOBS)
+        inside = exponential or (early < submit_s < late and len(chosen) < SYNERGY_JOBS)
         if sizes[-1] and SYNERGY_DURATION_S[0] < seconds < SYNERGY_DURATION_S[1] and inside:
-            kept.append(_Kept(submit_s, seconds, sizes[-1], job))
-    if exponential or not kept:
-        return kept
-    first = min(row.submit_s for row in kept)
-    return [row._replace(submit_s=row.submit_s - first) for row in kept]
+            chosen.append(_Kept(submit_s, seconds, sizes[-1], job))
+    if exponential or not chosen:
+        return chosen
+    first = min(row.submit_s for row in chosen)
+    return [row._replace(submit_s=row.submit_s - first) for row in chosen]
 
 
 def _synergy_size(attempt: Attempt, exponential: bool, multi_gpu: bool) -> int:
@@ -175,7 +175,7 @@ def _logged(name: str, document: Any) -> Iterator[PhillyJob]:
     for number, entry in enumerate(document, start=1):
         where = f"{name}: job {number}"
         try:
-            submit, attempts = _time(entry["submitted_time"]), tuple(_attempt(given) for given in entry["attempts"])
+            submit, attempts = _time(entry["submitted_time"]), tuple(_attempt(attempt) for attempt in entry["attempts"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             expected = "submitted_time, and attempts with start_time, end_time and detail of ip and gpus"
             raise InputError(where, f"{type(error).__name__}: {one_line(error)}", expected) from None

@@ -30,19 +30,19 @@ def with_running(offered: Workload, cluster: Cluster) -> Workload:
     snapshot = cluster.snapshot
     if snapshot is None or offered.population == snapshot.checksum:
         return offered
-    made = _of_objects(offered.snapshot, snapshot) if offered.snapshot is not None else _in_front(offered, cluster)
-    made.population = snapshot.checksum
-    return made
+    workload = _of_objects(offered.snapshot, snapshot) if offered.snapshot is not None else _in_front(offered, cluster)
+    workload.population = snapshot.checksum
+    return workload
 
 
 def _of_objects(asked: Snapshot, there: Snapshot) -> Workload:
     """Both sets of objects as one, on the nodes of the second."""
     both = asked.beside(there)
-    made = workload_of(both)
+    workload = workload_of(both)
     for text in (*asked.notices, *there.notices):
         del both.notices[text]  # known since they were read
     both.warn(4)
-    return made
+    return workload
 
 
 def _in_front(offered: Workload, cluster: Cluster) -> Workload:
@@ -60,7 +60,7 @@ def _in_front(offered: Workload, cluster: Cluster) -> Workload:
     names |= {s.CONSTRAINTS} if taints else set()
     schema = s.pod_schema([name for name in s.POD_SCHEMA.names if name in names])
     count = len(rows)
-    made = Workload(
+    workload = Workload(
         partial(_batches, offered, running, taints, schema), schema.names, name=offered.name,
         rows=None if offered.rows is None else offered.rows + count, metadata=offered.metadata,
     )  # fmt: skip
@@ -68,7 +68,7 @@ def _in_front(offered: Workload, cluster: Cluster) -> Workload:
         closed = sum(any(key.startswith(TAINT) for key, _ in labels or ()) for labels in _labels(cluster))
         warnings.warn(f"{cluster.name}: taints close {closed:,} of {len(cluster):,} nodes to pods that are not of "
                       "Kubernetes", NotHonoured, stacklevel=4)  # fmt: skip
-    return made
+    return workload
 
 
 def _names(offered: Workload) -> set[str]:
@@ -84,8 +84,8 @@ def taints_of(cluster: Cluster) -> list[str]:
 
 
 def _labels(cluster: Cluster) -> list[Any]:
-    found: list[Any] = cluster.nodes["labels"].to_pylist()
-    return found
+    labels: list[Any] = cluster.nodes["labels"].to_pylist()
+    return labels
 
 
 def _batches(
@@ -116,9 +116,9 @@ def _moved(batch: pa.RecordBatch, count: int, taints: list[str], schema: pa.Sche
     table = table.set_column(table.column_names.index(s.POD_ID), schema.field(s.POD_ID), ids)
     if taints:
         away = [{"key": key, "op": "DoesNotExist", "values": []} for key in taints]
-        given = table[s.CONSTRAINTS].to_pylist() if s.CONSTRAINTS in table.column_names else [None] * len(table)
+        lists = table[s.CONSTRAINTS].to_pylist() if s.CONSTRAINTS in table.column_names else [None] * len(table)
         field = schema.field(s.CONSTRAINTS)
-        column = pa.array([[*(asked or ()), *away] for asked in given], field.type)
+        column = pa.array([[*(conditions or ()), *away] for conditions in lists], field.type)
         if s.CONSTRAINTS in table.column_names:
             table = table.drop_columns([s.CONSTRAINTS])
         table = table.append_column(field, column)
