@@ -6,12 +6,10 @@ from fastsim_ext.online.queue_loop cimport QueueLoop
 cdef class DecisionTrace(OnlineLoop):
     cdef const uint8_t[::1] watched      # by arrival number; pods beyond its end are not watched
     cdef object listener
-    cdef bint watches(self, int64_t seq) noexcept nogil
 
 cdef class RulesDecisionTrace(QueueLoop):
     cdef const uint8_t[::1] watched      # by arrival number; pods beyond its end are not watched
     cdef object listener
-    cdef bint watches(self, int64_t seq) noexcept nogil
     cdef bint watches_any(self, int32_t slot) noexcept nogil
     cdef int notify_before(self, int32_t slot) except -1
     cdef int notify_after(self, int32_t slot, int reason, object how) except -1

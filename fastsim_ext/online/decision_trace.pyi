@@ -53,7 +53,7 @@ def scored(select: Selector, cls: int, term: int, raw__n: Any, points__n: Any) -
 def picked(select: Selector, cls: int, gpus__n: Any) -> None:
     """The devices, as bits, that the class would get on every node that can host it now."""
 
-class _TracedRulesLoopListener(Protocol):
+class _RulesListener(Protocol):
     def before(self, seq: int, cls: int, t_s: float) -> None: ...
     def after(self, seq: int, node: int, gpus: int, how: str = "") -> None: ...
     def never(self, seq: int, cls: int, t_s: float, reason: int) -> None: ...
@@ -75,7 +75,7 @@ class RulesDecisionTrace(QueueLoop):
         select: Selector,
         options: Mapping[str, Any],
         watched: Any,
-        listener: _TracedRulesLoopListener,
+        listener: _RulesListener,
     ) -> None: ...
     def move(self, slot: int) -> bool:
         """As OnlineLoop.move, with calls of the listener."""

@@ -5,7 +5,7 @@ During a call the listener may query the inputs of the decision: ``filtered``, `
 the engine's own filter, scores and device pick, without reading or changing the caches of its faster variants.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from fastsim_ext.online.free_forecast cimport Reservation
 from fastsim_ext.online.loop cimport OnlineLoop
 from fastsim_ext.online.node_constraints cimport ClassConstraints, NodeView
@@ -25,6 +25,11 @@ NO_GPU_MEMORY = -2
 """Stands for a reason where enough devices have room, but too few of them the requested memory."""
 
 
+cdef bint marked(const uint8_t[::1] watched, int64_t seq) noexcept nogil:
+    """Whether the pod with this arrival number is watched."""
+    return 0 <= seq < watched.shape[0] and watched[seq] != 0
+
+
 cdef class DecisionTrace(OnlineLoop):
     """A run that calls ``listener`` for the pods whose arrival number is marked in ``watched``.
 
@@ -39,25 +44,21 @@ cdef class DecisionTrace(OnlineLoop):
 
     def move(self, int32_t slot):
         """As OnlineLoop.move, with calls of the listener."""
-        seen = 0 <= slot < self.work.n_slots and self.watches(self.work.slots[slot].seq)
-        seq = self.work.slots[slot].seq if seen else -1
-        if seen:
+        is_watched = 0 <= slot < self.work.n_slots and marked(self.watched, self.work.slots[slot].seq)
+        seq = self.work.slots[slot].seq if is_watched else -1
+        if is_watched:
             self.listener.before(seq, self.work.slots[slot].cls, self.now)
         placed = OnlineLoop.move(self, slot)
-        if seen and placed:
+        if is_watched and placed:
             self.listener.after(seq, self.work.slots[slot].node, self.work.slots[slot].gpus)
-        elif seen:
+        elif is_watched:
             self.listener.after(seq, -1, 0)
         return placed
-
-    cdef bint watches(self, int64_t seq) noexcept nogil:
-        """Whether this pod is watched."""
-        return 0 <= seq < self.watched.shape[0] and self.watched[seq] != 0
 
     cdef int place(self, int32_t slot) except -1 nogil:
         """As OnlineLoop.place, with calls of the listener."""
         cdef int reason
-        if not self.watches(self.work.slots[slot].seq):
+        if not marked(self.watched, self.work.slots[slot].seq):
             return OnlineLoop.place(self, slot)
         with gil:
             self.listener.before(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now)
@@ -68,7 +69,7 @@ cdef class DecisionTrace(OnlineLoop):
 
     cdef int refuse(self, int32_t slot, int reason) except -1 nogil:
         """As OnlineLoop.refuse; calls the listener for pods that are too large."""
-        if reason == TOO_LARGE and self.watches(self.work.slots[slot].seq):
+        if reason == TOO_LARGE and marked(self.watched, self.work.slots[slot].seq):
             with gil:
                 self.listener.never(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now, reason)
         return OnlineLoop.refuse(self, slot, reason)
@@ -109,7 +110,7 @@ def scored(Selector select, int cls, int term, int64_t[::1] raw__n, int64_t[::1]
 
     A random term answers with the draw that the next decision makes.
     """
-    cdef int f, stage, count
+    cdef int stage, count
     cdef const Pod* pod
     select.work.check_class(cls)
     pod = &select.work.classes[cls]
@@ -117,6 +118,12 @@ def scored(Selector select, int cls, int term, int64_t[::1] raw__n, int64_t[::1]
     if count == 0:
         return
     Selector.score(select, term, cls, pod, count)
+    write_points(select, term, count, raw__n, points__n)
+
+
+cdef void write_points(Selector select, int term, int count, int64_t[::1] raw__n, int64_t[::1] points__n) noexcept:
+    """Write the scores of the feasible nodes, as they are and normalised; the selector's scores are overwritten."""
+    cdef int f
     for f in range(count):
         raw__n[select.feasible__f[f]] = select.raw__f[f]
     if select.normalise[term] != NORM_NONE:
@@ -156,24 +163,20 @@ cdef class RulesDecisionTrace(QueueLoop):
 
     def move(self, int32_t slot):
         """As OnlineLoop.move, with calls of the listener."""
-        seen = 0 <= slot < self.work.n_slots and self.watches(self.work.slots[slot].seq)
-        seq = self.work.slots[slot].seq if seen else -1
-        if seen:
+        is_watched = 0 <= slot < self.work.n_slots and marked(self.watched, self.work.slots[slot].seq)
+        seq = self.work.slots[slot].seq if is_watched else -1
+        if is_watched:
             self.listener.before(seq, self.work.slots[slot].cls, self.now)
         placed = OnlineLoop.move(self, slot)
-        if seen:
+        if is_watched:
             self.listener.after(seq, self.work.slots[slot].node if placed else -1, self.work.slots[slot].gpus, "")
         return placed
-
-    cdef bint watches(self, int64_t seq) noexcept nogil:
-        """Whether this pod is watched."""
-        return 0 <= seq < self.watched.shape[0] and self.watched[seq] != 0
 
     cdef bint watches_any(self, int32_t slot) noexcept nogil:
         """Whether the listener wants to know about any pod of an entry."""
         cdef int32_t at = self.membership.first(slot)
         while at >= 0:
-            if self.watches(self.work.slots[at].seq):
+            if marked(self.watched, self.work.slots[at].seq):
                 return True
             at = self.membership.next(at)
         return False
@@ -182,7 +185,7 @@ cdef class RulesDecisionTrace(QueueLoop):
         """A decision about an entry is about to be taken."""
         cdef int32_t at = self.membership.first(slot)
         while at >= 0:
-            if self.watches(self.work.slots[at].seq):
+            if marked(self.watched, self.work.slots[at].seq):
                 self.listener.before(self.work.slots[at].seq, self.work.slots[at].cls, self.now)
             at = self.membership.next(at)
         return 0
@@ -191,7 +194,7 @@ cdef class RulesDecisionTrace(QueueLoop):
         """It is taken; ``reason`` why the pod ``failing`` did not start, or 0."""
         cdef int32_t at = self.membership.first(slot)
         while at >= 0:
-            if self.watches(self.work.slots[at].seq):
+            if marked(self.watched, self.work.slots[at].seq):
                 self.listener.after(self.work.slots[at].seq, self.work.slots[at].node, self.work.slots[at].gpus,
                                     "gang" if reason and not how and at != self.failing else how)
             at = self.membership.next(at)
@@ -248,7 +251,7 @@ cdef class RulesDecisionTrace(QueueLoop):
 
     cdef int never(self, int32_t slot, int reason) except -1 nogil:
         """As RulesLoop.never, with calls of the listener."""
-        if self.watches(self.work.slots[slot].seq):
+        if marked(self.watched, self.work.slots[slot].seq):
             with gil:
                 self.listener.never(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now, reason)
         return QueueLoop.never(self, slot, reason)
@@ -322,7 +325,7 @@ cdef class RulesDecisionTrace(QueueLoop):
 
     def scored(self, int cls, int term, int64_t[::1] raw__n, int64_t[::1] points__n):
         """Raw and normalised points of one term of the plan, on every node that can host the class now."""
-        cdef int f, count
+        cdef int count
         self.work.check_class(cls)
         count = self.feasible(cls)
         if count == 0:
@@ -332,12 +335,7 @@ cdef class RulesDecisionTrace(QueueLoop):
             Selector.score(self.select, term, cls, &self.work.classes[cls], count)
         finally:
             self.unmask(cls, count)
-        for f in range(count):
-            raw__n[self.select.feasible__f[f]] = self.select.raw__f[f]
-        if self.select.normalise[term] != NORM_NONE:
-            normalised(self.select.raw__f, count, self.select.normalise[term])
-        for f in range(count):
-            points__n[self.select.feasible__f[f]] = self.select.raw__f[f]
+        write_points(self.select, term, count, raw__n, points__n)
 
     def picked(self, int cls, uint64_t[::1] gpus__n):
         """The devices, as bits, that the class would get on every node that can host it now."""
