@@ -119,15 +119,15 @@ cdef class NodeTable:
     def count_present(self):
         """Add all present nodes to the totals."""
         cdef int n
-        cdef size_t wide = 2 * self.target.groups.n * sizeof(uint16_t)
+        cdef size_t view_bytes = 2 * self.target.groups.n * sizeof(uint16_t)
         free(self.memory[1])
         free(self.memory[2])
-        self.memory[1] = calloc(self.count * wide + LINE, 1)
+        self.memory[1] = calloc(self.count * view_bytes + LINE, 1)
         self.memory[2] = calloc(3 * self.target.groups.n, sizeof(int32_t))
         if self.memory[1] == NULL or self.memory[2] == NULL:
             raise MemoryError()
         self.packed_views, self.viewed = <uint16_t*> ahead_line(self.memory[1]), -1
-        ahead_pages(self.packed_views, self.count * wide)
+        ahead_pages(self.packed_views, self.count * view_bytes)
         for n in range(self.count):
             if self.present[n]:
                 self.refresh(n)
@@ -263,6 +263,7 @@ cdef class NodeTable:
         self.shift(n, pod, gpus, 1)
 
     cdef void shift(self, int n, const Pod* pod, uint64_t gpus, int sign) noexcept nogil:
+        """Change what is left on node ``n`` by what ``pod`` requests: -1 takes it, 1 gives it back."""
         cdef int g
         self.count_node(n, -1)
         self.cpu_left[n] += sign * pod.cpu
