@@ -74,8 +74,8 @@ class Page:
             assert piece, "the browser has gone"
             self._reader += piece
         first, _, self._reader = self._reader.partition(b"\0")
-        told: dict[str, Any] = json.loads(first)
-        return told
+        content: dict[str, Any] = json.loads(first)
+        return content
 
     def _note(self, event: dict[str, Any]) -> None:
         parameters = event.get("params", {})
@@ -99,9 +99,9 @@ class Page:
 
     def value(self, script: str) -> Any:
         """What an expression of the page is."""
-        told = self.say("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in told, f"{script}: {told['exceptionDetails']}"
-        return told["result"].get("value")
+        answer = self.say("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, f"{script}: {answer['exceptionDetails']}"
+        return answer["result"].get("value")
 
     def wait(self, script: str) -> None:
         """Wait until an expression of the page holds."""
@@ -119,8 +119,8 @@ class Page:
 
     def picture(self, path: Path, whole: bool = True) -> None:
         """A picture of the page as a PNG file."""
-        told = self.say("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        path.write_bytes(base64.b64decode(told["data"]))
+        answer = self.say("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        path.write_bytes(base64.b64decode(answer["data"]))
 
     def close(self) -> None:
         """End the browser."""

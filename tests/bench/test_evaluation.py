@@ -47,9 +47,9 @@ def known() -> dict[tuple[str, str, int], pl.DataFrame]:
 @pytest.mark.usefixtures("small")
 def test_the_command_plays_every_run(tmp_path: Path) -> None:
     words = ["--workers", "1", "--seeds", "2", "--traces", "generated-01,generated-03"]
-    told = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "curves.parquet")])
-    assert told.exit_code == 0, told.output
-    assert "generated pods" in told.output and "24 runs" in told.output
+    outcome = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "curves.parquet")])
+    assert outcome.exit_code == 0, outcome.output
+    assert "generated pods" in outcome.output and "24 runs" in outcome.output
     rows = pl.read_parquet(tmp_path / "curves.parquet")
     assert len(rows) == 24 * 131
     assert rows.select("policy", "trace", "seed").unique().height == 24
@@ -58,9 +58,9 @@ def test_the_command_plays_every_run(tmp_path: Path) -> None:
 
 
 def test_an_unknown_trace_is_one_clear_error() -> None:
-    told = CliRunner().invoke(main, ["--traces", "generated-99"])
-    assert told.exit_code == 1
-    assert "found generated-99, expected some of generated-01" in told.output
+    outcome = CliRunner().invoke(main, ["--traces", "generated-99"])
+    assert outcome.exit_code == 1
+    assert "found generated-99, expected some of generated-01" in outcome.output
 
 
 def test_tasks_keep_the_seeds_of_a_trace_together() -> None:

@@ -36,11 +36,11 @@ def test_run_prints_the_summary(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 def test_pods_that_are_dropped_are_named_first(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = ("run", "--cluster", "openb:3?seed=1", "--workload", "synth:openb?pods=400&seed=2", "--policy", "fgd")
     assert called(*words, "--out", tmp_path / "run") == 0
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     count = Result.load(tmp_path / "run").summary["pods_unplaced"][0]
-    assert count > 0 and told.out.splitlines()[1].split() == ["pods", "that", "fitted", "nowhere", str(count)]
+    assert count > 0 and output.out.splitlines()[1].split() == ["pods", "that", "fitted", "nowhere", str(count)]
     advice = "pods found no room and were dropped; to let them wait: --queue fifo"
-    assert f"fastsim: warning: {count} of 400 {advice}\n" in told.err
+    assert f"fastsim: warning: {count} of 400 {advice}\n" in output.err
     assert called(*words, "--queue", "fifo") == 0
     assert "dropped" not in capsys.readouterr().err
 
@@ -48,9 +48,9 @@ def test_pods_that_are_dropped_are_named_first(capsys: pytest.CaptureFixture[str
 def test_run_writes_a_folder_and_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "a"
     assert called("run", *SMALL, "--seed", 3, "--out", folder, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    content = json.loads(capsys.readouterr().out)
     saved = Result.load(folder)
-    assert told["summary"]["pods"] == 40 and told["provenance"] == saved.provenance
+    assert content["summary"]["pods"] == 40 and content["provenance"] == saved.provenance
     columns = ("pod_id", "native_id", "node_id", "node", "gpu_ids", "start_s", "end_s", "reason")
     assert set(columns) <= set(pl.read_parquet(folder / "placements.parquet").columns)
     assert saved.provenance["scenario"]["seed"] == 3 and not saved.timeline.is_empty()
@@ -211,10 +211,10 @@ def test_describe(capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert called("describe", name) == 0
     text = capsys.readouterr().out
     assert called("describe", name, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["name"] == name and text.startswith(f"{name} [{told['socket']}]\n")
-    assert all(f"\n  {parameter['name']}={parameter['default']}" in text for parameter in told["parameters"])
-    assert ("gpu_pick=None" in text) == (told["socket"] == "pods")
+    content = json.loads(capsys.readouterr().out)
+    assert content["name"] == name and text.startswith(f"{name} [{content['socket']}]\n")
+    assert all(f"\n  {parameter['name']}={parameter['default']}" in text for parameter in content["parameters"])
+    assert ("gpu_pick=None" in text) == (content["socket"] == "pods")
 
 
 def test_compare_reads_saved_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -293,8 +293,8 @@ def test_philly_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_kubernetes_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     nodes, pods = written(tmp_path / "n.json", node(), node("n2")), written(tmp_path / "p.json", pod(hostUsers=False))
     assert called("import", "kubernetes", nodes, pods, "-o", tmp_path / "p.parquet") == 0
-    told = capsys.readouterr()
-    assert "1 pods" in told.out and told.err == "not honoured: pods: spec.hostUsers: 1\n"
+    output = capsys.readouterr()
+    assert "1 pods" in output.out and output.err == "not honoured: pods: spec.hostUsers: 1\n"
     assert called("import", "kubernetes", nodes, "--nodes", "-o", tmp_path / "n.parquet") == 0
     assert "2 nodes" in capsys.readouterr().out
 
@@ -303,8 +303,8 @@ def test_what_figures_mean_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert called("describe", "metrics", "energy_kwh") == 0
     assert "mean_power_w * makespan_s / 3.6e6" in capsys.readouterr().out
     assert called("describe", "metrics", "--table", "jobs", "wait_s", "--json") == 0
-    (told,) = json.loads(capsys.readouterr().out)
-    assert (told["table"], told["column"], told["formula"]) == ("jobs", "wait_s", "start_s - submit_s")
+    (content,) = json.loads(capsys.readouterr().out)
+    assert (content["table"], content["column"], content["formula"]) == ("jobs", "wait_s", "start_s - submit_s")
     assert called("describe", "metrics") == 0 and "charts.jct_cdf" in capsys.readouterr().out
 
 

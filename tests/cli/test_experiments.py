@@ -28,8 +28,8 @@ def test_a_sweep_prints_and_writes_its_table(tmp_path: Path) -> None:
         ["isolated", "5"],
         ["isolated", "8"],
     ]
-    told = fastsim("sweep", "sweep.toml", "--out", "runs", "--json", cwd=tmp_path)
-    rows = json.loads(told.out)
+    command = fastsim("sweep", "sweep.toml", "--out", "runs", "--json", cwd=tmp_path)
+    rows = json.loads(command.out)
     assert [row["pods_finished"] for row in rows] == [5, 8, 5, 8]
     files = (tmp_path / "runs").rglob("*")
     assert {path.parent.relative_to(tmp_path / "runs").as_posix() for path in files if path.name == "run.json"} == {
@@ -78,8 +78,8 @@ def test_sweep_files_to_begin_with(tmp_path: Path) -> None:
     assert (done.code, done.err) == (0, "") and "fastsim sweep s.toml" in done.out
     again = fastsim("sweep", "init", "gavel-static", "-o", "s.toml", *words.split(), cwd=tmp_path)
     assert again.code == 2 and "a file that exists already" in again.line
-    told = fastsim("sweep", "s.toml", "--out", "runs", "--on", "serial", "--json", cwd=tmp_path)
-    assert [row["jobs"] for row in json.loads(told.out)] == [2.0, 4.0] * 2
+    command = fastsim("sweep", "s.toml", "--out", "runs", "--on", "serial", "--json", cwd=tmp_path)
+    assert [row["jobs"] for row in json.loads(command.out)] == [2.0, 4.0] * 2
     lost = fastsim("sweep", "s.toml", "--out", "none", "--resume", cwd=tmp_path)
     assert lost.code == 1 and "found no sweep, expected one to go on with" in lost.line
 

@@ -107,12 +107,12 @@ def assert_refused(place: Path, holder: int) -> None:
     before = contents(place)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        told = f"run: found process {holder} at work on it, expected a folder that no other run writes to"
-        with pytest.raises(ResultError, match=told):
+        text = f"run: found process {holder} at work on it, expected a folder that no other run writes to"
+        with pytest.raises(ResultError, match=text):
             fs.resume("run")
-        with pytest.raises(ResultError, match=told):
+        with pytest.raises(ResultError, match=text):
             fs.simulate(CLUSTER, "pods.parquet", POLICY, queue=QUEUE, out="run", overwrite=True)
-        with pytest.raises(ResultError, match=told):
+        with pytest.raises(ResultError, match=text):
             fs.simulate(CLUSTER, "pods.parquet", POLICY, queue=QUEUE, out="run", overwrite=True, checkpoint_pods=9)
     done = fastsim("resume", "run", "--force", cwd=place)
     assert done.code == 1 and f"found process {holder} at work on it" in done.line

@@ -46,8 +46,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
         (["--snapshot", "http://127.0.0.1:9"], "a complete answer of a Kubernetes API server"),
         (["--snapshot", tmp_path, "--policy", "fdg"], "fgd"),
     ):
-        told = fastsim("serve-extender", *words)
-        assert told.code == 2 and found in told.line
+        command = fastsim("serve-extender", *words)
+        assert command.code == 2 and found in command.line
 
 
 def test_sigterm_ends_it_after_what_is_asked(tmp_path: Path) -> None:

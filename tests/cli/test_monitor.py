@@ -71,8 +71,8 @@ def test_broken_servers(
     server.mode = mode
     words = ["monitor", "import", f"http://127.0.0.1:{server.server_port}", "-o", str(tmp_path / "a.parquet")]
     assert exit_code([*words, "--start", "0", "--end", "9"]) == 2
-    told = capsys.readouterr()
-    assert found in told.err and len(told.err.splitlines()) == 1 and not told.out and not list(tmp_path.iterdir())
+    output = capsys.readouterr()
+    assert found in output.err and len(output.err.splitlines()) == 1 and not output.out and not list(tmp_path.iterdir())
 
 
 def test_what_is_refused(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,8 +102,8 @@ def test_what_is_refused(made: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
         (["serve", str(made), "--listen", "here"], "--listen: found 'here'"),
     ):
         assert exit_code(["monitor", *words]) == 2, words
-        told = capsys.readouterr()
-        assert found in told.err and len(told.err.splitlines()) == 1, told.err
+        output = capsys.readouterr()
+        assert found in output.err and len(output.err.splitlines()) == 1, output.err
         assert sorted(tmp_path.rglob("*")) == before, words
 
 
@@ -117,8 +117,8 @@ def test_pictures_that_are_refused(made: Path, tmp_path: Path, capsys: pytest.Ca
         ([target, "--name", "a", "--name", "b"], "--name: found 2 of them"),
     ):
         assert exit_code(["monitor", "plot", str(made), "-o", *words]) == 2, words
-        told = capsys.readouterr()
-        assert found in told.err and len(told.err.splitlines()) == 1, told.err
+        output = capsys.readouterr()
+        assert found in output.err and len(output.err.splitlines()) == 1, output.err
         assert sorted(tmp_path.rglob("*")) == before, words
 
 

@@ -15,8 +15,8 @@ WORDS = ["plan", "--cluster", "openb:3", "--workload", "synth:openb?pods=200", "
 
 def test_what_to_add(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code([*WORDS, "--add", "t4", "--most", "4"]) == 0
-    told = capsys.readouterr().out
-    assert "g2" in told and "t4" in told and "additions" in told
+    printed = capsys.readouterr().out
+    assert "g2" in printed and "t4" in printed and "additions" in printed
     assert exit_code([*WORDS, "--queue", "fifo", "--p95-wait-s", "1e9", "--json"]) == 0
     [row] = json.loads(capsys.readouterr().out)
     assert row["add"] == "g2" and row["outcome"] in ("found", "enough already") and row["wait_p95_s"] is not None
@@ -25,8 +25,8 @@ def test_what_to_add(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for more, found in ((["--add", "g22"], "unknown node type"), (["--p95-wait-s", "-1"], "more than 0 s")):
         assert exit_code([*WORDS, *more]) == 2
-        told = capsys.readouterr()
-        assert found in told.err and len(told.err.splitlines()) == 1 and not told.out
+        output = capsys.readouterr()
+        assert found in output.err and len(output.err.splitlines()) == 1 and not output.out
 
 
 def test_each_warning_is_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,8 +48,8 @@ def test_what_is_said_of_nodes_is_said_of_the_cluster(tmp_path: Path, capsys: py
 
 def test_no_answer_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code([*WORDS[:-1], "cpu32m64", "--most", "1"]) == 1
-    told = capsys.readouterr()
-    assert "cpu32m64" in told.out and "internal" not in told.err
+    output = capsys.readouterr()
+    assert "cpu32m64" in output.out and "internal" not in output.err
     assert exit_code([*WORDS, "--add", "cpu32m64"]) == 0  # one of the two has an answer
 
 

@@ -31,9 +31,9 @@ def test_files_are_written_and_their_sizes_told(
     wanted = ["--html", "r.html", "--markdown", "r.md", "--svg", "pictures", "--trace", "t.json"]
     wanted = [text if text.startswith("--") else str(tmp_path / text) for text in wanted]
     assert exit_code(["report", str(folders / "jobs"), *wanted, "--window", "0:7200"]) == 0
-    told = capsys.readouterr().out
-    assert "MB): 1 runs" in told or "1 runs, 1" in told
-    assert "r.md (" in told and "kB)" in told and "ui.perfetto.dev" in told
+    printed = capsys.readouterr().out
+    assert "MB): 1 runs" in printed or "1 runs, 1" in printed
+    assert "r.md (" in printed and "kB)" in printed and "ui.perfetto.dev" in printed
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     assert "(<pictures/jct.svg>)" in (tmp_path / "r.md").read_text()
     assert exit_code(["report", str(folders)]) == 0

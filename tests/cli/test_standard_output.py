@@ -69,15 +69,15 @@ def test_every_policy_prints_json_alone(policy: str) -> None:
 def test_what_a_scorer_prints_goes_to_standard_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "noisy.py").write_text(NOISY)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
-    told = fastsim("run", *PODS, "--policy", "python(scorer='noisy:points')", "--json")
-    assert isinstance(parsed(told), dict)
-    assert all(told.err.count(line) == 12 for line in ("printed by a scorer", "written past", "said by a process"))
+    command = fastsim("run", *PODS, "--policy", "python(scorer='noisy:points')", "--json")
+    assert isinstance(parsed(command), dict)
+    assert all(command.err.count(line) == 12 for line in ("printed by a scorer", "written past", "said by a process"))
     (tmp_path / "sweep.toml").write_text(SWEEP.replace('"random"', "\"python(scorer='noisy:points')\""))
-    told = fastsim(
+    command = fastsim(
         "sweep", tmp_path / "sweep.toml", "--out", tmp_path / "runs", "--workers", 2, "--json", "--allow-code"
     )
-    assert isinstance(parsed(told), list)
-    assert told.err.count("printed by a scorer") > 12
+    assert isinstance(parsed(command), list)
+    assert command.err.count("printed by a scorer") > 12
 
 
 def test_a_scorer_in_the_current_folder_is_found_by_the_installed_command(tmp_path: Path) -> None:

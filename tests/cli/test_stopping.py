@@ -144,8 +144,8 @@ def test_at_every_look_of_a_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             assert (outcome.code, outcome.err) == (0, "")
             continue
         done = len(list(folder.rglob("run.json")))
-        told = f"; {done} of 4 runs are complete; the same command goes on" if done else ", nothing written"
-        assert (outcome.code, outcome.err) == (130, f"fastsim: interrupted{told}\n")
+        text = f"; {done} of 4 runs are complete; the same command goes on" if done else ", nothing written"
+        assert (outcome.code, outcome.err) == (130, f"fastsim: interrupted{text}\n")
         assert not list(folder.rglob(".*"))
         assert fastsim_here(*words, cwd=folder).code == 0
         for path in (tmp_path / "runs").rglob("jobs.parquet"):

@@ -34,9 +34,9 @@ def test_findings_end_with_code_1(tmp_path: Path) -> None:
 
 def test_figures_as_json(tmp_path: Path) -> None:
     done = fastsim_here("trace", "stats", "synth:gavel?jobs=50&rate_per_hour=6", "--json", cwd=tmp_path)
-    told = json.loads(done.out)
-    assert told["figures"][0] == {"what": "rows", "value": 50, "unit": ""}
-    assert {"time_s", "model", "gpus"} == set(told["offered_load"][0])
+    content = json.loads(done.out)
+    assert content["figures"][0] == {"what": "rows", "value": 50, "unit": ""}
+    assert {"time_s", "model", "gpus"} == set(content["offered_load"][0])
 
 
 def test_no_such_trace(tmp_path: Path) -> None:

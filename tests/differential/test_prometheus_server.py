@@ -151,8 +151,8 @@ def test_the_live_endpoint_is_scraped(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_nothing_is_lost_by_readings_that_share_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first exporter had no labels for pods, so readings of pods that follow each other are one series."""
     later, first = table({"power_w": [(5000, 2.0)]}, pod="a"), table({"power_w": [(1000, 1.0)]}, pod="b")
-    made = ordered(pa.concat_tables([later, first]))
-    [path] = write_files(made, tmp_path / "om", epoch_s=EPOCH_S, profile="dcgm1")
+    source = ordered(pa.concat_tables([later, first]))
+    [path] = write_files(source, tmp_path / "om", epoch_s=EPOCH_S, profile="dcgm1")
     promtool("tsdb", "create-blocks-from", "openmetrics", "-q", path, tmp_path / "data")
     monkeypatch.setenv("no_proxy", "*")
     with served(tmp_path / "data") as server:

@@ -46,12 +46,12 @@ def roomiest(nodes: Any, pod: Any) -> Any:
 
 def engine_of(name: str) -> str:
     """The engine that plays a policy."""
-    made = registry.parse(SPELLED.get(name, name))
-    if is_monitored_policy(made):
+    policy = registry.parse(SPELLED.get(name, name))
+    if is_monitored_policy(policy):
         return "monitored"
-    if not is_round_policy(made):
+    if not is_round_policy(policy):
         return "pods"
-    return "adaptive" if is_adaptive(made) else "ordered" if isinstance(made, Order) else "shares"
+    return "adaptive" if is_adaptive(policy) else "ordered" if isinstance(policy, Order) else "shares"
 
 
 def scenario_of(engine: str, policy: str, rng: random.Random) -> fs.Scenario:

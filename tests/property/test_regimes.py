@@ -138,7 +138,7 @@ def test_time_on_nodes_is_work_plus_lost_work_plus_restarts(scenario: Scenario) 
 @some
 @given(ruled())
 def test_gpu_hours_are_those_of_the_stays_and_pauses_are_between_them(scenario: Scenario) -> None:
-    asked = {row["pod_id"]: gpu_asked(row) / 1000 for row in scenario.workload.table().to_pylist()}
+    by_row = {row["pod_id"]: gpu_asked(row) / 1000 for row in scenario.workload.table().to_pylist()}
     result = run(scenario)
     end_s = result.timeline["t_s"].max() if len(result.timeline) else 0.0
     stays = result.placements.filter(pl.col("node_id").is_not_null()).with_columns(
@@ -146,7 +146,7 @@ def test_gpu_hours_are_those_of_the_stays_and_pauses_are_between_them(scenario: 
     )
     for job in result.jobs.rows(named=True):
         held_s = sum(stays.filter(pl.col("pod_id") == job["pod_id"])["span"].to_list())
-        assert job["gpu_hours"] * 3600 == pytest.approx(held_s * asked[job["pod_id"]], abs=1e-9)
+        assert job["gpu_hours"] * 3600 == pytest.approx(held_s * by_row[job["pod_id"]], abs=1e-9)
         if job["start_s"] is not None:
             over_s = job["end_s"] if job["end_s"] is not None and job["state"] != "pending" else end_s
             assert job["paused_s"] == pytest.approx(over_s - job["start_s"] - held_s, abs=1e-9)

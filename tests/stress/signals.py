@@ -21,11 +21,11 @@ def interrupts(ground: Ground, draw: random.Random) -> tuple[str, str]:
     folder = ground.begun(case)
     delay_s = draw.random() * 1.1 * ground.whole_s[case.name]
     sight, running = met(case, folder, pressed, delay_s)
-    told = f"{case.name}, {pressed.name} after {delay_s:.3f} s"
+    text = f"{case.name}, {pressed.name} after {delay_s:.3f} s"
     findings = [wrong_stop(sight), *([f"processes {running} still run"] if running else [])]
     if not any(findings):
         findings.append(_next(ground, case, folder))
-    return told, _summed(findings, sight)
+    return text, _summed(findings, sight)
 
 
 def kills(ground: Ground, draw: random.Random) -> tuple[str, str]:
@@ -34,10 +34,10 @@ def kills(ground: Ground, draw: random.Random) -> tuple[str, str]:
     folder = ground.begun(case)
     delay_s = draw.random() * 1.1 * ground.whole_s[case.name]
     sight, running = met(case, folder, signal.SIGKILL, delay_s)
-    told = f"{case.name}, SIGKILL after {delay_s:.3f} s"
+    text = f"{case.name}, SIGKILL after {delay_s:.3f} s"
     findings = [wrong_kill(sight), *([f"processes {running} still run"] if running else [])]
     findings.append(_next(ground, case, folder))
-    return told, _summed(findings, sight)
+    return text, _summed(findings, sight)
 
 
 def met(case: Case, folder: Path, pressed: signal.Signals, delay_s: float) -> tuple[Sight, list[str]]:
@@ -58,8 +58,8 @@ def met(case: Case, folder: Path, pressed: signal.Signals, delay_s: float) -> tu
 
 def _summed(findings: list[str], sight: Sight) -> str:
     """All findings in one text, with the outcome; empty if there is none."""
-    told = "; ".join(filter(None, findings))
-    return f"{told} ({sight})" if told else ""
+    text = "; ".join(filter(None, findings))
+    return f"{text} ({sight})" if text else ""
 
 
 def _next(ground: Ground, case: Case, folder: Path) -> str:

@@ -26,8 +26,10 @@ def decisions(experiment: int) -> list[dict[str, Any]]:
     # The counter is logged after the questions of a pass, in whole milliseconds.
     milli = (1000 * pl.col("t_s") + 1e-3).floor().cast(pl.Int64).alias("milli")
     state = kubernetes.frame("sched_state").filter(experiment=experiment).select(milli, "avail_mib").sort("milli")
-    asked = kubernetes.frame("sched_decisions").filter(experiment=experiment).with_columns(milli).sort("milli")
-    joined = asked.join_asof(state, on="milli", strategy="forward")
+    recorded_decisions = (
+        kubernetes.frame("sched_decisions").filter(experiment=experiment).with_columns(milli).sort("milli")
+    )
+    joined = recorded_decisions.join_asof(state, on="milli", strategy="forward")
     return joined.with_columns(request=pl.lit(request)).to_dicts()
 
 
@@ -83,11 +85,11 @@ NEXT_S = 0.2
 
 @pytest.mark.parametrize("experiment", kubernetes.experiments("sched_decisions"))
 def test_pods_are_asked_in_the_order_of_the_heap(experiment: int) -> None:
-    asked = kubernetes.frame("sched_decisions").filter(experiment=experiment).sort("t_s")
+    recorded_decisions = kubernetes.frame("sched_decisions").filter(experiment=experiment).sort("t_s")
     events = kubernetes.frame("sched_events").filter(experiment=experiment).sort("t_s").select("t_s", "job", "event")
     came = [(time, job) for time, job, event in events.rows() if event != "placed"]
     placed = [time for time, _, event in events.rows() if event == "placed"]
-    rows = asked.select("t_s", "job", "outcome").rows()
+    rows = recorded_decisions.select("t_s", "job", "outcome").rows()
     queue, begin = RequestQueue(heap_ties=True), -math.inf
     skipped: list[int] = []
     for (time, job, outcome), (following, _, _) in zip(rows, [*rows[1:], (math.inf, 0, "")], strict=True):

@@ -40,8 +40,8 @@ def test_means_of_a_run(experiment: int, mechanism: str) -> None:
     recorded, jobs = kubernetes.frame("telemetry_1s").filter(**run), kubernetes.frame("jobs").filter(**run)
     spans = jobs.select("container_started_s_est", "container_finished_s_est").rows()
     modelled = readings([Resident(start, end, DETECTOR) for start, end in spans], V100)
-    asked = recorded["t_s"].to_numpy()
-    seen = seen_s(asked, refresh_times(0, asked[-1], REFRESH_S))
+    recorded_times = recorded["t_s"].to_numpy()
+    seen = seen_s(recorded_times, refresh_times(0, recorded_times[-1], REFRESH_S))
     for column, name in METRICS.items():
         mean = float(np.nanmean(recorded[column].cast(pl.Float64).fill_null(np.nan).to_numpy()))
         # One detector uses 3 to 5 %, told in whole per cent, and runs differ in that.

@@ -67,10 +67,10 @@ def test_tuned_configurations(shared: Callable[[str], Path]) -> None:
 
 
 def test_ratios_of_one_gpu(shared: Callable[[str], Path]) -> None:
-    told = json.loads((shared("golden/sia/functions") / "bootstrap_ratios.json").read_text())
-    for name, models in told["min_gpu_throughputs"].items():
+    content = json.loads((shared("golden/sia/functions") / "bootstrap_ratios.json").read_text())
+    for name, models in content["min_gpu_throughputs"].items():
         app = golden_applications()[name]
         for model, rate in models.items():
             assert app.on(model).one_gpu_rate == pytest.approx(rate, rel=1e-12)
-            for other, ratio in told["throughput_ratios"][name][model].items():
+            for other, ratio in content["throughput_ratios"][name][model].items():
                 assert app.rate_ratio(model, other) == pytest.approx(ratio, rel=1e-12)

@@ -49,14 +49,14 @@ class Follower:
         """The recorded choices on nodes that are ours."""
         time_s, rows = next(self.rounds)
         assert time_s == view.now_s
-        told = {row["job"]: row for row in rows}
-        assert [*told] == [self.run.names[job.id] for job in view.jobs]
+        by_row = {row["job"]: row for row in rows}
+        assert [*by_row] == [self.run.names[job.id] for job in view.jobs]
         kinds = [[job for job in view.jobs if (job.job.mode == "rigid") == rigid] for rigid in (True, False)]
         instances = [
             instance_of(jobs)
             for jobs, instance_of in zip(kinds, (self.sia._rigid_instance, self.sia._adaptive_instance), strict=True)
         ]
-        chosen = [[self.column(job, told) for job in jobs] for jobs in kinds]
+        chosen = [[self.column(job, by_row) for job in jobs] for jobs in kinds]
         self.compare(instances, chosen)
         choices = [(job, column) for jobs, columns in zip(kinds, chosen, strict=True)
                    for job, column in zip(jobs, columns, strict=True) if column != NONE]  # fmt: skip
@@ -64,7 +64,7 @@ class Follower:
         places = self.sia._places(choices)
         for job in view.jobs:
             counts = Counter(places[job.id].nodes if job.id in places else ()).values()
-            assert "-".join(map(str, counts)) == (told[self.run.names[job.id]]["placement"] or "")
+            assert "-".join(map(str, counts)) == (by_row[self.run.names[job.id]]["placement"] or "")
         return places
 
     def column(self, job: JobView, told: Mapping[str, dict[str, Any]]) -> int:

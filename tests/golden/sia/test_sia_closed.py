@@ -66,8 +66,8 @@ def off(run: RecordedRun, found: AdaptiveOutcome) -> dict[str, float]:
     ours = figures(found)
     differences = {name: ours[name] / run.summary[name] - 1 for name in BARS}
     equal = int((found.jobs["finish_s"] == run.told["completion_time"].to_numpy()).sum())
-    told = ", ".join(f"{name} {value:+.1%}" for name, value in differences.items())
-    print(f"{run.name}: {told}; {equal} of {len(run.names)} jobs are equal")
+    text = ", ".join(f"{name} {value:+.1%}" for name, value in differences.items())
+    print(f"{run.name}: {text}; {equal} of {len(run.names)} jobs are equal")
     return differences
 
 

@@ -27,9 +27,9 @@ def test_evaluated(shared: Callable[[str], Path]) -> None:
 @pytest.mark.parametrize("kind", ["scalar", "f64", "f32"])
 def test_best_batch_sizes(kind: str, shared: Callable[[str], Path]) -> None:
     rows = recorded(shared("golden/sia/functions") / "goodput_optimize.parquet").filter(pl.col("input_dtype") == kind)
-    told = ("max_batch_size", "min_local_bsz", "max_local_bsz", "tune_bsz")
+    texts = ("max_batch_size", "min_local_bsz", "max_local_bsz", "tune_bsz")
     count = 0
-    for model, (most, low, high, tuned), part in models(rows, *told):
+    for model, (most, low, high, tuned), part in models(rows, *texts):
         limits = BatchLimits(most, low, high, tuned=tuned, float32=kind == "f32")
         found = model.best(part["num_nodes"], part["num_replicas"], limits)
         # The recordings let a few single-precision choices differ; ours are all the same.

@@ -53,8 +53,8 @@ def played(run: RecordedRun, policy: Any, round_s: float, seed: int = 0) -> Adap
     jobs = run.jobs()
     if isinstance(policy, Rotation):
         jobs = [job._replace(mode="rigid") for job in jobs]
-    told = setting(round_s, seed)
-    return run_adaptive(table_setting(told), told, policy.begin(told), jobs)
+    settings = setting(round_s, seed)
+    return run_adaptive(table_setting(settings), settings, policy.begin(settings), jobs)
 
 
 def mean_jct_h(run: AdaptiveOutcome) -> float:
@@ -80,9 +80,9 @@ def as_recorded(place: Place | None, models: tuple[str, ...]) -> tuple[str, str]
 @pytest.mark.parametrize("folder", sorted((SIA / "runs").glob("*_pollux*")), ids=lambda folder: folder.name)
 def test_the_recorded_seed_leads_the_recorded_way(folder: Path) -> None:
     run = RecordedRun(folder)
-    told = setting(float(run.round_s), run.summary["seed"])
-    models = tuple(group.gpu_model for group in told.groups)
-    rounds = adaptive_driver(told, Pollux().begin(told), run.jobs())
+    settings = setting(float(run.round_s), run.summary["seed"])
+    models = tuple(group.gpu_model for group in settings.groups)
+    rounds = adaptive_driver(settings, Pollux().begin(settings), run.jobs())
     for time_s, rows in run.by_round():
         while rounds.loop.now_s < time_s:
             rounds.loop.work()

@@ -49,9 +49,9 @@ THREE = (
 
 def test_names_in_names_out(tmp_path: Path) -> None:
     """With nodeCacheCapable, requests and answers have names only."""
-    made = extender(tmp_path, *THREE)
-    told = made.filter({"Pod": pod("p", 2), "Nodes": None, "NodeNames": ["n1", "n2", "n3", "n9"]})
-    assert told == {
+    service = extender(tmp_path, *THREE)
+    answer = service.filter({"Pod": pod("p", 2), "Nodes": None, "NodeNames": ["n1", "n2", "n3", "n9"]})
+    assert answer == {
         "Nodes": None,
         "NodeNames": ["n2"],
         "FailedNodes": {
@@ -64,30 +64,30 @@ def test_names_in_names_out(tmp_path: Path) -> None:
 
 def test_objects_in_objects_out(tmp_path: Path) -> None:
     """Without it there are whole objects, which come back as they were."""
-    made = extender(tmp_path, *THREE)
+    service = extender(tmp_path, *THREE)
     items = [{"metadata": {"name": "n1", "creationTimestamp": None}, "spec": {}}, {"metadata": {"name": "n3"}}]
-    told = made.filter({"Pod": pod("p"), "Nodes": {"metadata": {}, "items": items}, "NodeNames": None})
-    assert told["Nodes"] == {"metadata": {}, "items": items[:1]} and told["NodeNames"] is None
+    answer = service.filter({"Pod": pod("p"), "Nodes": {"metadata": {}, "items": items}, "NodeNames": None})
+    assert answer["Nodes"] == {"metadata": {}, "items": items[:1]} and answer["NodeNames"] is None
 
 
 def test_case_of_fields_says_nothing(tmp_path: Path) -> None:
-    made = extender(tmp_path, *THREE)
-    assert made.filter({"pod": pod("p"), "nodenames": ["n1"]})["NodeNames"] == ["n1"]
+    service = extender(tmp_path, *THREE)
+    assert service.filter({"pod": pod("p"), "nodenames": ["n1"]})["NodeNames"] == ["n1"]
 
 
 def test_points(tmp_path: Path) -> None:
-    made = extender(tmp_path, *THREE)
-    told = made.prioritize({"Pod": pod("p"), "NodeNames": ["n2", "n1", "n3", "n9"]})
-    assert told == [{"Host": "n2", "Score": 0}, {"Host": "n1", "Score": 10}, {"Host": "n3", "Score": 0},
+    service = extender(tmp_path, *THREE)
+    answer = service.prioritize({"Pod": pod("p"), "NodeNames": ["n2", "n1", "n3", "n9"]})
+    assert answer == [{"Host": "n2", "Score": 0}, {"Host": "n1", "Score": 10}, {"Host": "n3", "Score": 0},
                     {"Host": "n9", "Score": 0}]  # fmt: skip
-    equal = made.prioritize({"Pod": pod("p"), "NodeNames": ["n2"]})
+    equal = service.prioritize({"Pod": pod("p"), "NodeNames": ["n2"]})
     assert equal == [{"Host": "n2", "Score": 10}]
 
 
 def test_ties_are_the_policy_s(tmp_path: Path) -> None:
-    made = extender(tmp_path, *(node(f"n{i}") for i in range(4)))
-    told = made.prioritize({"Pod": pod("p"), "NodeNames": ["n3", "n2", "n1"]})
-    assert {item["Host"]: item["Score"] for item in told} == {"n1": 10, "n2": 9, "n3": 9}
+    service = extender(tmp_path, *(node(f"n{i}") for i in range(4)))
+    answer = service.prioritize({"Pod": pod("p"), "NodeNames": ["n3", "n2", "n1"]})
+    assert {item["Host"]: item["Score"] for item in answer} == {"n1": 10, "n2": 9, "n3": 9}
 
 
 @pytest.mark.parametrize("policy", ["fgd", "best_fit", "pwr", "0.9*fgd + 0.1*pwr", "gpu_packing", "random"])
@@ -111,10 +111,10 @@ def test_the_best_node_is_the_one_that_a_run_takes(tmp_path: Path, policy: str) 
     bound: list[dict[str, Any]] = []
     found = []
     for item in pods:
-        made = extender(tmp_path, *nodes, *bound, policy=policy)
-        made.typical = workload
-        names = made.filter({"Pod": item, "NodeNames": [one["metadata"]["name"] for one in nodes]})["NodeNames"]
-        best = max(made.prioritize({"Pod": item, "NodeNames": names}), key=lambda one: one["Score"])
+        service = extender(tmp_path, *nodes, *bound, policy=policy)
+        service.typical = workload
+        names = service.filter({"Pod": item, "NodeNames": [one["metadata"]["name"] for one in nodes]})["NodeNames"]
+        best = max(service.prioritize({"Pod": item, "NodeNames": names}), key=lambda one: one["Score"])
         assert best["Score"] == 10
         found.append(best["Host"])
         bound.append({**item, "spec": {**item["spec"], "nodeName": best["Host"]}, "status": {"phase": "Running"}})
@@ -124,18 +124,18 @@ def test_the_best_node_is_the_one_that_a_run_takes(tmp_path: Path, policy: str) 
 def test_selectors_taints_and_affinity_are_kept(tmp_path: Path) -> None:
     tainted = node("n4")
     tainted["spec"]["taints"] = [{"key": "team", "value": "a", "effect": "NoSchedule"}]
-    made = extender(tmp_path, *THREE, tainted)
+    service = extender(tmp_path, *THREE, tainted)
     names = ["n1", "n2", "n4"]
-    assert made.filter({"Pod": pod("p"), "NodeNames": names})["NodeNames"] == ["n1", "n2"]
-    found = made.filter({"Pod": pod("p", nodeSelector={"zone": "b"}), "NodeNames": names})
+    assert service.filter({"Pod": pod("p"), "NodeNames": names})["NodeNames"] == ["n1", "n2"]
+    found = service.filter({"Pod": pod("p", nodeSelector={"zone": "b"}), "NodeNames": names})
     assert found["NodeNames"] == ["n2"] and set(found["FailedAndUnresolvableNodes"]) == {"n1", "n4"}
     told = [{"key": "team", "operator": "Exists"}]
-    assert made.filter({"Pod": pod("p", tolerations=told), "NodeNames": names})["NodeNames"] == names
+    assert service.filter({"Pod": pod("p", tolerations=told), "NodeNames": names})["NodeNames"] == names
 
 
 def test_a_pod_that_is_bound_meanwhile_does_not_count_twice(tmp_path: Path) -> None:
-    made = extender(tmp_path, node("n1"), pod("p", 2, "n1"))
-    assert made.filter({"Pod": pod("p", 2), "NodeNames": ["n1"]})["NodeNames"] == ["n1"]
+    service = extender(tmp_path, node("n1"), pod("p", 2, "n1"))
+    assert service.filter({"Pod": pod("p", 2), "NodeNames": ["n1"]})["NodeNames"] == ["n1"]
 
 
 @pytest.mark.parametrize(
@@ -151,16 +151,16 @@ def test_a_pod_that_is_bound_meanwhile_does_not_count_twice(tmp_path: Path) -> N
     ],
 )
 def test_errors_are_told_as_the_scheduler_expects(tmp_path: Path, arguments: dict[str, Any], found: str) -> None:
-    made = extender(tmp_path, *THREE)
-    told = made.filter(arguments)
-    assert found in told["Error"] and told["FailedNodes"] == {} and told["NodeNames"] is None
+    service = extender(tmp_path, *THREE)
+    answer = service.filter(arguments)
+    assert found in answer["Error"] and answer["FailedNodes"] == {} and answer["NodeNames"] is None
     with pytest.raises(InputError):
-        made.prioritize(arguments)
+        service.prioritize(arguments)
 
 
 def test_paths(tmp_path: Path) -> None:
-    made = extender(tmp_path, *THREE, pod("huge", 9, "n1"))
-    found = made.routes()
+    service = extender(tmp_path, *THREE, pod("huge", 9, "n1"))
+    found = service.routes()
     body = json.dumps({"Pod": pod("p"), "NodeNames": ["n1", "n2"]}).encode()
     assert json.loads(found["POST", "/filter"](Request({}, body=body)).body)["NodeNames"] == ["n1", "n2"]
     assert len(json.loads(found["POST", "/prioritize"](Request({}, body=body)).body)) == 2
@@ -179,8 +179,8 @@ def test_policies_for_jobs_are_refused(tmp_path: Path) -> None:
 def test_a_taint_and_a_label_are_named(tmp_path: Path) -> None:
     tainted = node("n2")
     tainted["spec"] = {"taints": [{"key": "dedicated", "value": "infra", "effect": "NoSchedule"}]}
-    made = extender(tmp_path, node("n1"), tainted, node("n3", zone="b"))
-    told = made.filter({"Pod": pod("p", nodeSelector={"zone": "b"}), "NodeNames": ["n1", "n2", "n3"]})
-    assert told["NodeNames"] == ["n3"] and told["FailedNodes"] == {
+    service = extender(tmp_path, node("n1"), tainted, node("n3", zone="b"))
+    answer = service.filter({"Pod": pod("p", nodeSelector={"zone": "b"}), "NodeNames": ["n1", "n2", "n3"]})
+    assert answer["NodeNames"] == ["n3"] and answer["FailedNodes"] == {
         "n1": "no label zone, needs zone In [b]", "n2": "its taint dedicated=infra:NoSchedule is not tolerated",
     }  # fmt: skip

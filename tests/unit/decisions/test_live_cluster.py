@@ -53,12 +53,12 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
     monkeypatch.setenv("no_proxy", "*")
-    with Api(("127.0.0.1", 0), Handler) as made:
-        made.objects = [node("n1"), pod("a", 1, "n1"), pod("b")]
-        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
+    with Api(("127.0.0.1", 0), Handler) as server:
+        server.objects = [node("n1"), pod("a", 1, "n1"), pod("b")]
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield made
-        made.shutdown()
+        yield server
+        server.shutdown()
         thread.join()
 
 

@@ -42,14 +42,14 @@ def test_labels_taints_and_names(asked: Conditions, labels: dict[str, str], text
 
 
 def test_further_resources_have_names_and_units() -> None:
-    asked = Conditions(extra_resources=(("ephemeral-storage", 500), ("example.com/nic", 2)))
+    conditions = Conditions(extra_resources=(("ephemeral-storage", 500), ("example.com/nic", 2)))
     there = row(extra=[("ephemeral-storage", 800), ("example.com/nic", 4)])
-    assert lack_text(asked, there, 300, 500) == "300 MiB of ephemeral-storage free, needs 500"
-    assert lack_text(asked, there, 1, 2) == "1 example.com/nic free, needs 2"
-    assert lacking(asked, row(), 0, 0) == "ephemeral-storage" and summed("no_extra", asked, there, 1, 2) == (
+    assert lack_text(conditions, there, 300, 500) == "300 MiB of ephemeral-storage free, needs 500"
+    assert lack_text(conditions, there, 1, 2) == "1 example.com/nic free, needs 2"
+    assert lacking(conditions, row(), 0, 0) == "ephemeral-storage" and summed("no_extra", conditions, there, 1, 2) == (
         "Insufficient example.com/nic"
     )
-    assert summed("no_cpu", asked, there, 0, 0) == "Insufficient cpu"
+    assert summed("no_cpu", conditions, there, 0, 0) == "Insufficient cpu"
     assert sentence({"b": 2, "a": 2, "c": 3}, 7) == "0/7 nodes are available: 3 c, 2 a, 2 b."
 
 

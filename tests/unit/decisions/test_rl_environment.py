@@ -193,7 +193,7 @@ def test_mistakes_are_named() -> None:
 
 
 def test_a_workload_without_decisions_is_refused() -> None:
-    asked = {"cpu_milli": [1 << 30], "memory_mib": [1], "num_gpu": [0], "gpu_milli": [0]}
-    pod = {"pod_id": [0], "submit_s": [0.0], **asked}
+    request = {"cpu_milli": [1 << 30], "memory_mib": [1], "num_gpu": [0], "gpu_milli": [0]}
+    pod = {"pod_id": [0], "submit_s": [0.0], **request}
     with pytest.raises(fs.ScenarioError, match="no pod that any node can host"):
         SchedulingEnv("uniform?nodes=1", fs.Workload.from_arrow(pl.DataFrame(pod)))

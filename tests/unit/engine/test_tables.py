@@ -152,17 +152,17 @@ def test_events_pods_and_watts() -> None:
 
 
 def test_late_frames_are_made_once_and_only_if_somebody_looks() -> None:
-    asked: list[str] = []
+    calls: list[str] = []
 
     def maker(name: str) -> pl.DataFrame:
-        asked.append(name)
+        calls.append(name)
         return pl.DataFrame({name: [1]})
 
     frames = LazyFrames({"there": pl.DataFrame({"there": [0]})}, {"late": lambda: maker("late")})
-    assert list(frames) == ["there", "late"] and len(frames) == 2 and asked == []
+    assert list(frames) == ["there", "late"] and len(frames) == 2 and calls == []
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(frames.__getitem__, ["late"] * 8))
-    assert all(frame is found[0] for frame in found) and asked == ["late"]
+    assert all(frame is found[0] for frame in found) and calls == ["late"]
     with pytest.raises(KeyError):
         frames["other"]
 

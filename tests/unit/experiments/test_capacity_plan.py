@@ -92,8 +92,8 @@ def test_the_same_on_any_number_of_workers() -> None:
 
 
 def test_what_will_never_do() -> None:
-    told = smallest_additions({"cluster": "mix?t4=1", "workload": workload(num_gpu=[3] * 7)}, ["t4", "g2"])
-    assert told["outcome"].to_list() == [NEVER, FOUND] and "larger than any node" in told["why"][0]
+    additions = smallest_additions({"cluster": "mix?t4=1", "workload": workload(num_gpu=[3] * 7)}, ["t4", "g2"])
+    assert additions["outcome"].to_list() == [NEVER, FOUND] and "larger than any node" in additions["why"][0]
     few = smallest_additions({"cluster": "mix?t4=1", "workload": workload()}, ["t4"], most=3)
     assert few["outcome"][0] == MORE and few["why"][0] == "3 pods find no place with 3 of them"
     enough = smallest_additions({"cluster": "mix?g2=9", "workload": workload()}, ["t4"])
@@ -114,11 +114,11 @@ def test_nodes_of_a_kubernetes_cluster(tmp_path: Path) -> None:
 
 
 def test_names_of_added_nodes() -> None:
-    made = enlarged(Cluster.mix(t4=2), Cluster.mix(g2=1, t4=1), 2)
-    assert made.nodes["name"].to_pylist()[2:] == [
+    cluster = enlarged(Cluster.mix(t4=2), Cluster.mix(g2=1, t4=1), 2)
+    assert cluster.nodes["name"].to_pylist()[2:] == [
         "added-0-g2-0000", "added-0-t4-0000", "added-1-g2-0000", "added-1-t4-0000",
     ]  # fmt: skip
-    assert made.nodes["node_id"].to_pylist() == list(range(6))
+    assert cluster.nodes["node_id"].to_pylist() == list(range(6))
 
 
 @pytest.mark.parametrize(

@@ -52,13 +52,15 @@ def tree(folder: Path) -> list[str]:
 
 
 def test_every_policy_meets_the_same_cluster_and_pods() -> None:
-    made = demo.scenarios(nodes=7, pods=9, seed=3)
-    assert len(made) == demo.runs() == len({scenario.policy for scenario in made}) == 8
-    assert {scenario.cluster for scenario in made} == {"openb:7?seed=3"}
-    assert {scenario.workload for scenario in made} == {"synth:openb?pods=9&seed=3&tune=1.3&tune_seed=3"}
-    assert {(scenario.seed, scenario.record) for scenario in made} == {(3, "timeline")}
-    assert [scenario.name for scenario in made] == [scenario.policy for scenario in made] == list(demo.POLICIES)
-    assert [problem for scenario in made for problem in scenario.problems()] == []
+    scenarios = demo.scenarios(nodes=7, pods=9, seed=3)
+    assert len(scenarios) == demo.runs() == len({scenario.policy for scenario in scenarios}) == 8
+    assert {scenario.cluster for scenario in scenarios} == {"openb:7?seed=3"}
+    assert {scenario.workload for scenario in scenarios} == {"synth:openb?pods=9&seed=3&tune=1.3&tune_seed=3"}
+    assert {(scenario.seed, scenario.record) for scenario in scenarios} == {(3, "timeline")}
+    assert (
+        [scenario.name for scenario in scenarios] == [scenario.policy for scenario in scenarios] == list(demo.POLICIES)
+    )
+    assert [problem for scenario in scenarios for problem in scenario.problems()] == []
 
 
 def test_the_default_is_the_published_size() -> None:
@@ -66,9 +68,9 @@ def test_the_default_is_the_published_size() -> None:
 
 
 def test_a_small_demo_compares_all_and_counts_its_runs() -> None:
-    told: list[int] = []
-    comparison = demo.policy_comparison(nodes=6, pods=30, workers=1, progress=told.append)
-    assert comparison.names == demo.POLICIES and told[-1] == demo.runs()
+    reported: list[int] = []
+    comparison = demo.policy_comparison(nodes=6, pods=30, workers=1, progress=reported.append)
+    assert comparison.names == demo.POLICIES and reported[-1] == demo.runs()
     # The same demand for every policy, so their tables can be compared.
     assert len({result.summary["arrived_gpu_milli"].item() for result in comparison.results}) == 1
 

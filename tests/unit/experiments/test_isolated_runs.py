@@ -25,8 +25,8 @@ def test_a_job_alone_in_the_cluster_is_treated_fairly() -> None:
     ratios = finish_time_ratios(scenario, result, seen.append)
     assert seen == [1, 2, 3, 4] and ratios["pod_id"].to_list() == [0, 1, 2, 3]
     assert (ratios["rho"] > 0).all() and (ratios["share_gpus"] <= 12).all()
-    said = fairness(ratios)
-    assert said["rho_max"] == ratios["rho"].max() and 0 <= said["unfair_part"] <= 1
+    fairness_of_jobs = fairness(ratios)
+    assert fairness_of_jobs["rho_max"] == ratios["rho"].max() and 0 <= fairness_of_jobs["unfair_part"] <= 1
 
 
 @pytest.mark.parametrize("policy", ["sia", "rotation"])
@@ -81,8 +81,10 @@ def test_other_jobs_are_compared_with_equal_parts(policy: str) -> None:
     ratios = finish_time_ratios(scenario, result)
     expected = (result.jobs["jct_s"] / base.jobs["jct_s"]).to_list()
     assert ratios["rho"].to_list() == expected and ratios["share_gpus"].null_count() == 6
-    said = fairness(ratios)
-    assert said["rho_mean"] == pytest.approx(sum(expected) / 6) and said["rho_max"] == max(expected)
+    fairness_of_jobs = fairness(ratios)
+    assert fairness_of_jobs["rho_mean"] == pytest.approx(sum(expected) / 6) and fairness_of_jobs["rho_max"] == max(
+        expected
+    )
     assert set(finish_time_ratios(parts, base)["rho"]) == {1.0}
 
 

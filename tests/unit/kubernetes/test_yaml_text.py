@@ -56,6 +56,6 @@ def test_values_and_numbers_have_limits(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("text", ["[" * 200_000, BOMB, "&a [*a]", "kind: " + "[1," * 90 + "]" * 90])
 def test_a_file_of_it_is_one_clear_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "pods.yaml").write_text(text)
-    with pytest.raises(InputError, match=r"pods\.yaml: found") as told:
+    with pytest.raises(InputError, match=r"pods\.yaml: found") as raised:
         manifests(tmp_path / "pods.yaml")
-    assert len(str(told.value)) < 500
+    assert len(str(raised.value)) < 500

@@ -28,8 +28,8 @@ def written(path: Path, document: Any) -> Path:
 
 def test_jobs_companions_and_spread_gpus(tmp_path: Path) -> None:
     rows = import_rates(written(tmp_path / "r.json", GOOD)).to_pylist()
-    told = [tuple(row.values()) for row in rows]
-    assert told == [
+    values = [tuple(row.values()) for row in rows]
+    assert values == [
         ("A3C", "v100", 1, None, True, None, 3.5, None),
         ("A3C", "v100", 1, None, True, "LM (batch size 5)", 2.0, 30.5),
         ("LM (batch size 5)", "v100", 1, None, True, None, 40.0, None),

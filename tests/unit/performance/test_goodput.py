@@ -42,10 +42,10 @@ def limits(draw: st.DrawFn, init_batch: int) -> BatchLimits:
 def test_the_best_batch_sizes_are_those_by_hand(
     data: st.DataObject, perf: Perf, noise: Noise, replicas: list[int]
 ) -> None:
-    told = data.draw(limits(noise.init_batch))
+    bounds = data.draw(limits(noise.init_batch))
     nodes = [data.draw(st.integers(1, k)) for k in replicas]
-    found = Goodput(perf, noise).best(nodes, replicas, told)
-    expected = [by_hand.best(perf, noise, told, n, k) for n, k in zip(nodes, replicas, strict=True)]
+    found = Goodput(perf, noise).best(nodes, replicas, bounds)
+    expected = [by_hand.best(perf, noise, bounds, n, k) for n, k in zip(nodes, replicas, strict=True)]
     assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
 
 

@@ -234,5 +234,5 @@ def test_a_name_is_a_round_policy(name: str) -> None:
 
 
 def test_no_two_names_mean_the_same() -> None:
-    made = [str(registry.parse(text)) for text in ORIGINAL_NAMES.values() if known(text)]
-    assert len(set(made)) == len(made) > 0
+    texts = [str(registry.parse(text)) for text in ORIGINAL_NAMES.values() if known(text)]
+    assert len(set(texts)) == len(texts) > 0

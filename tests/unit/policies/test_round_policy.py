@@ -21,9 +21,9 @@ class Free(ShareRule):
 
 def test_the_text_form_reads_back() -> None:
     assert str(MaxMinFairness()) == "max_min_fairness"
-    made = MaxMinFairness(mode="base", solution="vertex")
-    assert str(made) == "max_min_fairness(mode=base, solution=vertex)"
-    assert registry.parse(str(made)) == made
+    policy = MaxMinFairness(mode="base", solution="vertex")
+    assert str(policy) == "max_min_fairness(mode=base, solution=vertex)"
+    assert registry.parse(str(policy)) == policy
     assert str(Free(words="a: b")) == "(words='a: b')"
 
 

@@ -33,8 +33,15 @@ def test_its_test_is_green_and_a_plugin_is_found(tmp_path: Path) -> None:
     assert tested.returncode == 0 and "3 passed" in tested.stdout, tested.stdout + tested.stderr
     listed = run(tmp_path, "-m", "fastsim.cli.main", "describe", "tight_fit")
     assert "cpu_weight=0.01 [points]" in listed.stdout, listed.stderr
-    asked = ("--cluster", "openb:10", "--workload", "synth:openb?pods=20&seed=1", "--policy", "tight_fit(cpu_weight=0)")
-    assert run(tmp_path, "-m", "fastsim.cli.main", "run", *asked).returncode == 0
+    arguments = (
+        "--cluster",
+        "openb:10",
+        "--workload",
+        "synth:openb?pods=20&seed=1",
+        "--policy",
+        "tight_fit(cpu_weight=0)",
+    )
+    assert run(tmp_path, "-m", "fastsim.cli.main", "run", *arguments).returncode == 0
 
 
 def test_the_project_declares_the_entry_point(tmp_path: Path) -> None:

@@ -81,9 +81,9 @@ def test_who_is_written() -> None:
         for key, options in choices.items()
     }
     assert names == {"end": ["pod-2"], "at": ["pod-0", "pod-1"], "every": ["pod-0", "pod-1", "pod-2"]}
-    told = {item["metadata"]["name"]: item for item in bound_pods(result, workload, every=True)}
-    assert told["pod-1"]["status"] == {"phase": "Succeeded"} and told["pod-2"]["status"] == {"phase": "Running"}
-    lives = rows_of(workload_of(read([*node_objects(Cluster.mix(t4=2)), *told.values()]), "trace"))
+    by_name = {item["metadata"]["name"]: item for item in bound_pods(result, workload, every=True)}
+    assert by_name["pod-1"]["status"] == {"phase": "Succeeded"} and by_name["pod-2"]["status"] == {"phase": "Running"}
+    lives = rows_of(workload_of(read([*node_objects(Cluster.mix(t4=2)), *by_name.values()]), "trace"))
     assert [(row["submit_s"], row["duration_s"]) for row in lives] == [(0, 150), (100, 150), (200, None)]
     with pytest.raises(ResultError, match="found no placements"):
         list(bound_pods(simulate(Cluster.mix(t4=2), workload, record="summary"), workload))
@@ -93,16 +93,16 @@ def test_names_that_kubernetes_does_not_allow() -> None:
     place = {"node": "n", "gpu_ids": [1, 0], "end_s": None, "reason": "running"}
     row = {"pod_id": 4, "submit_s": 0.5, "cpu_milli": 1, "memory_mib": 1, "num_gpu": 2, "gpu_milli": 1000}
     for native, expected in (("Job_1", ("default", "pod-4")), ("ns/a", ("ns", "a")), (None, ("default", "pod-4"))):
-        told = pod_object({**row, "native_id": native}, place)["metadata"]
-        assert (told["namespace"], told["name"]) == expected
-        assert told["annotations"]["alibabacloud.com/gpu-index"] == "1-0"
+        metadata = pod_object({**row, "native_id": native}, place)["metadata"]
+        assert (metadata["namespace"], metadata["name"]) == expected
+        assert metadata["annotations"]["alibabacloud.com/gpu-index"] == "1-0"
 
 
 def test_nodes_with_instances() -> None:
     cluster = Cluster.uniform(nodes=1, gpu="A100", gpus=1, mig="3g.40gb+2*1g.10gb")
-    [made] = node_objects(cluster)
-    assert made["status"]["allocatable"]["nvidia.com/mig-1g.10gb"] == "2"
-    assert "nvidia.com/gpu" not in made["status"]["allocatable"]
+    [node_object] = node_objects(cluster)
+    assert node_object["status"]["allocatable"]["nvidia.com/mig-1g.10gb"] == "2"
+    assert "nvidia.com/gpu" not in node_object["status"]["allocatable"]
 
 
 def test_divided_gpus_are_read_again_as_they_were() -> None:

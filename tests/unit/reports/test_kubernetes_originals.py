@@ -67,11 +67,11 @@ def test_a_pod_gets_a_node_and_devices_and_nothing_else(tmp_path: Path) -> None:
     asking["metadata"]["uid"] = "u"
     there = pod("there", {"cpu": 1}, nodeName="n1", status={"phase": "Running", "hostIP": "10.0.0.1"})
     found = items(exported(tmp_path, gpus, there, asking))
-    made = found["Pod/a"]
-    assert made["spec"] == {**asking["spec"], "nodeName": "n1"}
-    [number] = [made["metadata"]["annotations"].pop("alibabacloud.com/gpu-index")]
-    assert number in ("0", "1") and made["metadata"] == asking["metadata"]
-    assert made["status"] == {"phase": "Running", "qosClass": "Burstable"}
+    written_pod = found["Pod/a"]
+    assert written_pod["spec"] == {**asking["spec"], "nodeName": "n1"}
+    [number] = [written_pod["metadata"]["annotations"].pop("alibabacloud.com/gpu-index")]
+    assert number in ("0", "1") and written_pod["metadata"] == asking["metadata"]
+    assert written_pod["status"] == {"phase": "Running", "qosClass": "Burstable"}
     assert found["Pod/there"] == {"apiVersion": "v1", **there}
 
 
@@ -81,9 +81,9 @@ def test_pods_of_templates_are_what_those_say(tmp_path: Path) -> None:
         "spec": {"containers": [{"name": "c", "image": "i"}]},
     }
     deployment = {"kind": "Deployment", "metadata": {"name": "d"}, "spec": {"replicas": 2, "template": template}}
-    made = items(exported(tmp_path, node(), deployment))["Pod/d-1"]
-    assert made["spec"] == {**template["spec"], "nodeName": "n1"}
-    assert made["metadata"] == {"name": "d-1", "namespace": "default", "labels": {"app": "x"}}
+    written_pod = items(exported(tmp_path, node(), deployment))["Pod/d-1"]
+    assert written_pod["spec"] == {**template["spec"], "nodeName": "n1"}
+    assert written_pod["metadata"] == {"name": "d-1", "namespace": "default", "labels": {"app": "x"}}
 
 
 def test_times_of_the_run_take_the_place_of_others(tmp_path: Path) -> None:

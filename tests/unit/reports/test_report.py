@@ -29,9 +29,9 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_folder_of_runs_is_all_of_them(sweep: Path) -> None:
     assert len(loaded_runs([sweep])) == 4 and len(loaded_runs([sweep / "run-0", sweep])) == 5
-    made = fs.report(loaded_runs([sweep]))
-    assert [one.name for one in made.series] == ["fgd", "random"]
-    assert made.title == "2 policies compared" and made.subtitle.startswith("4 runs on 20 nodes, fastsim")
+    report = fs.report(loaded_runs([sweep]))
+    assert [one.name for one in report.series] == ["fgd", "random"]
+    assert report.title == "2 policies compared" and report.subtitle.startswith("4 runs on 20 nodes, fastsim")
     assert fs.report([reports.passing()]).title == "best_fit: one policy on one workload"
 
 
@@ -63,19 +63,19 @@ def test_mistakes_are_named() -> None:
 
 
 def test_files_are_the_same_each_time_and_appear_whole(tmp_path: Path) -> None:
-    made = fs.report(reports.filling(), charts=["power"])
-    page = made.to_html(tmp_path / "a.html").read_bytes()
+    report = fs.report(reports.filling(), charts=["power"])
+    page = report.to_html(tmp_path / "a.html").read_bytes()
     assert fs.report(reports.filling(), charts=["power"]).to_html(tmp_path / "b.html").read_bytes() == page
     with pytest.raises(fs.ResultError, match="cannot be written"):
-        made.to_markdown(tmp_path / "no" / "a.md")
+        report.to_markdown(tmp_path / "no" / "a.md")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "b.html"]
 
 
 def test_markdown_links_its_pictures(tmp_path: Path) -> None:
-    made = fs.report([reports.jobs()], charts=["jct", "window"], window=(0.0, 7200.0))
-    pictures = [*made.to_pictures(tmp_path / "p", ".svg"), *made.to_pictures(tmp_path / "p", scale=0.5)]
+    report = fs.report([reports.jobs()], charts=["jct", "window"], window=(0.0, 7200.0))
+    pictures = [*report.to_pictures(tmp_path / "p", ".svg"), *report.to_pictures(tmp_path / "p", scale=0.5)]
     assert [path.name for path in pictures] == ["jct.svg", "window.svg", "jct.png", "window.png"]
-    text = made.to_markdown(tmp_path / "a.md", pictures).read_text()
+    text = report.to_markdown(tmp_path / "a.md", pictures).read_text()
     assert "![jct](<p/jct.svg>)" in text and "```bibtex" in text and "workload sha256" in text
     assert "max_min_fairness" in text and pictures[3].read_bytes().startswith(b"\x89PNG")
 
@@ -100,9 +100,9 @@ def test_columns_follow_the_kind_of_run() -> None:
 
 def test_markdown_keeps_its_columns_whatever_the_names() -> None:
     table = report_table(series_of([reports.passing()], ["a|b"]))
-    told = table_markdown(table).splitlines()
-    assert told[2].startswith("| a\\|b | 150 |")
-    assert len({line.replace("\\|", "").count("|") for line in told}) == 1
+    lines = table_markdown(table).splitlines()
+    assert lines[2].startswith("| a\\|b | 150 |")
+    assert len({line.replace("\\|", "").count("|") for line in lines}) == 1
 
 
 def test_names_are_no_html_in_markdown(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_a_run_without_tables_has_a_page_without_charts() -> None:
 
 
 def test_columns_are_short() -> None:
-    told = column_json(pl.DataFrame({"run": ["b", "a", "b"], "y": [1.0, 2.5, -3.0], "n": [1, 2, 3]}))
-    assert told == {"length": 3, "columns": {"run": {"levels": ["b", "a"], "codes": [0, 1, 0]}, "y": [1, 2.5, -3],
+    column = column_json(pl.DataFrame({"run": ["b", "a", "b"], "y": [1.0, 2.5, -3.0], "n": [1, 2, 3]}))
+    assert column == {"length": 3, "columns": {"run": {"levels": ["b", "a"], "codes": [0, 1, 0]}, "y": [1, 2.5, -3],
                                              "n": [1, 2, 3]}}  # fmt: skip
-    assert json.dumps(told["columns"]["y"]) == "[1, 2.5, -3]"
+    assert json.dumps(column["columns"]["y"]) == "[1, 2.5, -3]"

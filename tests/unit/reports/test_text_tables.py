@@ -92,9 +92,9 @@ def test_the_demo_says_where_its_report_is() -> None:
 
 def test_a_run_of_jobs_is_summed_up_in_its_own_words() -> None:
     run = fs.simulate("gavel:2:2:2", "synth:gavel?jobs=8&rate_per_hour=4", "isolated", record="summary")
-    told = summary_text(run)
-    assert "GPUs at work" in told and "rounds/s" in told
-    assert "memory" not in told and "cost" not in told
+    text = summary_text(run)
+    assert "GPUs at work" in text and "rounds/s" in text
+    assert "memory" not in text and "cost" not in text
     assert "cost" in summary_text(
         fs.simulate(
             "gavel:2:2:2", "synth:gavel?jobs=8", "isolated", record="summary", prices="fixed?v100=1&p100=1&k80=1"
@@ -117,8 +117,8 @@ def test_a_reproduction_keeps_to_the_terminal(width: int) -> None:
     lines = reproduction_text(figures(), width).splitlines()
     assert max(map(len, lines)) <= width
     assert lines[1] == "check value, seed 42, fifo + tune" and "figure 7, mean of all, 0.05*pwr + 0.95*fgd" in lines
-    told = [line.split()[-4:] for line in lines if line.endswith(("same", "indicative"))]
-    assert told == [["3.38", "3.3813", "+0.0013", "same"],
+    cells = [line.split()[-4:] for line in lines if line.endswith(("same", "indicative"))]
+    assert cells == [["3.38", "3.3813", "+0.0013", "same"],
                     ["1,335,109", "1,360,642", "+25,533", "indicative"], ["12", "12", "0", "same"]]  # fmt: skip
     if width == 120:  # each figure has a line of its own
         assert len(lines) == 6 and "speedup of tuned over fair shares, all seeds together (x)" in lines[2]

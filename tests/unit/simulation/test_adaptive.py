@@ -38,8 +38,10 @@ def test_tables_and_what_nodes_look_like(policy: str) -> None:
     assert jobs["gpu_hours"].sum() * 3600 == pytest.approx(held["gpu_s"].sum(), rel=1e-12)
     assert (jobs["round_gpu_hours"] >= jobs["gpu_hours"]).all()
     assert (jobs["charged_restarts"] <= jobs["restarts"]).all()
-    told = found.timeline["event"].value_counts().rows_by_key("event", unique=True)
-    assert (told["arrival"], told["departure"], told["end"]) == ((4,), (4,), (1,)) and told["sample"][0] < row["rounds"]
+    counts = found.timeline["event"].value_counts().rows_by_key("event", unique=True)
+    assert (counts["arrival"], counts["departure"], counts["end"]) == ((4,), (4,), (1,)) and counts["sample"][0] < row[
+        "rounds"
+    ]
 
 
 def test_shipped_applications_are_the_default_and_rounds_last_a_minute() -> None:
@@ -91,5 +93,5 @@ def test_other_rates_are_refused() -> None:
 def test_jobs_say_what_may_change() -> None:
     from fastsim.workload import texts
 
-    told = "synth:sia?jobs=40&seed=2&rigid_share=0.3&fixed_batch_share=0.3"
-    assert {job.mode for job in jobs_of(texts.workload_from(told).workload)} == {"adaptive", "rigid", "scale-gpus"}
+    text = "synth:sia?jobs=40&seed=2&rigid_share=0.3&fixed_batch_share=0.3"
+    assert {job.mode for job in jobs_of(texts.workload_from(text).workload)} == {"adaptive", "rigid", "scale-gpus"}

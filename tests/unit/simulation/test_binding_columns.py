@@ -92,9 +92,9 @@ def test_what_rounds_do_not_know_is_refused_by_name(policy: str, columns: dict[s
 
 @pytest.mark.parametrize("policy", ["isolated", "las"])
 def test_cpu_that_fits_but_is_not_counted_is_told_once(policy: str) -> None:
-    with pytest.warns(fs.ColumnIgnored) as told:
+    with pytest.warns(fs.ColumnIgnored) as warned:
         fs.simulate(CLUSTER, jobs(cpu_milli=5000), policy)
-    assert [str(one.message) for one in told] == ["jobs: these rounds give out GPUs and do not count cpu_milli"]
+    assert [str(one.message) for one in warned] == ["jobs: these rounds give out GPUs and do not count cpu_milli"]
 
 
 def test_gangs_may_ask_for_the_cpus_of_several_nodes() -> None:
@@ -109,9 +109,9 @@ def test_device_memory_binds_where_a_gpu_has_less() -> None:
     nodes = pl.DataFrame(
         {"gpu_model": "v100", "num_gpu": 1, "cpu_milli": 1000, "memory_mib": 1, "gpu_memory_mib": 16_384}
     )
-    for asked in (16_384, 20_000):
-        work = jobs(1, gpu_memory_mib=asked)
-        if asked == 16_384:
+    for request in (16_384, 20_000):
+        work = jobs(1, gpu_memory_mib=request)
+        if request == 16_384:
             assert fs.simulate(fs.Cluster(nodes.to_arrow()), work, "las").jobs["state"].to_list() == ["finished"]
         else:
             with pytest.raises(InputError, match="gpu_memory_mib: found 20,000, expected at most 16384"):

@@ -212,17 +212,17 @@ def test_a_run_that_is_at_work_is_left_alone(tmp_path: Path) -> None:
     simulated(tmp_path / "run", **KEPT)
     shutil.rmtree(tmp_path / "run")
     before = {path: path.read_bytes() for path in (tmp_path / "run.checkpoint").iterdir()}
-    told = r"run: found process \d+ at work on it, expected a folder that no other run writes to"
+    text = r"run: found process \d+ at work on it, expected a folder that no other run writes to"
     with held(tmp_path / "run", False):
-        with pytest.raises(fs.ResultError, match=told):
+        with pytest.raises(fs.ResultError, match=text):
             fs.resume(tmp_path / "run", overwrite=True)
-        with pytest.raises(fs.ResultError, match=told):
+        with pytest.raises(fs.ResultError, match=text):
             fs.resume(tmp_path / "run.checkpoint")
-        with pytest.raises(fs.ResultError, match=told):
+        with pytest.raises(fs.ResultError, match=text):
             simulated(tmp_path / "run", overwrite=True)
-        with pytest.raises(fs.ResultError, match=told):
+        with pytest.raises(fs.ResultError, match=text):
             simulated(tmp_path / "run", overwrite=True, checkpoint_pods=9)
-        with pytest.raises(fs.ResultError, match=told):
+        with pytest.raises(fs.ResultError, match=text):
             fs.fork(tmp_path / "run", tmp_path / "other").save(tmp_path / "run")
     assert {path: path.read_bytes() for path in (tmp_path / "run.checkpoint").iterdir()} == before
     fs.resume(tmp_path / "run")
@@ -234,10 +234,10 @@ def test_a_journal_that_lost_its_end_is_one_clear_error(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "run")
     (journal,) = (tmp_path / "run.checkpoint").glob("timeline.*")
     journal.write_bytes(journal.read_bytes()[:9])
-    told = r"timeline\.0\.arrows: found 9 bytes, expected at least \d+ bytes"
-    with pytest.raises(fs.ResultError, match=told):
+    text = r"timeline\.0\.arrows: found 9 bytes, expected at least \d+ bytes"
+    with pytest.raises(fs.ResultError, match=text):
         fs.resume(tmp_path / "run")
-    with pytest.raises(fs.ResultError, match=told):
+    with pytest.raises(fs.ResultError, match=text):
         fs.fork(tmp_path / "run", tmp_path / "other")
     assert {path.name for path in tmp_path.iterdir()} == {"pods.parquet", "run.checkpoint"}
 
@@ -253,10 +253,10 @@ def test_swapped_waits_are_refused(place: Path, tmp_path: Path) -> None:
     longest = max(map(len, contents))
     for path, content in zip((wait, jct), reversed(contents), strict=True):
         path.write_bytes(content.ljust(longest, bytes(1)))
-    told = r"\.f8: found other bytes than were written, expected those of the checkpoint"
-    with pytest.raises(fs.ResultError, match=told):
+    text = r"\.f8: found other bytes than were written, expected those of the checkpoint"
+    with pytest.raises(fs.ResultError, match=text):
         fs.resume(tmp_path / "run")
-    with pytest.raises(fs.ResultError, match=told):
+    with pytest.raises(fs.ResultError, match=text):
         fs.fork(tmp_path / "run", tmp_path / "other")
     assert {path.name for path in tmp_path.iterdir()} == {"run.checkpoint"}
 

@@ -93,9 +93,9 @@ def test_the_ideal_has_the_same_tables_without_rounds(tmp_path: Path) -> None:
 
     given = ("gavel:2:2:2", JOBS, "max_min_fairness")
     rounds, ideal = (fs.simulate(*given, ideal=ideal, out=tmp_path / str(ideal)) for ideal in (False, True))
-    made = prepared_rounds(Scenario(*given), registry.parse(given[2]))
-    assert isinstance(made.plan, SharePlan)
-    plain = run_ideal(made.setting, made.plan, made.batches, made.options)
+    run = prepared_rounds(Scenario(*given), registry.parse(given[2]))
+    assert isinstance(run.plan, SharePlan)
+    plain = run_ideal(run.setting, run.plan, run.batches, run.options)
     assert ideal.jobs["end_s"].to_list() == plain.jobs["finish_s"].tolist()
     assert ideal.jobs["end_s"].mean() < rounds.jobs["end_s"].mean()  # type: ignore[operator]
     assert all(ideal.frames[name].schema == rounds.frames[name].schema for name in rounds.frames)
@@ -166,11 +166,11 @@ def asked(**options: Any) -> Scenario:
 def test_a_plan_is_told_only_if_asked() -> None:
     where = setting_of(fs.Cluster.uniform(nodes=1, gpu="v100"), fs.Oracle.default())
     assert with_estimates(PLAN, where, asked()) is PLAN
-    told = with_estimates(PLAN, where, asked(profiling=0.5, references=10)).estimates
-    assert isinstance(told, Estimates)
-    assert told.names == JOB_NAMES
-    assert len(told.reference) == 10
-    assert str(told).startswith("0.5 of 10 references of 26 workloads")
+    estimates = with_estimates(PLAN, where, asked(profiling=0.5, references=10)).estimates
+    assert isinstance(estimates, Estimates)
+    assert estimates.names == JOB_NAMES
+    assert len(estimates.reference) == 10
+    assert str(estimates).startswith("0.5 of 10 references of 26 workloads")
     buggy = with_estimates(PLAN, where, asked(references=10, compat="estimator_column_bug")).estimates
     assert str(buggy).startswith("1 of 10 references")
     assert str(buggy).endswith("column bug")
@@ -178,9 +178,9 @@ def test_a_plan_is_told_only_if_asked() -> None:
 
 def test_other_workloads_stand_in_the_order_of_the_rates() -> None:
     where = setting(oracle([[1.0], [2.0], [3.0]], num_gpu=[1, 2, 1]), [2])
-    told = with_estimates(PLAN, where, asked(profiling=0.0)).estimates
-    assert isinstance(told, Estimates)
-    assert told.names == ("w0", "w2")
+    estimates = with_estimates(PLAN, where, asked(profiling=0.0)).estimates
+    assert isinstance(estimates, Estimates)
+    assert estimates.names == ("w0", "w2")
 
 
 def test_what_is_believed_changes_the_run_and_a_seed_repeats_it() -> None:

@@ -157,9 +157,9 @@ def test_bad_arguments_are_one_clear_error(change: dict[str, Any], part: str) ->
 
 
 def test_progress_is_told_the_pods() -> None:
-    told: list[int] = []
-    fs.simulate(CLUSTER, pods(), progress=told.append)
-    assert told[-1] == 20 and told == sorted(told)
+    reported: list[int] = []
+    fs.simulate(CLUSTER, pods(), progress=reported.append)
+    assert reported[-1] == 20 and reported == sorted(reported)
 
 
 def test_a_folder_is_no_part_of_what_is_run(tmp_path: Path) -> None:

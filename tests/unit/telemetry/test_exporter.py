@@ -59,8 +59,8 @@ def test_the_last_reading_is_told_without_a_time() -> None:
 
 
 def test_names_and_units_of_every_generation() -> None:
-    made = table({"memory_used_mib": [(0, 2.0)], "util_pct": [(0, 50.0)], "energy_j": [(0, 3.0)]})
-    found = {profile: told(Record(made, profile=profile).text(0)) for profile in ("dcgm1", "dcgm2", "dcgm4.9")}
+    source = table({"memory_used_mib": [(0, 2.0)], "util_pct": [(0, 50.0)], "energy_j": [(0, 3.0)]})
+    found = {profile: told(Record(source, profile=profile).text(0)) for profile in ("dcgm1", "dcgm2", "dcgm4.9")}
     assert {name: value for name, _, value in found["dcgm4.9"]} == {
         "DCGM_FI_DEV_FB_USED_BYTES": 2.0 * 1048576, "DCGM_FI_DEV_GPU_UTIL_RATIO": 0.5,
         "DCGM_FI_DEV_GPU_ENERGY_JOULES_TOTAL": 3.0,
@@ -77,22 +77,22 @@ def test_pods_that_are_gone_are_not_told_beside_their_successors() -> None:
 
 
 def test_equal_labels_are_told_once() -> None:
-    made = both(table({"power_w": [(0, 1.0)]}, pod="a"), table({"power_w": [(0, 1.0)]}, pod="b"))
-    assert len(told(Record(made).text(0))) == 2
-    assert len(told(Record(made, profile="dcgm1").text(0))) == 1  # they have no labels for pods
+    source = both(table({"power_w": [(0, 1.0)]}, pod="a"), table({"power_w": [(0, 1.0)]}, pod="b"))
+    assert len(told(Record(source).text(0))) == 2
+    assert len(told(Record(source, profile="dcgm1").text(0))) == 1  # they have no labels for pods
 
 
 def test_readings_age() -> None:
-    made = both(table({"power_w": [(0, 1.0)]}), table({"power_w": [(0, 2.0), (900_000, 3.0)]}, gpu_uuid="GPU-2"))
-    record = Record(made, hold_s=300)
+    source = both(table({"power_w": [(0, 1.0)]}), table({"power_w": [(0, 2.0), (900_000, 3.0)]}, gpu_uuid="GPU-2"))
+    record = Record(source, hold_s=300)
     assert values(record, 300) == [1.0, 2.0] and values(record, 301) == [] and values(record, 900) == [3.0]
-    assert Record(made).hold_s == 1800  # rare readings are held longer
+    assert Record(source).hold_s == 1800  # rare readings are held longer
     assert Record(table({"power_w": [(0, 1.0)]})).hold_s == 300
 
 
 def test_one_node_of_several() -> None:
-    made = both(table({"power_w": [(0, 1.0)]}), table({"power_w": [(0, 2.0)]}, node="n2", gpu_uuid="GPU-2"))
-    record = Record(made)
+    source = both(table({"power_w": [(0, 1.0)]}), table({"power_w": [(0, 2.0)]}, node="n2", gpu_uuid="GPU-2"))
+    record = Record(source)
     assert [value for _, _, value in told(record.text(0, "n2"))] == [2.0] and record.text(0, "n3") == ""
 
 

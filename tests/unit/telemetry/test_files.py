@@ -22,8 +22,8 @@ MADE = table({"power_w": [(1000, 1.5), (3000, 2.0)], "util_pct": [(1000, 3.0)]})
 
 def answer(path: Path, result: object) -> Path:
     """A saved answer to a range query."""
-    told = {"status": "success", "data": {"resultType": "matrix", "result": result}}
-    path.write_text(json.dumps(told))
+    content = {"status": "success", "data": {"resultType": "matrix", "result": result}}
+    path.write_text(json.dumps(content))
     return path
 
 
@@ -73,16 +73,19 @@ def test_tables_are_not_read_before_they_are_looked_at(tmp_path: Path) -> None:
 
 
 def test_small_tables_for_each_series(tmp_path: Path) -> None:
-    made = ordered(pa.concat_tables([MADE, table({"power_w": [(2000, 9.0)]}, gpu_index=1, pod="a/b")]))
-    written = write_csv_files(made, tmp_path)
+    source = ordered(pa.concat_tables([MADE, table({"power_w": [(2000, 9.0)]}, gpu_index=1, pod="a/b")]))
+    written = write_csv_files(source, tmp_path)
     assert [path.name for path in written] == ["n1-0-p-power_w.csv", "n1-1-a_b-power_w.csv", "n1-0-p-util_pct.csv"]
     assert written[0].read_text() == "t_rel,value\n0.0,1.5\n2.0,2.0\n"
     assert written[1].read_text() == "t_rel,value\n1.0,9.0\n"
 
 
 def test_names_that_would_be_equal(tmp_path: Path) -> None:
-    made = ordered(pa.concat_tables([table({"power_w": [(0, 1.0)]}, gpu_uuid=uuid) for uuid in ("a", "b")]))
-    assert [path.name for path in write_csv_files(made, tmp_path)] == ["n1-0-p-power_w.csv", "n1-0-p-power_w-2.csv"]
+    source = ordered(pa.concat_tables([table({"power_w": [(0, 1.0)]}, gpu_uuid=uuid) for uuid in ("a", "b")]))
+    assert [path.name for path in write_csv_files(source, tmp_path)] == [
+        "n1-0-p-power_w.csv",
+        "n1-0-p-power_w-2.csv",
+    ]
 
 
 def test_what_is_wrong(tmp_path: Path) -> None:

@@ -13,21 +13,21 @@ from fastsim.telemetry.metric_names import PROFILES, metrics
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_expressions_name_series_of_the_exporter(profile: str) -> None:
-    told = json.loads(dashboard_json(profile))
+    content = json.loads(dashboard_json(profile))
     known = {metric.name for metric in metrics(profile)}
-    expressions = [target["expr"] for panel in told["panels"] for target in panel["targets"]]
-    assert len(expressions) == len(told["panels"]) == 10
+    expressions = [target["expr"] for panel in content["panels"] for target in panel["targets"]]
+    assert len(expressions) == len(content["panels"]) == 10
     for expression in expressions:
         names = re.findall(r"(\w+)\{", expression)
         assert names and set(names) <= known and "{{" not in expression and "[[" not in expression
-    variable = told["templating"]["list"][1]["query"]["query"]
+    variable = content["templating"]["list"][1]["query"]["query"]
     assert re.fullmatch(r"label_values\(\w+, [Hh]ostname\)", variable)
     assert "{{hostname}} GPU {{gpu}}" in dashboard_json("dcgm4.9")
 
 
 def test_units_are_ours() -> None:
-    told = dashboard_json("dcgm4.9")
-    assert "/ 1048576.0)" in told and "/ 0.01)" in told and "/ 1048576" not in dashboard_json()
+    dashboard = dashboard_json("dcgm4.9")
+    assert "/ 1048576.0)" in dashboard and "/ 0.01)" in dashboard and "/ 1048576" not in dashboard_json()
 
 
 def test_panels_do_not_lie_on_each_other() -> None:

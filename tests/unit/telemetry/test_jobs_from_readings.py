@@ -36,13 +36,13 @@ def pods(**columns: list[object]) -> fs.Workload:
 
 
 def test_the_same_jobs_with_the_same_readings() -> None:
-    made = pods(submit_s=[0.0, 10.0, 12.0, 50.0, 60.0], duration_s=[45.0, 60.0, 33.0, None, 20.0],
+    jobs = pods(submit_s=[0.0, 10.0, 12.0, 50.0, 60.0], duration_s=[45.0, 60.0, 33.0, None, 20.0],
                 num_gpu=[1, 1, 2, 1, 1], workload=["train", "serve", "train", "serve", None])  # fmt: skip
-    first = run(made, Telemetry(1.0, PROFILES))
+    first = run(jobs, Telemetry(1.0, PROFILES))
     found = jobs_of(first.telemetry.to_arrow())
     columns = ["submit_s", "duration_s", "num_gpu"]
     told = pl.DataFrame(pl.from_arrow(found.pods.table()))
-    there = pl.DataFrame(pl.from_arrow(made.table()))
+    there = pl.DataFrame(pl.from_arrow(jobs.table()))
     # The last one still runs when the record ends, and so does the one that never ends.
     assert told.select(columns).rows() == [
         (*row[:1], None if row[0] >= 50 and row[1] != 20.0 else row[1], row[2]) for row in there.select(columns).rows()

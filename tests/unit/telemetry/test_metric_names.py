@@ -13,9 +13,11 @@ from fastsim.telemetry.metric_names import FOUND_AS, LABELS, PROFILES, Labels, b
 
 
 def test_generations_tell_the_same_quantities() -> None:
-    told = [{metric.quantity for metric in metrics(profile)} for profile in PROFILES]
-    assert told[0] == told[1] == told[2] and {"util_pct", "memory_used_mib", "power_w"} <= told[0]
-    assert len(by_name()) == sum(map(len, told))
+    quantities = [{metric.quantity for metric in metrics(profile)} for profile in PROFILES]
+    assert (
+        quantities[0] == quantities[1] == quantities[2] and {"util_pct", "memory_used_mib", "power_w"} <= quantities[0]
+    )
+    assert len(by_name()) == sum(map(len, quantities))
     for name in ("dcgm_fb_used", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_GPU_TEMP_CELSIUS"):
         assert name in by_name()
     assert {metric.type for metric in by_name().values() if metric.quantity == "energy_j"} == {"counter"}

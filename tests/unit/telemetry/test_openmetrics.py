@@ -46,8 +46,8 @@ def test_the_text(tmp_path: Path) -> None:
 @settings(max_examples=25)
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=20), st.floats(0, 1e12))
 def test_any_label_and_any_number_come_back(tmp_path_factory: pytest.TempPathFactory, pod: str, value: float) -> None:
-    made = table({"power_w": [(1, value)]}, pod=pod, node=None)
-    assert read_files(*write_files(made, tmp_path_factory.mktemp("om"))) == made
+    source = table({"power_w": [(1, value)]}, pod=pod, node=None)
+    assert read_files(*write_files(source, tmp_path_factory.mktemp("om"))) == source
 
 
 def test_a_dump_is_read(tmp_path: Path) -> None:
@@ -86,9 +86,9 @@ GOOD = 'dcgm_fb_used{gpu="0"} 5 1\n'
 def test_bad_text_is_named_by_file_and_line(tmp_path: Path, text: str, found: str) -> None:
     path = tmp_path / "a.om"
     path.write_text(text)
-    with pytest.raises(InputError, match=r"a\.om") as told:
+    with pytest.raises(InputError, match=r"a\.om") as raised:
         read_files(path)
-    assert found in str(told.value)
+    assert found in str(raised.value)
 
 
 def test_what_cannot_be_told_is_refused(tmp_path: Path) -> None:

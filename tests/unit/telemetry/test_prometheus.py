@@ -32,9 +32,9 @@ class Handler(BaseHTTPRequestHandler):
         """One query."""
         server: Any = self.server
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        asked = {name: values[0] for name, values in parse_qs(body).items()}
-        server.asked.append(asked)
-        status, text = answered(server.mode, asked)
+        parameters = {name: values[0] for name, values in parse_qs(body).items()}
+        server.asked.append(parameters)
+        status, text = answered(server.mode, parameters)
         self.send_response(status)
         self.send_header("Content-Length", str(len(text) * (2 if server.mode == "half" else 1)))
         self.end_headers()
@@ -93,12 +93,12 @@ def instant(asked: dict[str, str]) -> dict[str, str]:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("no_proxy", "*")
-    with Server(("127.0.0.1", 0), Handler) as made:
-        made.asked = []
-        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
+    with Server(("127.0.0.1", 0), Handler) as server:
+        server.asked = []
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield made
-        made.shutdown()
+        yield server
+        server.shutdown()
         thread.join()
 
 
@@ -144,9 +144,9 @@ def test_readings_of_every_known_name(server: Server) -> None:
 )
 def test_bad_answers_are_one_clear_error(server: Server, mode: str, found: str) -> None:
     server.mode = mode
-    with pytest.raises(InputError, match=f"127.0.0.1:{server.server_port}") as told:
+    with pytest.raises(InputError, match=f"127.0.0.1:{server.server_port}") as raised:
         client(server).readings(0, 10)
-    assert found in str(told.value)
+    assert found in str(raised.value)
 
 
 def test_the_server_s_own_words_are_told(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,9 @@ from tests.telemetry import table
 
 
 def test_labels_that_a_target_renamed_are_put_together() -> None:
-    told = {"exported_pod": "mine", "pod": "exporter-x", "exported_namespace": "ns", "namespace": "monitoring",
+    labels = {"exported_pod": "mine", "pod": "exporter-x", "exported_namespace": "ns", "namespace": "monitoring",
             "Hostname": "n1", "instance": "10.0.0.1:9400", "UUID": "GPU-1", "gpu": "3", "modelName": "T4"}  # fmt: skip
-    assert device_columns(told) == {
+    assert device_columns(labels) == {
         "gpu_index": 3, "gpu_uuid": "GPU-1", "model": "T4", "node": "n1", "namespace": "ns", "pod": "mine",
         "container": None,
     }  # fmt: skip

@@ -103,10 +103,10 @@ def test_a_device_follows_the_catalogue() -> None:
 def test_a_pod_uses_its_share() -> None:
     pods = fs.Workload.from_arrow(pl.DataFrame(PODS))
     result = fs.simulate("uniform?nodes=1&gpu=T4&gpus=1", pods, telemetry="10?epoch=2024-01-01T00:00:00Z")
-    told = result.telemetry.filter(metric="util_pct")
-    assert np.allclose(told["value"], [0, 50, 50, 50, 50, 0])
-    assert told["pod"].to_list() == [None, "0", "0", "0", "0", None]
-    assert str(told["ts"][0]) == "2024-01-01 00:00:00+00:00"
+    readings = result.telemetry.filter(metric="util_pct")
+    assert np.allclose(readings["value"], [0, 50, 50, 50, 50, 0])
+    assert readings["pod"].to_list() == [None, "0", "0", "0", "0", None]
+    assert str(readings["ts"][0]) == "2024-01-01 00:00:00+00:00"
     assert result.telemetry.filter(metric="memory_used_mib")["value"].max() == 15_109 / 2
     assert result.telemetry.filter(metric="energy_j")["value"].max() == pytest.approx(50 * 40)
 
@@ -123,16 +123,16 @@ def test_the_ideal_has_none() -> None:
 
 
 def test_the_table_is_the_same_in_files_and_in_memory(tmp_path: Path) -> None:
-    told = ("openb:5", "synth:openb?pods=40&seed=3", "fgd")
-    held = fs.simulate(*told, telemetry=7200)
-    written = fs.simulate(*told, telemetry=7200, out=tmp_path / "a")
+    texts = ("openb:5", "synth:openb?pods=40&seed=3", "fgd")
+    held = fs.simulate(*texts, telemetry=7200)
+    written = fs.simulate(*texts, telemetry=7200, out=tmp_path / "a")
     assert written.telemetry.equals(held.telemetry) and len(held.telemetry)
     held.save(tmp_path / "b")
     for folder in ("a", "b"):
         loaded = fs.Result.load(tmp_path / folder)
         assert loaded.telemetry.equals(held.telemetry) and "telemetry" in loaded.frames
         assert len(loaded.scan("telemetry").collect()) == len(held.telemetry)
-    assert not len(fs.simulate(*told).telemetry)
+    assert not len(fs.simulate(*texts).telemetry)
 
 
 def test_a_device_that_no_catalogue_has_follows_its_nodes() -> None:

@@ -52,20 +52,20 @@ def test_offered_load_is_the_mean_of_every_second(
         for k in range(len(mine)):
             low, high = bounds[k], bounds[k + 1]
             ends = [np.inf if row[1] is None else row[0] + row[1] for row in some]
-            asked = sum(
+            demand = sum(
                 row[2] * max(0.0, min(high, end) - max(low, row[0])) for row, end in zip(some, ends, strict=True)
             )
-            assert mine[k] == pytest.approx(asked / (high - low), abs=1e-9)
+            assert mine[k] == pytest.approx(demand / (high - low), abs=1e-9)
 
 
 def test_load_in_parts_of_the_capacity() -> None:
-    made = frame([(0, 100, 2, "T4"), (0, 100, 4, None), (100, 0, 0, None)])
-    curve = load_curve(made, CLUSTER, 2)
+    load = frame([(0, 100, 2, "T4"), (0, 100, 4, None), (100, 0, 0, None)])
+    curve = load_curve(load, CLUSTER, 2)
     assert curve.filter(model="T4")["load_pct"].to_list() == [50.0, 50.0]
     assert curve.filter(model="any")["load_pct"].to_list() == [50.0, 50.0]
-    assert mean_load_pct(made, CLUSTER) == 75.0
-    assert mean_load_pct(made.with_columns(duration_s=pl.lit(None, pl.Float64)), CLUSTER) is None
-    assert "load_pct" not in load_curve(made, None, 2).columns
+    assert mean_load_pct(load, CLUSTER) == 75.0
+    assert mean_load_pct(load.with_columns(duration_s=pl.lit(None, pl.Float64)), CLUSTER) is None
+    assert "load_pct" not in load_curve(load, None, 2).columns
 
 
 def test_jobs_without_durations_are_counted_as_they_arrive() -> None:

@@ -31,16 +31,16 @@ def batch(**columns: Any) -> pa.RecordBatch:
 
 
 def good(**columns: Any) -> pa.RecordBatch:
-    made = conformed(batch(**columns))
-    assert isinstance(made, pa.RecordBatch)
-    return made
+    conforming = conformed(batch(**columns))
+    assert isinstance(conforming, pa.RecordBatch)
+    return conforming
 
 
 def test_conforming_sorts_columns_drops_strange_ones_and_casts() -> None:
-    made = good(colour=["r", "g", "b"], qos=["b", None, "a"], cpu_milli=["1", "2", "3"])
-    assert made.schema.names == [*REQUIRED, "qos"]
-    assert made.column("cpu_milli").to_pylist() == [1, 2, 3]
-    assert made.column("qos").type == POD_SCHEMA.field("qos").type
+    conforming = good(colour=["r", "g", "b"], qos=["b", None, "a"], cpu_milli=["1", "2", "3"])
+    assert conforming.schema.names == [*REQUIRED, "qos"]
+    assert conforming.column("cpu_milli").to_pylist() == [1, 2, 3]
+    assert conforming.column("qos").type == POD_SCHEMA.field("qos").type
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,12 @@ def test_the_first_cell_that_cannot_be_converted(columns: dict[str, Any], fault:
 
 
 def test_the_edges_of_the_rules_are_allowed() -> None:
-    made = good(
+    conforming = good(
         cpu_milli=[0, CPU_LIMIT, 1], memory_mib=[0, MEMORY_LIMIT, 1], num_gpu=[1, 1, 32_767], gpu_milli=[1, 1000, 1000],
         duration_s=[0.0, None, 1e300], deadline_s=[1e9, None, 1e9], gang_size=[1, None, 2], job_id=[None, None, 7],
         max_per_node=[0, None, 1], orig_start_s=[-5.0, None, None], slo=[0.0, None, None],
     )  # fmt: skip
-    assert request_fault(made) is None
+    assert request_fault(conforming) is None
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_instances_that_no_model_has_are_refused_under_any_name(name: str) -> No
 
 
 def test_the_first_row_is_told_whatever_rule_it_breaks() -> None:
-    made = good(cpu_milli=[1, 1, -1], gpu_milli=[0, 2000, 1000], gpu_models=[[], None, None])
-    assert request_fault(made) == Fault(0, "gpu_models", "an empty list", "at least one model; null = any")
+    conforming = good(cpu_milli=[1, 1, -1], gpu_milli=[0, 2000, 1000], gpu_models=[[], None, None])
+    assert request_fault(conforming) == Fault(0, "gpu_models", "an empty list", "at least one model; null = any")
     assert request_fault(good(cpu_milli=[1, 1, -1], gpu_milli=[0, 2000, 1000])) == Fault(
         1, "gpu_milli", 2000, "1 to 1000"
     )
@@ -124,9 +124,9 @@ def test_the_first_row_is_told_whatever_rule_it_breaks() -> None:
 
 def test_rows_of_a_slice_count_from_its_beginning() -> None:
     models = {"gpu_models": [["A", "B", "C"], None, ["D", ""]]}
-    made = conformed(batch(**models).slice(1))
-    assert isinstance(made, pa.RecordBatch)
-    assert request_fault(made) == Fault(1, "gpu_models", "['D', '']", "model names")
+    conforming = conformed(batch(**models).slice(1))
+    assert isinstance(conforming, pa.RecordBatch)
+    assert request_fault(conforming) == Fault(1, "gpu_models", "['D', '']", "model names")
 
 
 def test_empty_batches_break_no_rule() -> None:

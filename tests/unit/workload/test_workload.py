@@ -60,8 +60,8 @@ def test_anything_with_the_capsule_interface() -> None:
     table = pa.table(GOOD)
     stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
     for source in (table, table.to_batches()[0], pl.DataFrame(GOOD), stream):
-        made = Workload.from_arrow(source)
-        assert made.rows == 3 and made.table().to_pydict() == GOOD == made.table().to_pydict()
+        workload = Workload.from_arrow(source)
+        assert workload.rows == 3 and workload.table().to_pydict() == GOOD == workload.table().to_pydict()
     with pytest.raises(InputError, match="dict, expected an object with __arrow_c_stream__"):
         Workload.from_arrow(GOOD)
 
@@ -155,9 +155,9 @@ def test_rechunked_keeps_rows_in_order_in_full_batches(sizes: list[int], rows: i
 @given(st.integers(1, 400), st.integers(1, 90))
 @settings(max_examples=25, deadline=None)
 def test_batching_changes_nothing(count: int, rows: int) -> None:
-    made = Workload.synth("openb", pods=count, seed=count, gpu_spec_share=0.5)
-    pieces = pa.Table.from_batches(made.batches(rows))
-    assert pieces.equals(made.table()) and pieces.num_rows == count
+    workload = Workload.synth("openb", pods=count, seed=count, gpu_spec_share=0.5)
+    pieces = pa.Table.from_batches(workload.batches(rows))
+    assert pieces.equals(workload.table()) and pieces.num_rows == count
 
 
 @pytest.mark.parametrize("rows", [0, -1])
@@ -300,13 +300,13 @@ def test_unknown_generator() -> None:
 
 
 def test_what_was_found_out_about_pods_in_memory_is_remembered() -> None:
-    asked: list[str] = []
+    calls: list[str] = []
 
     def look(word: str) -> Callable[[], str]:
-        return lambda: asked.append(word) or word  # type: ignore[func-returns-value]
+        return lambda: calls.append(word) or word  # type: ignore[func-returns-value]
 
     held = Workload.from_arrow(Workload.synth("openb", pods=5, seed=1).table())
     assert [held.found((word,), look(word)) for word in ("a", "a", "b", "b", "a")] == ["a", "a", "b", "b", "a"]
-    assert asked == ["a", "b", "a"]
+    assert calls == ["a", "b", "a"]
     stream = Workload.synth("openb", pods=5, seed=1)
-    assert [stream.found(("c",), look("c")) for _ in range(2)] == ["c", "c"] and asked[3:] == ["c", "c"]
+    assert [stream.found(("c",), look("c")) for _ in range(2)] == ["c", "c"] and calls[3:] == ["c", "c"]

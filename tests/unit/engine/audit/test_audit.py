@@ -172,6 +172,6 @@ def test_the_verb_tells_what_differs(pods: Result, tmp_path: Path, capsys: pytes
     assert exit_code(["audit", str(tmp_path / "wrong")]) == 1
     assert "summary.pods: found 81, expected 80" in capsys.readouterr().out
     assert exit_code(["audit", str(tmp_path / "wrong"), "--json"]) == 1
-    (told,) = json.loads(capsys.readouterr().out)["differences"]
-    assert told == {"table": "summary", "column": "pods", "row": None, "found": 81, "expected": 80}
+    (content,) = json.loads(capsys.readouterr().out)["differences"]
+    assert content == {"table": "summary", "column": "pods", "row": None, "found": 81, "expected": 80}
     assert exit_code(["audit", str(tmp_path / "none")]) == 1 and "expected a folder" in capsys.readouterr().err

@@ -35,12 +35,12 @@ def test_pods_that_share_a_gpu() -> None:
 
 
 def test_every_mechanism_on_many_gpus(tmp_path: Path) -> None:
-    told = ("uniform?nodes=2&gpu=V100M32&gpus=2", "synth:detectors?jobs=20&over=100&least_s=0&most_s=3")
+    texts = ("uniform?nodes=2&gpu=V100M32&gpus=2", "synth:detectors?jobs=20&over=100&least_s=0&most_s=3")
     for policy in ("exclusive", "gpushare", "monitored"):
-        held = fs.simulate(*told, policy, telemetry=5, seed=3)
+        held = fs.simulate(*texts, policy, telemetry=5, seed=3)
         assert held.summary["pods_finished"].item() == 20
         assert held.placements["node"].n_unique() == 2
-        fs.simulate(*told, policy, telemetry=5, seed=3, out=tmp_path / policy)
+        fs.simulate(*texts, policy, telemetry=5, seed=3, out=tmp_path / policy)
         loaded = fs.Result.load(tmp_path / policy)
         for name in held.frames:
             assert loaded.frames[name].equals(held.frames[name]), name

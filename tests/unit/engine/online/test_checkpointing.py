@@ -133,10 +133,10 @@ def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a run that was interrupted after its second checkpoint."""
     pods = Workload.synth("openb", pods=300, seed=4, arrivals="order", durations="forever")
     pods.write(tmp_path / "pods.parquet")
-    told: list[int] = []
+    reported: list[int] = []
 
     def interrupt(arrived: int) -> None:
-        told.append(arrived)
+        reported.append(arrived)
         if arrived >= 250:
             raise KeyboardInterrupt
 
@@ -200,8 +200,8 @@ def test_a_checkpoint_follows_the_pods_in_the_system(tmp_path: Path) -> None:
 
 def test_instances_in_use_are_there_again_after_a_stop(tmp_path: Path) -> None:
     cluster = fs.Cluster.uniform(nodes=1, gpu="A100", gpus=1, mig="3g.40gb+2g.20gb+2g.20gb")
-    asked = {"cpu_milli": 1000, "memory_mib": 10, "num_gpu": 0, "gpu_milli": 0}
-    rows = [asked | {"pod_id": k, "submit_s": float(k), "duration_s": 9.0, "mig": "2g.20gb"} for k in range(6)]
+    request = {"cpu_milli": 1000, "memory_mib": 10, "num_gpu": 0, "gpu_milli": 0}
+    rows = [request | {"pod_id": k, "submit_s": float(k), "duration_s": 9.0, "mig": "2g.20gb"} for k in range(6)]
     workload = Workload.from_arrow(pl.DataFrame(rows))
     whole = fs.simulate(cluster, workload, "best_fit", out=tmp_path / "whole")
     fs.simulate(cluster, workload, "best_fit", out=tmp_path / "kept", checkpoint_pods=2, keep_checkpoint=True)

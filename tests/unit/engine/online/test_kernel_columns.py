@@ -84,8 +84,8 @@ def test_a_fresh_node_is_empty_and_there_unless_it_comes_later() -> None:
 
 
 def test_watts_become_whole_milliwatts() -> None:
-    made = cluster(num_gpu=[1, 0], gpu_idle_w=[0.4996, None], cpu_peak_w=[None, 200.0])
-    columns = columns_of(made)
+    nodes = cluster(num_gpu=[1, 0], gpu_idle_w=[0.4996, None], cpu_peak_w=[None, 200.0])
+    columns = columns_of(nodes)
     assert columns["gpu_idle_mw"].tolist() == [500, 0] and columns["gpu_peak_mw"].tolist() == [70_000, 0]
     assert columns["cpu_idle_mw"].tolist() == [15_000] * 2 and columns["cpu_peak_mw"].tolist() == [120_000, 200_000]
     assert columns["cores"].tolist() == [16, 16]
@@ -93,12 +93,12 @@ def test_watts_become_whole_milliwatts() -> None:
 
 def test_a_node_speaks_for_itself_before_its_model_does() -> None:
     catalog = Catalog.default().extended(gpu={"X": GpuModel(3, 9)})
-    made = cluster(
+    nodes = cluster(
         num_gpu=[1, 1, 0, 1], gpu_model=["X", "X", None, "X"], cpu_model=[None, None, None, "made here"],
         gpu_peak_w=[None, 5.5, None, None], cpu_idle_w=[None, None, None, 1.0], cpu_peak_w=[None, None, None, 2.0],
         cpu_cores_per_socket=[None, 2, None, 4], catalog=catalog,
     )  # fmt: skip
-    power = {name: values.tolist() for name, values in power_columns(made).items()}
+    power = {name: values.tolist() for name, values in power_columns(nodes).items()}
     assert power == {
         "gpu_idle_mw": [3000, 3000, 0, 3000], "gpu_peak_mw": [9000, 5500, 0, 9000],
         "cpu_idle_mw": [15_000, 15_000, 15_000, 1000], "cpu_peak_mw": [120_000, 120_000, 120_000, 2000],
@@ -107,11 +107,11 @@ def test_a_node_speaks_for_itself_before_its_model_does() -> None:
 
 
 def test_equal_nodes_are_of_one_kind_whatever_their_place() -> None:
-    made = cluster(num_gpu=[2, 1, 2, 1], cpu_milli=[8000, 8000, 8000, 4000])
-    kinds, kind = node_kinds(columns_of(made))
+    nodes = cluster(num_gpu=[2, 1, 2, 1], cpu_milli=[8000, 8000, 8000, 4000])
+    kinds, kind = node_kinds(columns_of(nodes))
     assert kind.tolist() == [2, 1, 2, 0]
     assert kinds[:, 0].tolist() == [4000, 8000, 8000] and kinds[:, 2].tolist() == [1, 1, 2]
-    turned, _ = node_kinds(columns_of(made.reordered([3, 2, 1, 0])))
+    turned, _ = node_kinds(columns_of(nodes.reordered([3, 2, 1, 0])))
     assert turned.tolist() == kinds.tolist()
 
 
@@ -139,8 +139,8 @@ def test_tables_of_one_target_share_no_scratch() -> None:
 
 
 def test_changes_are_by_time_then_position_and_a_coming_before_a_going() -> None:
-    made = cluster(add_s=[5.0, None, 1.0, None], remove_s=[9.0, 5.0, 5.0, None])
-    changes = {name: values.tolist() for name, values in change_columns(made).items()}
+    nodes = cluster(add_s=[5.0, None, 1.0, None], remove_s=[9.0, 5.0, 5.0, None])
+    changes = {name: values.tolist() for name, values in change_columns(nodes).items()}
     assert changes == {
         "change_t": [1.0, 5.0, 5.0, 5.0, 9.0],
         "change_node": [2, 0, 1, 2, 0],

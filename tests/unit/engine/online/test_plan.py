@@ -28,8 +28,13 @@ def test_words_stand_in_the_order_the_kernels_count_in(enum: str, words: str) ->
 def test_a_bare_term_and_plan_are_the_published_defaults() -> None:
     term = ScoreTerm("fgd")
     assert (term.weight, term.normalise, term.dim, term.norm, term.scorer) == (1, "none", "merge", "max", None)
-    made = OnlinePlan((term,))
-    assert (made.gpu_pick, made.gpu_dim, made.gpu_norm, made.queue) == ("best", "merge", "max", "drop")
+    cluster_of_t4 = OnlinePlan((term,))
+    assert (cluster_of_t4.gpu_pick, cluster_of_t4.gpu_dim, cluster_of_t4.gpu_norm, cluster_of_t4.queue) == (
+        "best",
+        "merge",
+        "max",
+        "drop",
+    )
 
 
 def test_plans_and_requests_are_values() -> None:

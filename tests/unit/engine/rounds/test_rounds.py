@@ -57,8 +57,8 @@ def test_the_summary_has_figures_of_rounds(run: Result) -> None:
     assert row["jct_mean_weight_5_s"] == pytest.approx(run.jobs.filter(pl.col("weight") == 5)["jct_s"].mean())
     assert row["slo_violations"] == (~run.jobs["deadline_met"]).sum()
     assert 0 < row["utilization_v100_pct"] <= 100
-    told = run.timeline["event"].value_counts().rows_by_key("event", unique=True)
-    assert told == {"arrival": (30,), "sample": (row["rounds"],), "departure": (30,), "end": (1,)}
+    counts = run.timeline["event"].value_counts().rows_by_key("event", unique=True)
+    assert counts == {"arrival": (30,), "sample": (row["rounds"],), "departure": (30,), "end": (1,)}
 
 
 def test_a_saved_run_comes_back(run: Result, tmp_path: Path) -> None:

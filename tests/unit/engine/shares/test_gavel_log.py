@@ -109,9 +109,9 @@ def test_a_job_that_is_given_up_has_no_time() -> None:
 
 def test_what_runs_at_the_end_has_not_succeeded() -> None:
     run = played([Job(0, 0, 2, 100), Job(0, 0, 2, 5000)], window=(0, 1))
-    told = list(event_lines(run))
-    assert "scheduled" in told[-1]
-    assert sum("scheduled" in line for line in told) == sum("Micro-task succeeded" in line for line in told) + 1
+    entries = list(event_lines(run))
+    assert "scheduled" in entries[-1]
+    assert sum("scheduled" in line for line in entries) == sum("Micro-task succeeded" in line for line in entries) + 1
 
 
 def test_work_in_a_gap_makes_use_impossible_unless_jobs_share() -> None:

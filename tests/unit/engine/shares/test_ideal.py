@@ -205,11 +205,11 @@ def test_no_jobs_at_all() -> None:
 
 
 def test_progress_is_told() -> None:
-    told: list[int] = []
+    reported: list[int] = []
     jobs = [Job(float(job), 0, 1, 0.5) for job in range(400)]
-    played(setting((1,), [[1.0]]), even, jobs, batches=7, progress=told.append)
-    assert told[0] == 128  # every job comes and goes
-    assert told == sorted(told)
+    played(setting((1,), [[1.0]]), even, jobs, batches=7, progress=reported.append)
+    assert reported[0] == 128  # every job comes and goes
+    assert reported == sorted(reported)
 
 
 @given(st.floats(0.1, 5.0), st.floats(1.0, 20_000.0), st.floats(0.0, 1e5))

@@ -93,8 +93,8 @@ def test_a_view_does_not_change_with_the_loop() -> None:
 
 
 def test_an_answer_comes_as_columns() -> None:
-    said = Allocation([0], [-1], [[1, 0]], 0.5)  # type: ignore[arg-type]
-    found = checked_allocation(SharePlan(Fixed(said)), view_of_jobs(WHERE, [0]))
+    allocation = Allocation([0], [-1], [[1, 0]], 0.5)  # type: ignore[arg-type]
+    found = checked_allocation(SharePlan(Fixed(allocation)), view_of_jobs(WHERE, [0]))
     assert found is not None
     columns = (found.first, found.second, found.share__rg)
     assert [str(column.dtype) for column in columns] == [
@@ -108,6 +108,6 @@ def test_an_answer_comes_as_columns() -> None:
 
 @pytest.mark.parametrize("share", [[[1.0]], [[-0.1, 0.0]], [[np.inf, 0.0]], [[np.nan, 0.0]], [[0, 1], [0, 1]]])
 def test_shares_that_are_none_are_refused(share: list[list[float]]) -> None:
-    said = Allocation(np.array([0]), np.array([-1]), np.array(share))
+    allocation = Allocation(np.array([0]), np.array([-1]), np.array(share))
     with pytest.raises(PolicyError, match="allocation: found shares that are no numbers of 0 or more"):
-        checked_allocation(SharePlan(Fixed(said)), view_of_jobs(WHERE, [0]))
+        checked_allocation(SharePlan(Fixed(allocation)), view_of_jobs(WHERE, [0]))

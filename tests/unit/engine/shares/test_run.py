@@ -90,9 +90,9 @@ def test_a_policy_that_lets_nobody_run_is_told_so() -> None:
 
 
 def test_progress_is_told_of_finished_jobs() -> None:
-    told: list[int] = []
-    played(setting([1]), [Job(0.0, 0, 1, 360.0 * 9000)], progress=told.append)
-    assert told[:3] == [0, 0, 0]  # once when the jobs were read, and every 4,096 rounds
+    reported: list[int] = []
+    played(setting([1]), [Job(0.0, 0, 1, 360.0 * 9000)], progress=reported.append)
+    assert reported[:3] == [0, 0, 0]  # once when the jobs were read, and every 4,096 rounds
 
 
 def test_pairs_share_their_gpus() -> None:

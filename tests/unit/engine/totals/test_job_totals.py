@@ -19,21 +19,21 @@ def test_nothing_is_known_of_a_run_that_tells_nothing() -> None:
 
 
 def test_figures_are_of_the_numbers_that_were_given() -> None:
-    made = JobTotals.of_jobs(
+    totals = JobTotals.of_jobs(
         restarts=np.array([0, 2, 1]), paused_s=np.array([0.0, 30.0, NAN]), slowdown=np.array([1.0, 4.0, NAN]),
         gpu_s=7200.0, wasted_gpu_s=1800.0, cost=3.5, tenant_gpu_s=np.array([3600.0, 3600.0]),
     )  # fmt: skip
-    assert made.figures() == {
+    assert totals.figures() == {
         "restarts": 3, "paused_mean_s": 15.0, "slowdown_mean": 2.5, "slowdown_p50": 2.5,
         "slowdown_p99": pytest.approx(3.97, rel=1e-15), "gpu_hours": 2.0, "goodput_pct": 75.0, "cost": 3.5,
         "tenant_jain": 1.0, "tenant_gini": 0.0,
     }  # fmt: skip
-    assert tuple(made.figures()) == FIGURES
+    assert tuple(totals.figures()) == FIGURES
 
 
 def test_a_part_that_is_not_told_is_null() -> None:
-    made = JobTotals.of_jobs(gpu_s=0.0).figures()
-    assert made == dict.fromkeys(FIGURES) | {"gpu_hours": 0.0}  # of nothing held, no part is good
+    totals = JobTotals.of_jobs(gpu_s=0.0).figures()
+    assert totals == dict.fromkeys(FIGURES) | {"gpu_hours": 0.0}  # of nothing held, no part is good
     empty = JobTotals.of_jobs(restarts=np.zeros(0, np.int64), paused_s=np.zeros(0), slowdown=np.full(2, NAN)).figures()
     assert empty == dict.fromkeys(FIGURES) | {"restarts": 0}
 
@@ -41,8 +41,8 @@ def test_a_part_that_is_not_told_is_null() -> None:
 def test_slowdowns_may_come_as_spans() -> None:
     spans = ExactPercentiles()
     spans.add(np.array([1.0, 2.0, 6.0]))
-    made = JobTotals(slowdown=spans).figures()
-    assert (made["slowdown_mean"], made["slowdown_p50"]) == (3.0, 2.0)
+    totals = JobTotals(slowdown=spans).figures()
+    assert (totals["slowdown_mean"], totals["slowdown_p50"]) == (3.0, 2.0)
 
 
 @pytest.mark.parametrize(

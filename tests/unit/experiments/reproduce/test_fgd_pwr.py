@@ -26,25 +26,28 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_fgd_on_generated_pods_is_a_glance() -> None:
-    told: list[int] = []
-    made = fgd_reproduction(None, True, 1, told.append)
-    assert made.runs == told[-1] == run_count(None, "fgd", True) == 12 and "generated pods" in made.source
-    assert made.cells["verdict"].unique().sort().to_list() == ["indicative", "no reference"]
-    mean = made.cells.filter(pl.col("case") == "mean of all")
+    reported: list[int] = []
+    reproduction = fgd_reproduction(None, True, 1, reported.append)
+    assert (
+        reproduction.runs == reported[-1] == run_count(None, "fgd", True) == 12
+        and "generated pods" in reproduction.source
+    )
+    assert reproduction.cells["verdict"].unique().sort().to_list() == ["indicative", "no reference"]
+    mean = reproduction.cells.filter(pl.col("case") == "mean of all")
     assert mean["policy"].unique().len() == 6 and mean["at"].unique().sort().to_list() == [100.0, 130.0]
     assert mean.filter(policy="fgd", at=100.0)["published"].to_list() == [95.23]
-    assert made.curves["chart"].unique().sort().to_list() == [
+    assert reproduction.curves["chart"].unique().sort().to_list() == [
         "GPU allocation, generated-01", "fragmented GPUs, generated-01",
     ]  # fmt: skip
 
 
 def test_pwr_is_compared_with_fgd() -> None:
-    made = pwr_reproduction(None, True, 1)
-    assert made.runs == run_count(None, "pwr", True) == 2 * (len(POLICIES) + len(MIXES))
-    saving = made.cells.filter(quantity="power_saving_pct", case="mean of all")
+    reproduction = pwr_reproduction(None, True, 1)
+    assert reproduction.runs == run_count(None, "pwr", True) == 2 * (len(POLICIES) + len(MIXES))
+    saving = reproduction.cells.filter(quantity="power_saving_pct", case="mean of all")
     assert set(saving.filter(policy="fgd")["ours"]) == {0.0}
     assert saving.filter(policy="pwr", at=0.4)["ours"][0] > 5
-    assert made.cells.filter(policy="random")["verdict"].unique().to_list() == ["no reference"]
+    assert reproduction.cells.filter(policy="random")["verdict"].unique().to_list() == ["no reference"]
 
 
 def test_runs_keep_all_curves() -> None:

@@ -11,10 +11,10 @@ def test_the_figure_at_one_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figure, "POLICIES", ("fifo", "gandiva"))
     monkeypatch.setattr(figure, "WINDOW", "20:40")
     monkeypatch.setattr(figure, "CLUSTER", "gavel:8:8:8")
-    told: list[int] = []
-    made = figure.gavel_reproduction(None, True, 1, told.append)
-    assert made.runs == figure.run_count(None, "gavel", True) == 2 and told == [1, 2]
-    assert made.cells["published"].to_list() == [18.32, 17.61] and made.cells["bar"].to_list() == [
+    reported: list[int] = []
+    reproduction = figure.gavel_reproduction(None, True, 1, reported.append)
+    assert reproduction.runs == figure.run_count(None, "gavel", True) == 2 and reported == [1, 2]
+    assert reproduction.cells["published"].to_list() == [18.32, 17.61] and reproduction.cells["bar"].to_list() == [
         pytest.approx(0.04 * 18.32), pytest.approx(0.02 * 17.61),
     ]  # fmt: skip
-    assert made.curves["policy"].to_list() == ["fifo", "gandiva"] and "narayanan" in made.citation
+    assert reproduction.curves["policy"].to_list() == ["fifo", "gandiva"] and "narayanan" in reproduction.citation

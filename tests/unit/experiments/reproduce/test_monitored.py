@@ -13,16 +13,20 @@ from fastsim.experiments.reproduce.papers import reproduce, run_count
 def test_the_table_at_one_level(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = {name: experiments.POLICIES[name] for name in ("gpushare", "monitored", "monitored, no quirks")}
     monkeypatch.setattr(experiments, "POLICIES", kept)
-    told: list[int] = []
-    made = reproduce("monitor", quick=True, progress=told.append)
-    assert made.runs == run_count("monitor", quick=True) == 3 and told == [1, 2, 3]
-    assert made.count("outside") == 0 and made.count("within") >= 8 and made.count("no reference") == 7
-    cells = {(row["policy"], row["quantity"]): row for row in made.cells.rows(named=True)}
+    reported: list[int] = []
+    reproduction = reproduce("monitor", quick=True, progress=reported.append)
+    assert reproduction.runs == run_count("monitor", quick=True) == 3 and reported == [1, 2, 3]
+    assert (
+        reproduction.count("outside") == 0
+        and reproduction.count("within") >= 8
+        and reproduction.count("no reference") == 7
+    )
+    cells = {(row["policy"], row["quantity"]): row for row in reproduction.cells.rows(named=True)}
     one = cells["monitored", "makespan_s"]
     assert (one["original"], one["bar"], one["case"]) == (1150, pytest.approx(0.15 * 1150), "0 % more")
     assert cells["monitored", "restarts"]["verdict"] == "indicative"  # a matter of seconds
-    assert made.curves["chart"].n_unique() == len(experiments.FIGURES)
-    assert "Kube-Knots" in made.citation
+    assert reproduction.curves["chart"].n_unique() == len(experiments.FIGURES)
+    assert "Kube-Knots" in reproduction.citation
 
 
 def test_recordings_bring_levels_of_their_own(tmp_path: Path) -> None:

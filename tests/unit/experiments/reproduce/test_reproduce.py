@@ -34,9 +34,9 @@ def test_verdicts(given: dict[str, float], verdict: str) -> None:
 def test_all_of_it_is_written(tmp_path: Path) -> None:
     cells = cell_table([cell(WHAT, "a<b", "fgd", 100, 1.0, published=1.0), cell(WHAT, "c", "fgd", None, 2.0)])
     curves = points("chart", "x", "y", "fgd", [1, 2], [3, 4])
-    made = Reproduction("x", "A paper", "generated", cells, curves, 3, 1.5, "@article{x}")
-    assert made.verdict == "2 cells: 1 same, 1 no reference"
-    folder = made.write(tmp_path / "out")
+    reproduction = Reproduction("x", "A paper", "generated", cells, curves, 3, 1.5, "@article{x}")
+    assert reproduction.verdict == "2 cells: 1 same, 1 no reference"
+    folder = reproduction.write(tmp_path / "out")
     assert pl.read_parquet(folder / "cells.parquet").equals(cells)
     assert pl.read_parquet(folder / "curves.parquet").equals(curves)
     assert "a&lt;b" in (folder / "index.html").read_text()

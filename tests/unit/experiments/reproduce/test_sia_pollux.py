@@ -31,20 +31,23 @@ def lists(folder: Path, trace: str, jobs: int) -> None:
 
 
 def test_generated_lists_are_a_glance() -> None:
-    told: list[int] = []
-    made = sia_reproduction(None, True, 1, told.append)
-    assert made.runs == told[-1] == run_count(None, "sia", True) == 2 and "a glance only" in made.source
-    assert made.cells["verdict"].unique().sort().to_list() == ["indicative", "no reference"]
-    mean = made.cells.filter(quantity="mean completion time")
+    reported: list[int] = []
+    reproduction = sia_reproduction(None, True, 1, reported.append)
+    assert (
+        reproduction.runs == reported[-1] == run_count(None, "sia", True) == 2
+        and "a glance only" in reproduction.source
+    )
+    assert reproduction.cells["verdict"].unique().sort().to_list() == ["indicative", "no reference"]
+    mean = reproduction.cells.filter(quantity="mean completion time")
     assert mean["published"].to_list() == [0.6, 1.9] and mean["policy"].to_list() == ["sia", "rotation"]
-    assert made.curves["chart"].unique().to_list() == ["table 3, philly: completion times"]
-    assert "subramanya" in made.citation
+    assert reproduction.curves["chart"].unique().to_list() == ["table 3, philly: completion times"]
+    assert "subramanya" in reproduction.citation
 
 
 def test_pollux_saves_time() -> None:
-    made = pollux_reproduction(None, True, 1)
-    assert made.runs == run_count(None, "pollux", True) == 2
-    (saved,) = made.cells.filter(figure="abstract").iter_rows(named=True)
+    reproduction = pollux_reproduction(None, True, 1)
+    assert reproduction.runs == run_count(None, "pollux", True) == 2
+    (saved,) = reproduction.cells.filter(figure="abstract").iter_rows(named=True)
     assert (saved["policy"], saved["published"], saved["verdict"]) == ("pollux beside served", 43.5, "indicative")
     assert saved["ours"] > 0
 
@@ -61,18 +64,21 @@ def test_lists_of_a_folder_are_compared(tmp_path: Path, monkeypatch: pytest.Monk
     lists(tmp_path, "philly", 4)
     monkeypatch.setattr(paper, "EQUAL_POLICIES", ("rotation",))
     monkeypatch.setattr(paper, "EFFECTS", {"sia(tuned=False)": ("tuned over asked", -13.0)})
-    made = sia_reproduction(tmp_path, False, 1)
-    assert "2 of philly; made-up applications" in made.source and made.runs == run_count(tmp_path, "sia", False) == 10
-    assert "Table 4" not in made.source  # nothing to compare
-    assert made.cells["verdict"].unique().sort().to_list() == ["indicative", "no reference"]
+    reproduction = sia_reproduction(tmp_path, False, 1)
+    assert (
+        "2 of philly; made-up applications" in reproduction.source
+        and reproduction.runs == run_count(tmp_path, "sia", False) == 10
+    )
+    assert "Table 4" not in reproduction.source  # nothing to compare
+    assert reproduction.cells["verdict"].unique().sort().to_list() == ["indicative", "no reference"]
     monkeypatch.setattr(paper, "applications_file", lambda *_: "default")
-    made = sia_reproduction(tmp_path, False, 1)
-    assert set(made.cells["verdict"]) <= {"same", "within", "outside", "no reference"}
-    assert "behind the published 12.5 to 17.2 are other requests" in made.source
-    roomy = made.cells.filter(case="philly, nobody waits")
+    reproduction = sia_reproduction(tmp_path, False, 1)
+    assert set(reproduction.cells["verdict"]) <= {"same", "within", "outside", "no reference"}
+    assert "behind the published 12.5 to 17.2 are other requests" in reproduction.source
+    roomy = reproduction.cells.filter(case="philly, nobody waits")
     assert set(roomy["verdict"]) == {"no reference"} and roomy.filter(quantity="GPU hours of a job")["ours"][0] > 0
-    assert made.cells.filter(figure="effects")["published"].to_list() == [-13.0]
-    row = made.cells.filter(figure="table 3", policy="sia")
+    assert reproduction.cells.filter(figure="effects")["published"].to_list() == [-13.0]
+    row = reproduction.cells.filter(figure="table 3", policy="sia")
     assert row.filter(quantity="mean completion time")["bar"][0] == pytest.approx(0.1 + 0.05)  # as printed
     assert row.filter(quantity="99th percentile")["bar"][0] > 0.05  # that of the lists
 
@@ -81,18 +87,20 @@ def test_policies_are_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     lists(tmp_path, "philly", 3)
     lists(tmp_path, "saturn", 3)
     given = ("rotation", "served")
-    made = sia_reproduction(tmp_path, False, 1, policies=given)
-    rows = made.cells.select("figure", "case", "policy").unique(maintain_order=True).rows()
+    reproduction = sia_reproduction(tmp_path, False, 1, policies=given)
+    rows = reproduction.cells.select("figure", "case", "policy").unique(maintain_order=True).rows()
     assert sorted(rows) == sorted([
         ("table 3", "saturn", "rotation"), ("table 3", "philly", "rotation"), ("table 4", "philly", "rotation"),
         ("table 4", "philly, nobody waits", "rotation"),
         ("table 3", "philly", "served"), ("table 3", "saturn", "served"),
     ])  # fmt: skip
-    assert made.runs == run_count(tmp_path, "sia", False, policies=given) == 12 and (made.cpu_s or 0) > 0
-    strange = made.cells.filter(policy="served")
+    assert (
+        reproduction.runs == run_count(tmp_path, "sia", False, policies=given) == 12 and (reproduction.cpu_s or 0) > 0
+    )
+    strange = reproduction.cells.filter(policy="served")
     assert strange["published"].null_count() == len(strange)
-    (mean_h, spread_h) = made.cells.filter(made.cells["quantity"].str.starts_with("mean"), case="saturn",
-                                           policy="rotation")["ours"]  # fmt: skip
+    means = reproduction.cells.filter(reproduction.cells["quantity"].str.starts_with("mean"))
+    (mean_h, spread_h) = means.filter(case="saturn", policy="rotation")["ours"]
     assert mean_h > spread_h > 0
 
 

@@ -14,24 +14,27 @@ from fastsim.experiments.reproduce import synergy as paper
 
 def test_quick_is_the_check_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paper, "CHECK_WINDOW", "20:60")
-    told: list[int] = []
-    made = paper.synergy_reproduction(None, True, 1, told.append)
-    assert made.runs == told[-1] == paper.run_count(None, "synergy", True) == 2
-    assert made.cells["original"].to_list() == [84.14, 219.1, 24.89, 161.8, 3.38]
-    assert made.curves["policy"].unique().sort().to_list() == ["fifo + fair", "fifo + tune"]
-    speedup = made.cells.row(4, named=True)
+    reported: list[int] = []
+    reproduction = paper.synergy_reproduction(None, True, 1, reported.append)
+    assert reproduction.runs == reported[-1] == paper.run_count(None, "synergy", True) == 2
+    assert reproduction.cells["original"].to_list() == [84.14, 219.1, 24.89, 161.8, 3.38]
+    assert reproduction.curves["policy"].unique().sort().to_list() == ["fifo + fair", "fifo + tune"]
+    speedup = reproduction.cells.row(4, named=True)
     assert speedup["published"] == 3.4 and speedup["ours"] == pytest.approx(
-        made.cells["ours"][0] / made.cells["ours"][2]
+        reproduction.cells["ours"][0] / reproduction.cells["ours"][2]
     )
-    assert "mohan" in made.citation
+    assert "mohan" in reproduction.citation
 
 
 def test_policies_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paper, "CHECK_WINDOW", "20:60")
     given = ("fifo+tune", "srtf(mechanism=greedy)")
-    made = paper.synergy_reproduction(None, True, 1, policies=given)
-    assert made.runs == paper.run_count(None, "synergy", True, policies=given) == 2 and (made.cpu_s or 0) > 0
-    cells = made.cells.select("case", "policy", "quantity", "original").rows()
+    reproduction = paper.synergy_reproduction(None, True, 1, policies=given)
+    assert (
+        reproduction.runs == paper.run_count(None, "synergy", True, policies=given) == 2
+        and (reproduction.cpu_s or 0) > 0
+    )
+    cells = reproduction.cells.select("case", "policy", "quantity", "original").rows()
     mean, percentile = "mean completion time", "99th percentile"
     tuned, greedy = ("seed 42", "fifo + tune"), ("seed 42", "srtf(mechanism=greedy)")
     assert cells == [
@@ -66,9 +69,9 @@ def test_recorded_runs_are_met(shared: Callable[[str], Path], monkeypatch: pytes
     monkeypatch.setattr(paper, "SEEDS", ())
     monkeypatch.setattr(paper, "CHECK_SEED", 1)
     monkeypatch.setattr(paper, "CHECK_WINDOW", "0:1")
-    made = paper.synergy_reproduction(tmp_path, True, 1)
-    recorded = made.cells.filter(pl.col("figure") == "deployment traces, recorded")
-    assert recorded["verdict"].to_list() == ["same"] * 4 and "4 recorded runs" in made.source
+    reproduction = paper.synergy_reproduction(tmp_path, True, 1)
+    recorded = reproduction.cells.filter(pl.col("figure") == "deployment traces, recorded")
+    assert recorded["verdict"].to_list() == ["same"] * 4 and "4 recorded runs" in reproduction.source
 
 
 def test_a_recorded_run_as_a_scenario(tmp_path: Path) -> None:

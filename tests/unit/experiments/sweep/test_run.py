@@ -100,9 +100,9 @@ def test_an_object_store_does_as_well(tmp_path: Path) -> None:
     url = f"memory://{uuid.uuid4().hex}/runs"
     plain = Sweep(BASE).run(tmp_path)
     first = Sweep({**BASE, "seed": [0]}).run(url, on="serial")
-    told: list[State] = []
-    table = Sweep(BASE).run(url, on="threads", workers=2, watch=told.append)
-    assert table.equals(plain) and told[-1].kept == 2 and len(first) == 2
+    states: list[State] = []
+    table = Sweep(BASE).run(url, on="threads", workers=2, watch=states.append)
+    assert table.equals(plain) and states[-1].kept == 2 and len(first) == 2
     rows, _ = sweep_table(url)
     assert rows.equals(plain)
     import fsspec

@@ -46,11 +46,11 @@ def test_the_table_of_flags_names_keys_that_exist() -> None:
 
 def test_what_is_complete_is_not_run_again(tmp_path: Path) -> None:
     runs = sweep.sweep_of(BASE | {"seed": [0, 1]})
-    told: list[int] = []
-    table = sweep.swept(runs, tmp_path, progress=told.append)
+    reported: list[int] = []
+    table = sweep.swept(runs, tmp_path, progress=reported.append)
     stamp = (tmp_path / "seed=0" / "run.json").stat().st_mtime_ns
-    more = sweep.swept(sweep.sweep_of(BASE | {"seed": [0, 2, 1]}), tmp_path, workers=2, progress=told.append)
-    assert (tmp_path / "seed=0" / "run.json").stat().st_mtime_ns == stamp and told == [1, 2, 3]
+    more = sweep.swept(sweep.sweep_of(BASE | {"seed": [0, 2, 1]}), tmp_path, workers=2, progress=reported.append)
+    assert (tmp_path / "seed=0" / "run.json").stat().st_mtime_ns == stamp and reported == [1, 2, 3]
     assert more.filter(pl.col("seed") != 2).equals(table)
     with pytest.raises(ResultError, match="seed=0: found another run, expected the one of the sweep"):
         sweep.swept(sweep.sweep_of(BASE | {"seed": [0], "jobs": 7}), tmp_path)

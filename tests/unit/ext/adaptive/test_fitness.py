@@ -19,10 +19,10 @@ def test_fitness(jobs: int, nodes: int, power: float, seed: int) -> None:
     base = states[1].copy()
     speedup = random.random_sample((jobs, 2, 4 * nodes + 1))
     speedup[:, :, 0] = 0
-    told = (speedup, random.random_sample(jobs), np.full(jobs, 1 / (4 * nodes)), 4, power)
+    inputs = (speedup, random.random_sample(jobs), np.full(jobs, 1 / (4 * nodes)), 4, power)
     mean, utility = np.empty(4), np.empty(4)
-    evaluated(states, base, *told, mean, utility)
-    expected = [by_hand.fitness(state, base, *told) for state in states]
+    evaluated(states, base, *inputs, mean, utility)
+    expected = [by_hand.fitness(state, base, *inputs) for state in states]
     assert list(zip(mean.tolist(), utility.tolist(), strict=True)) == expected
     assert utility[0] == 0
 
@@ -37,7 +37,7 @@ def test_long_sums_run_as_numpys_do() -> None:
     jobs = 300
     state, base = np.ones((1, jobs, 1), np.int8), np.zeros((jobs, 1), np.int8)
     speedup = np.random.RandomState(1).random_sample((jobs, 2, 2))
-    told = (speedup, np.ones(jobs), np.ones(jobs), 1, -1.0)
+    inputs = (speedup, np.ones(jobs), np.ones(jobs), 1, -1.0)
     mean, utility = np.empty(1), np.empty(1)
-    evaluated(state, base, *told, mean, utility)
-    assert (mean[0], utility[0]) == by_hand.fitness(state[0], base, *told)
+    evaluated(state, base, *inputs, mean, utility)
+    assert (mean[0], utility[0]) == by_hand.fitness(state[0], base, *inputs)

@@ -38,20 +38,20 @@ def problem(jobs: int, nodes: int, node_gpus: int, seed: int) -> dict[str, Any]:
 def test_the_same_seed_is_the_same_search(
     shape: tuple[int, int, int], power: float, size: int, generations: int, seed: int
 ) -> None:
-    told = problem(*shape, seed)
+    program = problem(*shape, seed)
     ours, random = Search(seed, size), np.random.RandomState(seed)
     judge = partial(
-        fitness, base__jn=told["base"], speedup__jsk=told["speedup"], keeping__j=told["keeping"],
-        share__j=told["share"], node_gpus=told["node_gpus"], power=power,
+        fitness, base__jn=program["base"], speedup__jsk=program["speedup"], keeping__j=program["keeping"],
+        share__j=program["share"], node_gpus=program["node_gpus"], power=power,
     )  # fmt: skip
     slow = by_hand.Search(
-        told["base"], lambda state: tuple(-part for part in judge(state)),  # type: ignore[arg-type,return-value]
-        told["most"], told["least"], told["node_gpus"], size,
+        program["base"], lambda state: tuple(-part for part in judge(state)),  # type: ignore[arg-type,return-value]
+        program["most"], program["least"], program["node_gpus"], size,
     )  # fmt: skip
-    states = told["base"][None]
+    states = program["base"][None]
     for _ in range(2):  # the second search begins where the first one ended, states and stream
         expected = slow.front(random, list(states), generations)
-        args: Any = (states, *told.values(), power, generations)
+        args: Any = (states, *program.values(), power, generations)
         states, mean, utility = ours.front(*args)
         assert states.tolist() == [state.tolist() for state in expected.states]
         assert list(zip((-mean).tolist(), (-utility).tolist(), strict=True)) == expected.losses
@@ -61,9 +61,9 @@ def test_the_same_seed_is_the_same_search(
 
 def searched(search: Search, generations: int = 5, **changes: Any) -> tuple[Any, Any, Any]:
     """A search of a fixed problem."""
-    told = problem(3, 4, 4, 1) | changes
-    states = told.pop("states", told["base"][None])
-    args: Any = (states, *told.values(), -1.0, generations)
+    program = problem(3, 4, 4, 1) | changes
+    states = program.pop("states", program["base"][None])
+    args: Any = (states, *program.values(), -1.0, generations)
     return search.front(*args)
 
 
@@ -73,10 +73,10 @@ def test_who_wins_is_drawn_between_equals() -> None:
 
 
 def test_states_are_possible_and_nobody_beats_another() -> None:
-    told = problem(6, 4, 4, 3)
-    args: Any = (told["base"][None], *told.values(), -1.0, 30)
+    program = problem(6, 4, 4, 3)
+    args: Any = (program["base"][None], *program.values(), -1.0, 30)
     states, mean, utility = Search(2).front(*args)
-    assert (states >= 0).all() and (states.sum(axis=1) <= 4).all() and (states.sum(axis=2) <= told["most"]).all()
+    assert (states >= 0).all() and (states.sum(axis=1) <= 4).all() and (states.sum(axis=2) <= program["most"]).all()
     losses = list(zip((-mean).tolist(), (-utility).tolist(), strict=True))
     assert not any(by_hand.beats(one, other) for one in losses for other in losses)
 

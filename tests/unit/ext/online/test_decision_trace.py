@@ -200,9 +200,9 @@ def test_every_decision_is_heard_and_none_is_changed(queue: str, data: st.DataOb
     s: Scenario = data.draw(ruled(queues=(queue,), crowded=queue != "drop" and data.draw(st.booleans())))
     options = OnlineOptions(seed=s.seed, until_s=s.until_s, rules=s.rules, record="placements")
     table = s.workload.table()
-    asked = {seq: SelectedPod(seq, pod_id, None) for seq, pod_id in enumerate(table["pod_id"].to_pylist())}
+    selected = {seq: SelectedPod(seq, pod_id, None) for seq, pod_id in enumerate(table["pod_id"].to_pylist())}
     policy: Any = None
-    replay = Replay(Prepared(s.cluster, s.workload, policy, s.plan, s.typical, options), asked, "all")
+    replay = Replay(Prepared(s.cluster, s.workload, policy, s.plan, s.typical, options), selected, "all")
     if replay.rule_columns is None:
         return  # a plain run has its own witness
     replay.play()

@@ -16,8 +16,8 @@ from fastsim.scenario.sort_keys import PODS, line_order
 
 def starts(queue: str, rows: list[dict[str, Any]], **options: Any) -> list[float | None]:
     """Start of each pod on one node with four GPUs, 40,000 milli-CPU; pods ask for one GPU and run for 10 s."""
-    asked = {"cpu_milli": 1000, "memory_mib": 0, "num_gpu": 1, "gpu_milli": 1000, "duration_s": 10.0}
-    pods = fs.Workload.from_arrow(pl.DataFrame([{"pod_id": n} | asked | row for n, row in enumerate(rows)]))
+    request = {"cpu_milli": 1000, "memory_mib": 0, "num_gpu": 1, "gpu_milli": 1000, "duration_s": 10.0}
+    pods = fs.Workload.from_arrow(pl.DataFrame([{"pod_id": n} | request | row for n, row in enumerate(rows)]))
     node = "uniform?nodes=1&gpu=T4&gpus=4&cpu_milli=40000"
     found: list[float | None] = fs.simulate(node, pods, "best_fit", queue=queue, **options).jobs["start_s"].to_list()
     return found

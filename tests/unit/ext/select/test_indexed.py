@@ -91,8 +91,8 @@ PLANS = {
 @pytest.mark.parametrize("name", PLANS)
 def test_it_chooses_as_the_plain_selector_does(name: str, settings: dict[str, Any]) -> None:
     plan = OnlinePlan(PLANS[name])
-    made = cluster(cpu_milli=[96_000, 90_000, 95_999, 96_000, 50_000] * 4)
-    kept, plain = KeptDecision(made, plan, settings), Decision(made, plan)
+    nodes = cluster(cpu_milli=[96_000, 90_000, 95_999, 96_000, 50_000] * 4)
+    kept, plain = KeptDecision(nodes, plan, settings), Decision(nodes, plan)
     shapes = [(1, 500, 4000), (1, 300, 500), (2, 1000, 9000), (0, 0, 1000), (1, 1000, 30_000)]
     classes = [(kept.pod(*shape), plain.pod(*shape)) for shape in shapes]
     for k in range(90):
@@ -125,8 +125,8 @@ def test_a_family_has_a_bound_that_its_other_classes_share() -> None:
 
 def test_gaps_of_dropped_columns_are_closed() -> None:
     settings = COLUMNS | {"upkeep_ns": 60, "window_changes": 4, "most_gaps": 0, "pack_changes": 0}
-    made, plan = t4(40, gpus=8), OnlinePlan(PLANS["fgd"])
-    kept, plain = KeptDecision(made, plan, settings), Decision(made, plan)
+    cluster_of_t4, plan = t4(40, gpus=8), OnlinePlan(PLANS["fgd"])
+    kept, plain = KeptDecision(cluster_of_t4, plan, settings), Decision(cluster_of_t4, plan)
     classes = [(kept.pod(1, 100 * k, 10 * k), plain.pod(1, 100 * k, 10 * k)) for k in range(1, 7)]
     table = kept.select.table
     for k in range(240):
@@ -172,8 +172,8 @@ def test_there_are_no_more_columns_than_fit() -> None:
     ],
 )
 def test_a_search_that_finds_nothing_knows_why(pod: Any, reason: str) -> None:
-    made = cluster(cpu_milli=[96_000, 96_000], memory_mib=[64, 99], num_gpu=[2, 2], gpu_model=["T4", "A10"])
-    kept, plain = KeptDecision(made, OnlinePlan((ScoreTerm("best_fit"),)), EAGER), Decision(made)
+    nodes = cluster(cpu_milli=[96_000, 96_000], memory_mib=[64, 99], num_gpu=[2, 2], gpu_model=["T4", "A10"])
+    kept, plain = KeptDecision(nodes, OnlinePlan((ScoreTerm("best_fit"),)), EAGER), Decision(nodes)
     for decision in (kept, plain):
         cls = decision.pod(*pod)
         for _ in range(3):  # then there is a bound
@@ -185,9 +185,9 @@ def test_a_search_that_finds_nothing_knows_why(pod: Any, reason: str) -> None:
 
 
 def test_an_equal_total_before_the_best_wins_although_its_bound_is_no_higher() -> None:
-    made = cluster(num_gpu=[1] * 3, gpu_idle_w=[0.0] * 3, gpu_peak_w=[105.0] * 3)
+    nodes = cluster(num_gpu=[1] * 3, gpu_idle_w=[0.0] * 3, gpu_peak_w=[105.0] * 3)
     plan = OnlinePlan((ScoreTerm("pwr"),))
-    kept, plain = KeptDecision(made, plan, EAGER), Decision(made, plan)
+    kept, plain = KeptDecision(nodes, plan, EAGER), Decision(nodes, plan)
     for decision in (kept, plain):
         # With 64,000 milli-CPU left, 900 more wake a socket of 105 W, of which the bound knows nothing.
         decision.table.nodes.load(0, 64_000, 64, [1000], {})  # 105 W of the device and the socket; bound: the device
@@ -198,9 +198,9 @@ def test_an_equal_total_before_the_best_wins_although_its_bound_is_no_higher() -
 
 
 def test_a_node_far_beyond_the_extremes_of_last_time_is_not_lost() -> None:
-    made = cluster(num_gpu=[8] * 3, gpu_idle_w=[0.0] * 3, gpu_peak_w=[1.0, 1.125, 1500.0])
+    nodes = cluster(num_gpu=[8] * 3, gpu_idle_w=[0.0] * 3, gpu_peak_w=[1.0, 1.125, 1500.0])
     plan = OnlinePlan((ScoreTerm("pwr", weight=1000, normalise="min_max_0"), ScoreTerm("gpu_packing")))
-    kept, plain = KeptDecision(made, plan, COLUMNS), Decision(made, plan)
+    kept, plain = KeptDecision(nodes, plan, COLUMNS), Decision(nodes, plan)
     found = []
     for decision in (kept, plain):
         cls = decision.pod(8, 1000)
@@ -214,9 +214,9 @@ def test_a_node_far_beyond_the_extremes_of_last_time_is_not_lost() -> None:
 
 
 def test_the_smallest_points_may_be_equal_once_they_are_stretched() -> None:
-    made = cluster(num_gpu=[8] * 3, gpu_idle_w=[0.0] * 3, gpu_peak_w=[125.0, 125.125, 1.0])
+    nodes = cluster(num_gpu=[8] * 3, gpu_idle_w=[0.0] * 3, gpu_peak_w=[125.0, 125.125, 1.0])
     plan = OnlinePlan((ScoreTerm("pwr", weight=-1, normalise="min_max_0"),))
-    for decision in (KeptDecision(made, plan, COLUMNS), Decision(made, plan)):
+    for decision in (KeptDecision(nodes, plan, COLUMNS), Decision(nodes, plan)):
         # Minus 1,000 W and minus 1,001 W both become 0 where the best has 100.
         assert [trial(decision, decision.pod(8, 1000) if k == 0 else 0)[0] for k in range(5)] == [0] * 5
 
@@ -237,7 +237,7 @@ def test_modified_node_records_use_no_stored_points() -> None:
 def test_points_too_large_for_a_column_are_not_kept(weight: int) -> None:
     # Simon's share is over what would be left of the node: 1 MiB of a million.
     size = 2**20
-    made = Cluster.uniform(nodes=6, gpus=0, cpu_milli=8000, memory_mib=size)
+    cluster = Cluster.uniform(nodes=6, gpus=0, cpu_milli=8000, memory_mib=size)
     rows = [{"pod_id": k, "submit_s": float(k), "duration_s": 0.5, "cpu_milli": 0, "memory_mib": size - 1, "num_gpu": 0,
              "gpu_milli": 0} for k in range(8)]  # fmt: skip
     workload = Workload.from_arrow(pa.Table.from_pylist(rows))
@@ -246,6 +246,8 @@ def test_points_too_large_for_a_column_are_not_kept(weight: int) -> None:
     for name in ("scan", "index"):
         with spelled(name, COLUMNS):
             nodes.append(
-                played(made, workload, plan, TypicalPods.of(workload), OnlineOptions()).placements["node_id"].to_list()
+                played(cluster, workload, plan, TypicalPods.of(workload), OnlineOptions())
+                .placements["node_id"]
+                .to_list()
             )
     assert nodes[0] == nodes[1] == [0] * 8

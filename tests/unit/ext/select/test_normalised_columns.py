@@ -15,8 +15,8 @@ SHAPES = ((1, 500, 4000), (1, 300, 500), (2, 1000, 9000), (0, 0, 1000), (1, 1000
 @pytest.mark.parametrize("normalise", ["min_max_0", "min_max_100"])
 def test_decisions_are_those_of_a_look_at_every_node(kernel: str, normalise: str) -> None:
     plan = OnlinePlan((ScoreTerm("fgd", weight=9), ScoreTerm(kernel, normalise=normalise)))
-    made = cluster(num_gpu=[2, 4, 8, 2] * 10, gpu_model=["T4", "A10", "T4", "A10"] * 10)
-    kept, plain = KeptDecision(made, plan, COLUMNS), Decision(made, plan)
+    nodes = cluster(num_gpu=[2, 4, 8, 2] * 10, gpu_model=["T4", "A10", "T4", "A10"] * 10)
+    kept, plain = KeptDecision(nodes, plan, COLUMNS), Decision(nodes, plan)
     classes = [(kept.pod(*shape), plain.pod(*shape)) for shape in SHAPES]
     for k in range(120):
         mine, other = classes[k * k % 5]
@@ -28,8 +28,8 @@ def test_decisions_are_those_of_a_look_at_every_node(kernel: str, normalise: str
 
 def test_columns_of_a_second_row_are_kept_as_those_of_the_first() -> None:
     plan = OnlinePlan((ScoreTerm("fgd", weight=9), ScoreTerm("pwr", normalise="min_max_100")))
-    made = cluster(num_gpu=[2, 4, 8, 2] * 4, gpu_model=["T4", "A10", "T4", "A10"] * 4)
-    kept, plain = KeptDecision(made, plan, COLUMNS | {"window_changes": 10_000}), Decision(made, plan)
+    nodes = cluster(num_gpu=[2, 4, 8, 2] * 4, gpu_model=["T4", "A10", "T4", "A10"] * 4)
+    kept, plain = KeptDecision(nodes, plan, COLUMNS | {"window_changes": 10_000}), Decision(nodes, plan)
     classes = [(kept.pod(1, 100, 10 * k), plain.pod(1, 100, 10 * k)) for k in range(1, 41)]
     for k in range(240):
         mine, other = classes[k % 40]

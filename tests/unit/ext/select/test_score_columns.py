@@ -19,8 +19,8 @@ SHAPES = ((1, 500, 1000), (1, 300, 500, 2), (2, 1000, 0), (0, 0, 1000), (1, 500,
 
 def filled(plan: OnlinePlan = FGD) -> KeptDecision:
     """Nodes of two models, a column for each of five classes and bounds for four families."""
-    made = cluster(num_gpu=[2, 4, 8, 2] * 5, gpu_model=["T4", "A10", "T4", "A10"] * 5)
-    decision = KeptDecision(made, plan, COLUMNS)
+    nodes = cluster(num_gpu=[2, 4, 8, 2] * 5, gpu_model=["T4", "A10", "T4", "A10"] * 5)
+    decision = KeptDecision(nodes, plan, COLUMNS)
     for shape in SHAPES:
         cls = decision.pod(*shape)
         for _ in range(6):

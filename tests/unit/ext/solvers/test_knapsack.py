@@ -71,18 +71,18 @@ def test_as_good_as_trying_everything(scene: Any) -> None:
 
 
 def test_prices_are_those_of_what_the_last_gpu_would_bring() -> None:
-    made = knapsack([[(-10, 1, 0)], [(-4, 1, 0)]], [2, 3], [4])
-    assert made.bound() == pytest.approx(-2.8)
-    assert made.price.tolist() == pytest.approx([0.4])
-    assert made.search(0.0, 100, 100) == pytest.approx(0.0)
-    assert made.chosen.tolist() == [2, 2]
+    solution = knapsack([[(-10, 1, 0)], [(-4, 1, 0)]], [2, 3], [4])
+    assert solution.bound() == pytest.approx(-2.8)
+    assert solution.price.tolist() == pytest.approx([0.4])
+    assert solution.search(0.0, 100, 100) == pytest.approx(0.0)
+    assert solution.chosen.tolist() == [2, 2]
 
 
 def test_a_search_without_nodes_gives_up() -> None:
-    made = knapsack([[(-10, 3, 0), (-4, 1, 0)]], [3], [5])
-    bound = made.bound()
-    assert made.search(5.0, 0, 0) is None and not made.ended
-    assert made.search(5.0, 1000, 1000) == pytest.approx(-1.8 - bound)
+    solution = knapsack([[(-10, 3, 0), (-4, 1, 0)]], [3], [5])
+    bound = solution.bound()
+    assert solution.search(5.0, 0, 0) is None and not solution.ended
+    assert solution.search(5.0, 1000, 1000) == pytest.approx(-1.8 - bound)
 
 
 def test_more_kinds_than_there_is_room_for_are_refused() -> None:

@@ -17,8 +17,8 @@ from tests.adaptive import APPS, adaptive_setting, told_of
 
 def job(number: int, num_gpu: int, **known: Any) -> JobView:
     """A job of cifar10 that came in order of its number."""
-    asked = AdaptiveJob(float(number), "cifar10", num_gpu, 1024)
-    return JobView(number, asked, APPS["cifar10"], 0.0, 0, 0.0, 0.0, 0, 0.0, None, {}, None)._replace(**known)
+    request = AdaptiveJob(float(number), "cifar10", num_gpu, 1024)
+    return JobView(number, request, APPS["cifar10"], 0.0, 0, 0.0, 0.0, 0, 0.0, None, {}, None)._replace(**known)
 
 
 def served(order: str, *jobs: JobView) -> dict[int, tuple[int, int]]:

@@ -31,8 +31,10 @@ class Fixed:
 
 def jobs(*sizes: int) -> list[JobView]:
     """Jobs of cifar10 with so many GPUs."""
-    asked = [AdaptiveJob(0.0, "cifar10", size, 1024) for size in sizes]
-    return [JobView(n, job, APPS["cifar10"], 0.0, 0, 0.0, 0.0, 0, 0.0, None, {}, None) for n, job in enumerate(asked)]
+    requests = [AdaptiveJob(0.0, "cifar10", size, 1024) for size in sizes]
+    return [
+        JobView(n, job, APPS["cifar10"], 0.0, 0, 0.0, 0.0, 0, 0.0, None, {}, None) for n, job in enumerate(requests)
+    ]
 
 
 def decider(share: tuple[float, ...] = (1.0, 0.0, 0.0), aws: int = 1) -> RotationDecider:
@@ -74,12 +76,12 @@ def test_programs_see_rates_of_what_users_asked_for() -> None:
 
 def test_a_run_ends_with_every_program() -> None:
     setting = adaptive_setting(round_s=360.0)
-    asked = [AdaptiveJob(100.0 * n, "cifar10", size, 1024) for n, size in enumerate((8, 4, 2, 8))]
+    requests = [AdaptiveJob(100.0 * n, "cifar10", size, 1024) for n, size in enumerate((8, 4, 2, 8))]
     for program in ("max_sum_throughput", "max_min_fairness"):
-        run = run_adaptive(told_of(setting), setting, Rotation(program).begin(setting), asked)
+        run = run_adaptive(told_of(setting), setting, Rotation(program).begin(setting), requests)
         assert np.isfinite(run.jobs["finish_s"]).all()
         assert run.trained["batch_mean"].tolist() == [1024.0] * 4
-    rounds = adaptive_driver(setting, Rotation().begin(setting), asked)
+    rounds = adaptive_driver(setting, Rotation().begin(setting), requests)
     for _ in range(20):
         rounds.loop.work()
         rounds.decide()

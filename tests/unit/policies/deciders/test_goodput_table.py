@@ -44,7 +44,7 @@ SETTING = dataclasses.replace(
 def job(draw: st.DrawFn, number: int = 0) -> JobView:
     """A job that knows nothing, or something of some models."""
     app = SETTING.applications[draw(st.sampled_from(["cifar10", "bert", "yolov3", "pipes"]))]
-    asked = AdaptiveJob(
+    request = AdaptiveJob(
         0.0, app.name, draw(st.sampled_from([1, 2, 4])),
         draw(st.integers(app.init_batch, app.max_batch)), draw(st.sampled_from(["adaptive", "scale-gpus"])),
     )  # fmt: skip
@@ -52,7 +52,7 @@ def job(draw: st.DrawFn, number: int = 0) -> JobView:
     models = [g for g, group in enumerate(SETTING.groups) if group.gpu_model in app.steps]
     some = draw(st.lists(st.sampled_from(models), unique=True))
     estimates = {g: SpeedEstimate(draw(PERFS), draw(st.sampled_from([1, 2, 8]))) for g in some}
-    return JobView(number, asked, app, 100.0, 0, 0.0, 0.0, 0, 0.0, noise, estimates, None)
+    return JobView(number, request, app, 100.0, 0, 0.0, 0.0, 0, 0.0, noise, estimates, None)
 
 
 def offers(setting: AdaptiveSetting = SETTING, project: bool = True, tuned: bool = True) -> GoodputTable:
@@ -62,18 +62,18 @@ def offers(setting: AdaptiveSetting = SETTING, project: bool = True, tuned: bool
 @given(st.lists(job(), min_size=1, max_size=5), st.booleans(), st.booleans())
 @settings(max_examples=scenarios_per_run(150), deadline=None)
 def test_rows_are_those_by_hand(jobs: list[JobView], project: bool, tuned: bool) -> None:
-    made = offers(project=project, tuned=tuned)
+    table = offers(project=project, tuned=tuned)
     for _ in range(2):  # once made, once remembered
-        assert made.rows(jobs).tolist() == [made.row_by_hand(job).tolist() for job in jobs]
+        assert table.rows(jobs).tolist() == [table.row_by_hand(job).tolist() for job in jobs]
 
 
 def test_of_pipelines_nothing_is_guessed() -> None:
     noise, estimate = Noise(1.0, 500.0, 12), SpeedEstimate(Perf(0.1, 0.01, 0.05, 0.01, 0.02, 0.01, 1.5), 1)
-    asked = AdaptiveJob(0.0, "pipes", 2, 384)
-    view = JobView(0, asked, SETTING.applications["pipes"], 100.0, 0, 0.0, 0.0, 0, 0.0, noise, {1: estimate}, None)
-    made = offers()
-    (row,) = made.rows([view])
-    sizes = made.configurations
+    request = AdaptiveJob(0.0, "pipes", 2, 384)
+    view = JobView(0, request, SETTING.applications["pipes"], 100.0, 0, 0.0, 0.0, 0, 0.0, noise, {1: estimate}, None)
+    table = offers()
+    (row,) = table.rows([view])
+    sizes = table.configurations
     worth = {(int(g), int(n)): float(v) for g, n, v in zip(sizes.group__q, sizes.gpus__q, row, strict=True)}
     assert worth[1, 2] == pytest.approx(2.0) and worth[1, 4] > 2.0  # one pipeline of two GPUs, and two of them
     assert worth[2, 8] == 8.0  # one pipeline of eight is all that is known there
@@ -91,8 +91,8 @@ def test_models_without_nodes_are_no_columns() -> None:
 
 def row(a: KnownGoodput, b: KnownGoodput, ratio: float | None = None) -> list[float]:
     """The row of a job, a's configurations first."""
-    told = {} if ratio is None else {(1, 0): ratio, (0, 1): 1 / ratio}
-    return [float(value) for value in goodput_row((a, b), told, SIZES)]
+    ratios = {} if ratio is None else {(1, 0): ratio, (0, 1): 1 / ratio}
+    return [float(value) for value in goodput_row((a, b), ratios, SIZES)]
 
 
 def test_a_new_job_is_worth_one_gpu_of_every_model() -> None:

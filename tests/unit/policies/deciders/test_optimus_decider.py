@@ -24,8 +24,8 @@ from tests.adaptive import APPS, adaptive_setting, random_jobs, told_of
 
 def job(number: int, mode: str = "adaptive", num_gpu: int = 2, batch: int = 1024, **known: Any) -> JobView:
     """A job of cifar10 that has just come."""
-    asked = AdaptiveJob(0.0, "cifar10", num_gpu, batch, mode)
-    return JobView(number, asked, APPS["cifar10"], 100.0, 0, 0.0, 0.0, 0, 0.0, None, {}, None)._replace(**known)
+    request = AdaptiveJob(0.0, "cifar10", num_gpu, batch, mode)
+    return JobView(number, request, APPS["cifar10"], 100.0, 0, 0.0, 0.0, 0, 0.0, None, {}, None)._replace(**known)
 
 
 def sizes(decider: OptimusDecider, now_s: float, *jobs: JobView) -> dict[int, tuple[str, int]]:

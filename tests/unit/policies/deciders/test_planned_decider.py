@@ -20,10 +20,10 @@ from tests.adaptive import adaptive_setting, told_of
 
 
 def highs() -> Any:
-    made: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     for name, value in OPTIONS.items():
-        made.setOptionValue(name, value)
-    return made
+        solver.setOptionValue(name, value)
+    return solver
 
 
 def worth(jobs: list[Prospect], plan: list[tuple[int, int]], makespan: float) -> float:

@@ -21,8 +21,8 @@ PERF = Perf(0.05, 0.001, 0.02, 0.001, 0.01, 0.001, 1.5)
 
 def job(number: int, mode: str = "adaptive", num_gpu: int = 2, **known: Any) -> JobView:
     """A job of cifar10 that has just come, or what is known of it."""
-    asked = AdaptiveJob(0.0, "cifar10", num_gpu, 1024, mode)
-    new = JobView(number, asked, APPS["cifar10"], 100.0, 0, 0.0, 0.0, 0, 0.0, None, {}, None)
+    request = AdaptiveJob(0.0, "cifar10", num_gpu, 1024, mode)
+    new = JobView(number, request, APPS["cifar10"], 100.0, 0, 0.0, 0.0, 0, 0.0, None, {}, None)
     return new._replace(**known)
 
 

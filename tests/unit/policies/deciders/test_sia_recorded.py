@@ -99,8 +99,8 @@ def test_a_run_ends_twice_the_same_and_may_be_resumed(seed: int, tmp_path: Path)
     resumed = played(seed, resume=RoundCheckpoint.read(path))
     assert np.isfinite(first.jobs["finish_s"]).all() and first.solver_s > 0
     for name in ("jobs", "trained", "busy_s"):
-        told = getattr(first, name).tobytes()
-        assert told == getattr(second, name).tobytes() == getattr(resumed, name).tobytes()
+        content = getattr(first, name).tobytes()
+        assert content == getattr(second, name).tobytes() == getattr(resumed, name).tobytes()
 
 
 @pytest.mark.parametrize(

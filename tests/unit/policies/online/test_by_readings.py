@@ -45,11 +45,11 @@ def test_memory_is_another_matter() -> None:
 
 
 def test_nobody_needs_to_ask_for_telemetry() -> None:
-    told = ("openb:9", "synth:openb?pods=30&seed=2")
-    result = fs.simulate(*told, policy="0.7*fgd + 0.3*least_utilised")
+    texts = ("openb:9", "synth:openb?pods=30&seed=2")
+    result = fs.simulate(*texts, policy="0.7*fgd + 0.3*least_utilised")
     assert not len(result.telemetry) and "telemetry" not in result.frames
-    again = fs.simulate(*told, policy="0.7*fgd + 0.3*least_utilised", telemetry="15?refresh_s=15", until_s=3000)
-    until = fs.simulate(*told, policy="0.7*fgd + 0.3*least_utilised", until_s=3000)
+    again = fs.simulate(*texts, policy="0.7*fgd + 0.3*least_utilised", telemetry="15?refresh_s=15", until_s=3000)
+    until = fs.simulate(*texts, policy="0.7*fgd + 0.3*least_utilised", until_s=3000)
     # Looks that nobody would see are left out, and nothing changes.
     assert again.placements.drop("reason").equals(until.placements.drop("reason"))
     assert str(fs.policies.parse("0.7*fgd + 0.3*least_utilised")) == "7*fgd + 3*least_utilised"

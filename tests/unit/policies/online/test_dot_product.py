@@ -31,11 +31,11 @@ def test_points_by_hand(dim: str, norm: str, points: int, devices: int) -> None:
 
 @pytest.mark.parametrize("dim", DIMS)
 def test_parameters_reach_the_term_and_decide_who_picks_the_device(dim: str) -> None:
-    made = DotProduct(dim=dim, norm="pod")
-    assert made.term() == ScoreTerm("dot_product", dim=dim, norm="pod")
-    assert made.own_gpu_pick() == ("best" if dim == "merge" else "dot_product")
+    policy = DotProduct(dim=dim, norm="pod")
+    assert policy.term() == ScoreTerm("dot_product", dim=dim, norm="pod")
+    assert policy.own_gpu_pick() == ("best" if dim == "merge" else "dot_product")
     nothing: Any = None
-    plan = made.plan(nothing, nothing)
+    plan = policy.plan(nothing, nothing)
     assert (plan.gpu_dim, plan.gpu_norm) == (("merge", "max") if dim == "merge" else (dim, "pod"))
 
 

@@ -36,14 +36,14 @@ def test_a_function_stands_for_itself() -> None:
 def test_a_text_is_imported_and_reads_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "lab_scorer.py").write_text("def points(nodes, pod):\n    return 1\n")
     monkeypatch.syspath_prepend(tmp_path)
-    made = PythonScorer("lab_scorer:points", normalise="min_max_0", gpu_pick="worst")
-    scorer: Any = made.term().scorer
+    policy = PythonScorer("lab_scorer:points", normalise="min_max_0", gpu_pick="worst")
+    scorer: Any = policy.term().scorer
     assert scorer(None, None) == 1
-    assert str(made) == "python(gpu_pick=worst, scorer='lab_scorer:points', normalise=min_max_0)"
-    again: Any = parse(str(made))
-    assert again == made
+    assert str(policy) == "python(gpu_pick=worst, scorer='lab_scorer:points', normalise=min_max_0)"
+    again: Any = parse(str(policy))
+    assert again == policy
     # The function itself is written as the place it comes from.
-    assert str(PythonScorer(scorer, normalise="min_max_0", gpu_pick="worst")) == str(made)
+    assert str(PythonScorer(scorer, normalise="min_max_0", gpu_pick="worst")) == str(policy)
 
 
 @pytest.mark.parametrize(

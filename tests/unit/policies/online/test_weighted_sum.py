@@ -22,8 +22,8 @@ NOTHING: Any = None  # the published policies look at neither the cluster nor th
 
 def plan_of(policy: Any) -> OnlinePlan:
     """The plan of a policy or of its text form."""
-    made = placing(policy) if isinstance(policy, str) else policy
-    plan: OnlinePlan = made.plan(NOTHING, NOTHING)
+    chosen = placing(policy) if isinstance(policy, str) else policy
+    plan: OnlinePlan = chosen.plan(NOTHING, NOTHING)
     return plan
 
 

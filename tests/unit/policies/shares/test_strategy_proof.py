@@ -86,14 +86,14 @@ def test_nothing_is_gained_by_telling_other_rates(seen: RoundView) -> None:
     allocation = Discounted("perf").allocate(seen)
     assert allocation is not None and excess(seen, allocation) < 1e-9
     honest = rates_under(seen, allocation)[0]
-    told = seen.setting.oracle
+    oracle = seen.setting.oracle
     lie = Oracle(
-        (*told.kinds, ("lie", int(seen.num_gpu[0]))), told.gpu_models,
-        np.concatenate([told.alone__kg, told.alone__kg[seen.kind[:1], ::-1]]),
-        np.zeros((len(told.kinds) + 1, len(told.kinds) + 1, len(told.gpu_models))),
+        (*oracle.kinds, ("lie", int(seen.num_gpu[0]))), oracle.gpu_models,
+        np.concatenate([oracle.alone__kg, oracle.alone__kg[seen.kind[:1], ::-1]]),
+        np.zeros((len(oracle.kinds) + 1, len(oracle.kinds) + 1, len(oracle.gpu_models))),
     )  # fmt: skip
     liar = view(
-        setting(lie, seen.setting.gpus__g.tolist()), [len(told.kinds), *seen.kind[1:].tolist()],
+        setting(lie, seen.setting.gpus__g.tolist()), [len(oracle.kinds), *seen.kind[1:].tolist()],
     )  # fmt: skip
     found = Discounted("perf").allocate(liar)
     assert found is not None

@@ -68,8 +68,8 @@ def test_a_job_that_runs_nowhere_holds_nobody_down() -> None:
 
 def test_entities_as_text() -> None:
     assert entities_of(" red:1, blue:0.5:fifo,") == {"red": (1.0, "fairness"), "blue": (0.5, "fifo")}
-    made = registry.parse("max_min_fairness_water_filling(entities='red:1')")
-    assert str(made) == "max_min_fairness_water_filling(entities='red:1')"
+    policy = registry.parse("max_min_fairness_water_filling(entities='red:1')")
+    assert str(policy) == "max_min_fairness_water_filling(entities='red:1')"
     for text in (
         "red",
         "red:0",

@@ -17,8 +17,8 @@ from fastsim.policies.solvers.silent_highs import silent_highs, solve
 
 def test_the_solver_says_nothing() -> None:
     code = "from fastsim.policies.solvers.silent_highs import silent_highs; silent_highs({'threads': 1}).run()"
-    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
-    assert (told.stdout, told.stderr) == (b"", b"")
+    process = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    assert (process.stdout, process.stderr) == (b"", b"")
 
 
 def test_an_option_that_it_does_not_know_is_refused() -> None:

@@ -45,11 +45,11 @@ def test_repaired_states_are_possible() -> None:
 def test_fitness_of_two_jobs() -> None:
     state, base = np.array([[2, 0], [0, 1]], np.int8), np.array([[2, 0], [0, 0]], np.int8)
     speedup = np.array([[[0, 1, 1.5]] * 2, [[0, 1, 1.5]] * 2])
-    told = (speedup, np.array([0.5, 0.5]), np.full(2, 0.25), 2)
-    mean, utility = by_hand.fitness(state, base, *told, 1.0)
+    inputs = (speedup, np.array([0.5, 0.5]), np.full(2, 0.25), 2)
+    mean, utility = by_hand.fitness(state, base, *inputs, 1.0)
     assert mean == pytest.approx((0.75 + 0.25) / 2 + 0.001)
     assert utility == 2.5 / 4
-    assert by_hand.fitness(state, base, *told, 0.0)[0] == pytest.approx(np.sqrt(0.75 * 0.25))
-    mean, utility = by_hand.fitness(base * 0, base, *told, 1.0)
+    assert by_hand.fitness(state, base, *inputs, 0.0)[0] == pytest.approx(np.sqrt(0.75 * 0.25))
+    mean, utility = by_hand.fitness(base * 0, base, *inputs, 1.0)
     assert mean == pytest.approx(0.001)
     assert utility == 0.0

@@ -34,7 +34,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_without_the_extra_the_way_to_get_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, asked in (("altair", charting), ("vl_convert", picturing)):
+    for name, function in (("altair", charting), ("vl_convert", picturing)):
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(FastsimError, match=r'pip install "fastsim-gpu\[report\]"'):
-            asked()
+            function()

@@ -67,14 +67,14 @@ def test_bars_are_the_stays_of_the_window() -> None:
 def test_shares_are_the_gpus_of_each_application() -> None:
     result = reports.jobs()
     frame = stays(result)
-    told = held_s(result, frame)
-    assert told is not None and held_s(reports.passing(), stays(reports.passing())) is None
-    parts = leading([told])
-    assert len(parts) <= PARTS and told["part"].n_unique() >= len([part for part in parts if part != OTHERS])
-    grid = shares(told, parts, 1.0)
-    step = (told["end_s"].to_numpy().max() - told["start_s"].to_numpy().min()) / 80
+    held = held_s(result, frame)
+    assert held is not None and held_s(reports.passing(), stays(reports.passing())) is None
+    parts = leading([held])
+    assert len(parts) <= PARTS and held["part"].n_unique() >= len([part for part in parts if part != OTHERS])
+    grid = shares(held, parts, 1.0)
+    step = (held["end_s"].to_numpy().max() - held["start_s"].to_numpy().min()) / 80
     # Three decimals of each of 80 steps.
-    assert float(grid["y"].sum()) * step == pytest.approx(float(told["held_s"].sum()), rel=0.01)
+    assert float(grid["y"].sum()) * step == pytest.approx(float(held["held_s"].sum()), rel=0.01)
 
 
 def test_what_holds_least_is_the_others() -> None:

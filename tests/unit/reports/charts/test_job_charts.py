@@ -17,12 +17,12 @@ needed("altair")
 @pytest.fixture(scope="module")
 def results() -> list[fs.Result]:
     """Two policies at two loads, the second load with two seeds."""
-    made = []
+    results = []
     for policy in ("fifo", "max_min_fairness"):
         for load, seed in ((0.1, 0), (0.3, 0), (0.3, 1)):
             jobs = f"synth:gavel?jobs=40&rate_per_hour={load}&seed={seed}"
-            made.append(fs.simulate("gavel:2:2:2", jobs, policy, window="3:20", record="placements"))
-    return made
+            results.append(fs.simulate("gavel:2:2:2", jobs, policy, window="3:20", record="placements"))
+    return results
 
 
 def test_a_curve_rises_by_one_job_at_each_completion(results: list[fs.Result]) -> None:
@@ -47,8 +47,8 @@ def test_demand_is_what_jobs_in_the_system_ask_for(results: list[fs.Result]) -> 
     points = job_points(results[:1], "demand_over_load")
     rows = results[0].jobs.select("num_gpu", "submit_s", "end_s").rows()
     end = max(time for _, *times in rows for time in times if time is not None)
-    asked = sum(n * ((end if out is None else out) - at) for n, at, out in rows)
-    assert points["y"].item() == pytest.approx(100 * asked / (end - rows[0][1]) / 6)
+    demand = sum(n * ((end if out is None else out) - at) for n, at, out in rows)
+    assert points["y"].item() == pytest.approx(100 * demand / (end - rows[0][1]) / 6)
     assert job_points(results[:1], "demand_over_load", gpus=12)["y"].item() == pytest.approx(points["y"].item() / 2)
 
 

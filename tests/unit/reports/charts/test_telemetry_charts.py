@@ -55,10 +55,10 @@ def test_the_mean_of_devices() -> None:
 
 
 def test_pods_by_name() -> None:
-    made = ordered(pa.concat_tables([devices(1, 2, pod="train-1"), devices(2, 2, pod="other")]))
-    assert len(device_points(made, ("power_w",), "train-*")) == 2
+    source = ordered(pa.concat_tables([devices(1, 2, pod="train-1"), devices(2, 2, pod="other")]))
+    assert len(device_points(source, ("power_w",), "train-*")) == 2
     with pytest.raises(InputError, match="found no readings of pods nobody, expected some of util_pct"):
-        device_points(made, pod="nobody")
+        device_points(source, pod="nobody")
 
 
 def test_what_cannot_be_drawn() -> None:

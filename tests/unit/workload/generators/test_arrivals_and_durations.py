@@ -91,8 +91,8 @@ def test_the_normal_distribution_function_at_known_points() -> None:
 
 
 def test_a_table_becomes_a_mixture() -> None:
-    made = Mixture.of({"weight": [0.5, 0.5], "mu": [1, 2], "sigma": [3, 4], "more": 0}, 10.0)
-    assert made == Mixture((0.5, 0.5), (1, 2), (3, 4), 10.0)
+    mixture = Mixture.of({"weight": [0.5, 0.5], "mu": [1, 2], "sigma": [3, 4], "more": 0}, 10.0)
+    assert mixture == Mixture((0.5, 0.5), (1, 2), (3, 4), 10.0)
 
 
 def test_without_a_limit_the_mean_is_the_lognormals() -> None:

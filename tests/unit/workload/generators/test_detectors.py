@@ -53,8 +53,8 @@ def test_the_three_templates_ask_for_what_generated_jobs_declare(tmp_path: Path,
     path = tmp_path / "jobs.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": jobs}))
     rows = workload_of(Snapshot.read(path)).table().to_pylist()
-    asked = {row["native_id"].split("/")[-1][: len("detector-1024-0")]: row for row in rows}
-    whole, shared, labelled = (asked[f"detector-1024-{place}"] for place in range(3))
+    by_row = {row["native_id"].split("/")[-1][: len("detector-1024-0")]: row for row in rows}
+    whole, shared, labelled = (by_row[f"detector-1024-{place}"] for place in range(3))
     assert (whole["num_gpu"], whole["gpu_milli"]) == (1, 1000)
     assert shared["gpu_memory_mib"] == next(iter(detectors(1, over, "gib").table().to_pylist()))["gpu_memory_mib"]
     assert labelled["gpu_memory_mib"] == next(iter(detectors(1, over).table().to_pylist()))["gpu_memory_mib"]

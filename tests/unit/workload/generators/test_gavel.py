@@ -28,9 +28,9 @@ def test_a_workload_of_jobs_can_be_read_again_and_again(tmp_path: Path) -> None:
     assert jobs.write(tmp_path / "jobs.parquet") == 90
     again = Workload.scan(tmp_path / "jobs.parquet")
     assert again.checksum() == jobs.checksum()
-    told = json.loads(again.metadata["fastsim.params"])
-    assert (told["mean_gap_s"], told["rates"], told["durations"]) == (600.0, "rate model", "gavel")
-    assert told["gpu_mix"] == {"1": 0.7, "2": 0.8, "4": 0.95, "8": 1.0}
+    content = json.loads(again.metadata["fastsim.params"])
+    assert (content["mean_gap_s"], content["rates"], content["durations"]) == (600.0, "rate model", "gavel")
+    assert content["gpu_mix"] == {"1": 0.7, "2": 0.8, "4": 0.95, "8": 1.0}
 
 
 def test_the_stream_behind_goes_on_for_ever() -> None:

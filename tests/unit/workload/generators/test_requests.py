@@ -46,18 +46,18 @@ def drawn(count: int, **change: Any) -> dict[str, Any]:
 
 
 def test_every_cell_is_a_request_with_a_service_class() -> None:
-    made = table()
-    assert made.chance == pytest.approx([0.15, 0.15, 0.2, 0.0, 0.0, 0.5], rel=1e-15)  # rounding
-    assert made.gpus == pytest.approx([0.5, 0.5, 0, 0, 8 / 3, 8 / 3], rel=1e-15)  # (2 x 0.5 + 4 x 0.25) / 0.75
+    requests = table()
+    assert requests.chance == pytest.approx([0.15, 0.15, 0.2, 0.0, 0.0, 0.5], rel=1e-15)  # rounding
+    assert requests.gpus == pytest.approx([0.5, 0.5, 0, 0, 8 / 3, 8 / 3], rel=1e-15)  # (2 x 0.5 + 4 x 0.25) / 0.75
 
 
 def test_means_by_hand() -> None:
-    made = table()
-    assert made.mean_gpus() == pytest.approx(0.3 * 0.5 + 0.5 * 8 / 3, rel=1e-15)  # rounding, as below
-    assert made.mean_seconds([10.0, 100.0]) == pytest.approx(0.35 * 10 + 0.65 * 100, rel=1e-15)
-    assert made.mean_gpu_seconds([10.0, 100.0]) == pytest.approx(0.075 * 10 + (0.075 + 4 / 3) * 100, rel=1e-15)
+    requests = table()
+    assert requests.mean_gpus() == pytest.approx(0.3 * 0.5 + 0.5 * 8 / 3, rel=1e-15)  # rounding, as below
+    assert requests.mean_seconds([10.0, 100.0]) == pytest.approx(0.35 * 10 + 0.65 * 100, rel=1e-15)
+    assert requests.mean_gpu_seconds([10.0, 100.0]) == pytest.approx(0.075 * 10 + (0.075 + 4 / 3) * 100, rel=1e-15)
     # Among running pods a class counts by how long it lasts.
-    resident = made.resident_chance([10.0, 100.0])
+    resident = requests.resident_chance([10.0, 100.0])
     assert resident == pytest.approx(np.array([1.5, 15, 2, 0, 0, 50]) / 68.5, rel=1e-15)
 
 

@@ -22,8 +22,8 @@ def test_a_workload_of_jobs_can_be_read_again_and_again(tmp_path: Path) -> None:
     assert jobs.write(tmp_path / "jobs.parquet") == 90
     again = Workload.scan(tmp_path / "jobs.parquet")
     assert again.checksum() == jobs.checksum()
-    told = json.loads(again.metadata["fastsim.params"])
-    assert (told["rate_per_hour"], told["split"], told["log"]) == (6, [20, 70, 10], None)
+    content = json.loads(again.metadata["fastsim.params"])
+    assert (content["rate_per_hour"], content["split"], content["log"]) == (6, [20, 70, 10], None)
 
 
 def test_the_stream_behind_goes_on_for_ever_unless_a_log_ends_it() -> None:

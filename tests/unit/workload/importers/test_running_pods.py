@@ -52,8 +52,8 @@ def test_a_table_of_the_same_pods_counts_them_once(now: str, tmp_path: Path) -> 
 
 def test_pods_of_any_kind_tolerate_nothing(now: str) -> None:
     assert taints_of(fs.Cluster.from_kubernetes(now[11:])) == ["taint:dedicated=infra:NoSchedule"]
-    asked = {"cpu_milli": 2000, "memory_mib": 1, "num_gpu": 0, "gpu_milli": 0, "duration_s": 5.0}
-    frame = pl.DataFrame([{"pod_id": n, "submit_s": 7.0 + 10 * n} | asked for n in range(2)])
+    request = {"cpu_milli": 2000, "memory_mib": 1, "num_gpu": 0, "gpu_milli": 0, "duration_s": 5.0}
+    frame = pl.DataFrame([{"pod_id": n, "submit_s": 7.0 + 10 * n} | request for n in range(2)])
     with pytest.warns(NotHonoured, match="taints close 1 of 2 nodes to pods that are not of Kubernetes"):
         result = fs.simulate(now, fs.Workload.from_arrow(frame), "best_fit")
     rows = result.jobs.join(result.placements.select("pod_id", "node"), on="pod_id").select("submit_s", "state", "node")
