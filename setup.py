@@ -14,11 +14,12 @@ CHECKED = os.environ.get("FASTSIM_CHECKED", "0") == "1"
 BUILD = "build/checked" if CHECKED else "build/release"
 SHARED = "fastsim_ext._shared"  # one copy of Cython's own support code instead of one per module
 
-# Scores are truncated to integers, so a fused multiply-add could change a placement.
+# Scores are truncated to integers, so a fused multiply-add could change a placement. With -O1 the checked build, which
+# every landing compiles anew, takes half the time.
 if sys.platform == "win32":
     FLAGS = ["/O2", "/fp:precise"]
 else:
-    FLAGS = ["-O3", "-g0", "-ffp-contract=off", "-fno-math-errno"]
+    FLAGS = ["-O1" if CHECKED else "-O3", "-g0", "-ffp-contract=off", "-fno-math-errno"]
     if sys.platform == "linux" and platform.machine() == "x86_64":
         FLAGS.append("-march=x86-64-v2")  # numpy asks for no less
 

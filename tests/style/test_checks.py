@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
+from typing import Any
+
+import yaml
 
 from tests.style.tree import ROOT
 
@@ -35,3 +38,25 @@ def test_the_page_names_the_commands() -> None:
 def test_the_landing_asks_for_the_long_tests_once() -> None:
     lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     assert sum(line.startswith("FASTSIM_LONG=1 ") for line in lines) == 1
+
+
+def workflow(name: str) -> dict[str, Any]:
+    """A workflow of the forge, read as data."""
+    text = (ROOT / ".github" / "workflows" / f"{name}.yml").read_text(encoding="utf-8")
+    return dict(yaml.safe_load(text))
+
+
+def test_workflows_run_the_landing_and_the_commands_of_the_page() -> None:
+    jobs = workflow("tests")["jobs"]
+    commands = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in jobs.items()}
+    assert commands["landing"] == ["bash .ci/run"]
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    install, tests = [line[2:] for line in page.splitlines() if line.startswith("$ ")][:2]
+    assert commands["suite"] == [*install.split(" && "), tests]
+
+
+def test_wheels_are_made_for_every_platform_and_sent_by_a_release_alone() -> None:
+    jobs = workflow("wheels")["jobs"]
+    names = {entry["name"] for entry in jobs["wheels"]["strategy"]["matrix"]["include"]}
+    assert names == {"linux-x86_64", "linux-aarch64", "macos-arm64"}
+    assert jobs["publish"]["if"] == "github.event_name == 'release'"
