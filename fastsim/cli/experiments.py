@@ -243,6 +243,15 @@ def plan(
         click.get_current_context().exit(1)
 
 
+MOST_CELLS = 400
+"""Cells of a reproduction that are printed one by one; of more, counts and what is outside."""
+WORDS = ("figure", "status", "reason")
+FIGURE_COLUMNS = (
+    ("figure", "figure"), ("status", "status"), ("numbers", "numbers"), ("cpu_s", "CPU s"), ("reason", "reason"),
+)  # fmt: skip
+COUNT_COLUMNS = tuple((name, name) for name in ("figure", "same", "within", "outside", "indicative"))
+
+
 @click.command()
 @click.argument("paper", metavar="fgd|pwr|gavel|synergy|sia|pollux|monitor")
 @click.option(
@@ -252,38 +261,51 @@ def plan(
 @click.option(
     "--policy", "policies", multiple=True, metavar="P", help="Only this policy (sia, pollux, synergy); repeatable."
 )
+@click.option("--figure", "figures", multiple=True, metavar="F", help="Only this figure of --list; repeatable.")
+@click.option("--list", "listed", is_flag=True, help="Print the paper's figures, and run nothing.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Worker processes.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="[default: reproduced-PAPER]")
 @click.option("--strict", is_flag=True, help="Exit code 1 if a cell is outside.")
-@click.option("--json", "as_json", is_flag=True, help="Print all cells as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print all cells, or the figures of --list, as JSON.")
 def reproduce(
-    paper: str, data: Path | None, quick: bool, policies: tuple[str, ...], workers: int, out: Path | None,
-    strict: bool, as_json: bool,
+    paper: str, data: Path | None, quick: bool, policies: tuple[str, ...], figures: tuple[str, ...], listed: bool,
+    workers: int, out: Path | None, strict: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Reproduce the figures of a paper beside the published ones: a page and Parquet tables.
 
     With --data, inputs are the original lists and recorded runs in that folder; without it they are generated, which
     the page notes.
     """
+    import polars as pl
+
     from fastsim.experiments.reproduce import papers
+    from fastsim.experiments.reproduce.figures import figure_table
     from fastsim.foundation.folder_lock import held
     from fastsim.reports import text_tables
     from fastsim.reports.progress import progress_bar
 
-    folder = out or Path(f"reproduced-{paper}")
-    count = papers.run_count(paper, data, quick, policies)
+    if listed:
+        papers.check_paper(paper)
+        table = figure_table(paper)
+        click.echo(
+            text_tables.table_json(table) if as_json else text_tables.text_table(table, FIGURE_COLUMNS, WORDS),
+            nl=as_json,
+        )
+        return
+    folder, choice = out or Path(f"reproduced-{paper}"), {"policies": policies, "figures": figures}
+    count = papers.run_count(paper, data, quick, policies, figures)
     with held(folder, overwrite=out is None), progress_bar("runs", count) as progress:
-        reproduction = papers.reproduce(paper, data, quick=quick, workers=workers, policies=policies, progress=progress)
+        reproduction = papers.reproduce(paper, data, quick=quick, workers=workers, progress=progress, **choice)
         reproduction.write(folder)
     if as_json:
         click.echo(text_tables.table_json(reproduction.cells))
     else:
-        cells = (
-            reproduction.cells
-            if policies
-            else reproduction.cells.filter(reproduction.cells["verdict"] != "no reference")
-        )
-        click.echo(text_tables.reproduction_text(cells), nl=False)
+        known = reproduction.cells if policies else reproduction.cells.filter(pl.col("verdict") != "no reference")
+        if len(known) > MOST_CELLS:
+            click.echo(text_tables.text_table(reproduction.counts, COUNT_COLUMNS, WORDS), nl=False)
+            known = known.filter(pl.col("verdict") == "outside").head(MOST_CELLS)
+        if len(known):
+            click.echo(text_tables.reproduction_text(known), nl=False)
         click.echo(f"{reproduction.source}\n{reproduction.verdict}; {reproduction.effort}")
         click.echo(f"page: {folder / 'index.html'}")
     if strict and reproduction.count("outside"):

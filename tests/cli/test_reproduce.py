@@ -29,7 +29,7 @@ def few_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_quick_glance_without_data(tmp_path: Path) -> None:
     done = fastsim_here("reproduce", "fgd", "--quick", "--workers", 1, cwd=tmp_path)
     assert (done.code, done.err) == (0, "")
-    assert "24 cells: 12 indicative, 12 no reference; 12 runs in" in done.out
+    assert "2,958 cells: 2,946 indicative, 12 no reference; 12 runs in" in done.out
     assert {path.name for path in (tmp_path / "reproduced-fgd").iterdir()} == {
         "cells.parquet", "curves.parquet", "index.html",
     }  # fmt: skip
@@ -78,5 +78,21 @@ def test_a_policy_that_the_paper_has_not_is_told_too(tmp_path: Path, monkeypatch
     words = ("synergy", "--quick", "--policy", "srtf+tune", "--policy", "fifo+greedy", "--workers", 1)
     done = fastsim_here("reproduce", *words, cwd=tmp_path)
     assert (done.code, done.err) == (0, "")
-    assert "check value, seed 42, srtf+tune\n" in done.out and "check value, seed 42, fifo+greedy\n" in done.out
-    assert "s of CPU time in them" in done.out and len(done.out.splitlines()) == 10
+    assert "8 (one point), seed 42, srtf+tune\n" in done.out and "8 (one point), seed 42, fifo+greedy\n" in done.out
+    assert "s of CPU time in them" in done.out and len(done.out.splitlines()) == 12
+
+
+def test_figures_are_listed_and_nothing_runs(tmp_path: Path) -> None:
+    done = fastsim_here("reproduce", "sia", "--list", cwd=tmp_path)
+    assert done.code == 0 and "table 3" in done.out and "impossible" in done.out
+    rows = json.loads(fastsim_here("reproduce", "sia", "--list", "--json", cwd=tmp_path).out)
+    assert set(rows[0]) == {"figure", "status", "numbers", "cpu_s", "reason"} and rows[0]["numbers"] == 81
+    assert not list(tmp_path.iterdir())
+    assert "expected one of fgd" in fastsim_here("reproduce", "moon", "--list", cwd=tmp_path).line
+
+
+def test_one_figure(tmp_path: Path) -> None:
+    done = fastsim_here("reproduce", "gavel", "--figure", "1", "--json", "--workers", 1, cwd=tmp_path)
+    assert (done.code, done.err) == (0, "") and {row["figure"] for row in json.loads(done.out)} == {"1"}
+    done = fastsim_here("reproduce", "gavel", "--figure", "99", cwd=tmp_path)
+    assert done.code == 2 and "--figure: found '99', expected one of these: 1; 8" in done.line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import polars as pl
 
 from fastsim.engine.result import Result
 from fastsim.experiments.many_runs import simulate_many
+from fastsim.experiments.reproduce.published_numbers import number_cell, published_numbers
 from fastsim.experiments.reproduce.reproduction import (
     Cell,
     Measure,
@@ -19,7 +20,6 @@ from fastsim.experiments.reproduce.reproduction import (
     cell,
     cell_table,
     points,
-    published_table,
 )
 from fastsim.policies.monitored.knots import KUBE_KNOTS
 from fastsim.scenario.scenario import Scenario
@@ -40,33 +40,44 @@ WHOLE_PCT = 2.0
 """Utilisation is recorded in whole per cent, so small means differ by up to this."""
 
 
-class Figure(NamedTuple):
-    """A quantity: title of its chart, measure, column in the recordings, allowed relative deviation (0: indicative),
-    and least allowed deviation."""
+RUNS, TELEMETRY, JOBS = (
+    "runs (makespan, waits, restarts)", "telemetry (utilisation, memory, power)", "per job",
+)  # fmt: skip
+"""Figures of the recorded runs."""
 
+
+class Quantity(NamedTuple):
+    """A quantity: figure, title of its chart, metric in the published numbers, unit, column in further recordings,
+    allowed relative deviation (0: indicative), and least allowed deviation."""
+
+    figure: str
     title: str
-    measure: Measure
+    metric: str
+    unit: str
     column: str
     part: float
     least: float = 0.0
 
 
-FIGURES = (
-    Figure("Makespan", Measure("runs", "makespan_s", "s", 1.0), "overall_duration_s", BAR),
-    Figure("Mean completion time", Measure("runs", "jct_mean_s", "s", 1.0), "mean_jct_s", DRIFT),
-    Figure("Mean wait", Measure("runs", "queue_mean_s", "s", 0.1), "mean_wait_s", 0.0),
-    Figure("Restarts", Measure("runs", "restarts", "restarts", 1.0), "restarts", 0.0),
-    Figure("Mean utilisation", Measure("telemetry", "util_pct", "%", 0.1), "mean_util_pct", BAR, WHOLE_PCT),
-    Figure("Mean memory in use", Measure("telemetry", "memory_used_mib", "MiB", 1.0), "mean_fb_used_mib", BAR),
-    Figure("Mean power", Measure("telemetry", "power_w", "W", 0.1), "mean_power_w", BAR),
-)
+QUANTITIES = {
+    "makespan_s": Quantity(RUNS, "Makespan", "makespan", "s", "overall_duration_s", BAR),
+    "jct_mean_s": Quantity(RUNS, "Mean completion time", "jct_mean", "s", "mean_jct_s", DRIFT),
+    "queue_mean_s": Quantity(RUNS, "Mean wait", "wait_mean", "s", "mean_wait_s", 0.0),
+    "restarts": Quantity(RUNS, "Restarts", "restarts", "count", "restarts", 0.0),
+    "util_pct": Quantity(TELEMETRY, "Mean utilisation", "gpu_utilisation_mean", "%", "mean_util_pct", BAR, WHOLE_PCT),
+    "memory_used_mib": Quantity(
+        TELEMETRY, "Mean memory in use", "gpu_memory_used_mean", "MiB", "mean_fb_used_mib", BAR
+    ),
+    "power_w": Quantity(TELEMETRY, "Mean power", "power_mean", "W", "mean_power_w", BAR),
+}  # fmt: skip
+"""Quantities by their names in the results."""
 RECORDED = "golden/k8s-gpu/runs.csv"
 
 Known = Mapping[tuple[int, str], Mapping[str, float]]
 
 
-def run_count(_data: Path | None, _paper: str, quick: bool) -> int:
-    """Number of runs of a reproduction."""
+def run_count(_data: Path | None, _paper: str, quick: bool, figures: Sequence[str] = ()) -> int:
+    """Number of runs of a reproduction, the same for all figures."""
     return len(_points(quick))
 
 
@@ -75,17 +86,23 @@ def _points(quick: bool) -> list[tuple[int, str]]:
 
 
 def monitor_reproduction(
-    data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None
-) -> Reproduction:
-    """Every policy at every level, with simulated readings. ``data`` may hold further recorded levels."""
+    data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None,
+    figures: Sequence[str] = (),
+) -> Reproduction:  # fmt: skip
+    """Every policy at every level, with simulated readings. ``data`` may hold recordings of further levels."""
     began, runs, recorded = time.perf_counter(), _points(quick), _recorded(data)
     results = simulate_many([_scenario(*point) for point in runs], workers, tell)
+    wanted = figures or (RUNS, TELEMETRY)
     quantities = {point: _quantities(result) for point, result in zip(runs, results, strict=True)}
-    cells = [one for point, values in quantities.items() for one in _cells(point, values, recorded.get(point, {}))]
+    cells = [
+        one for point, values in quantities.items() for one in _cells(point, values, recorded.get(point, {}))
+        if one.figure in wanted
+    ]  # fmt: skip
     source = "jobs as the experiments' generator makes them, readings of a modelled V100"
     title = "A monitored GPU: mechanisms over declared memory (NTUA 2020)"
-    wall_s = time.perf_counter() - began
-    return Reproduction("monitor", title, source, cell_table(cells), _curves(quantities), len(runs), wall_s, KUBE_KNOTS)
+    wall_s, cpu_s = time.perf_counter() - began, sum(result.timing["cpu_s"] for result in results)
+    curves = _curves(quantities, wanted)
+    return Reproduction("monitor", title, source, cell_table(cells), curves, len(runs), wall_s, KUBE_KNOTS, cpu_s)
 
 
 def _scenario(level: int, name: str) -> Scenario:
@@ -97,43 +114,54 @@ def _quantities(result: Result) -> dict[str, float]:
     """The quantities of a run."""
     row = result.summary.row(0, named=True)
     means = dict(result.telemetry.group_by("metric").agg(pl.mean("value")).rows())
-    return {name: float(means[name] if name in means else row[name])
-            for name in (figure.measure.quantity for figure in FIGURES)}  # fmt: skip
+    return {name: float(means[name] if name in means else row[name]) for name in QUANTITIES}
+
+
+def _published(point: tuple[int, str]) -> dict[str, dict[str, Any]]:
+    """Published numbers of a level and policy, by metric."""
+    level, name = point
+    rows = published_numbers("monitor").filter(panel=f"over-provisioning {level} %", series=name)
+    return {row["metric"]: row for row in rows.iter_rows(named=True) if row["figure"] != JOBS}
 
 
 def _recorded(data: Path | None) -> Known:
-    """Recorded figures by level and policy: from ``data``, or from fastsim's table with fewer digits."""
+    """Recorded quantities of levels that are not published, by level and policy."""
     path = Path() if data is None else data / RECORDED
     if not path.is_file():
-        rows = published_table("monitor").rows(named=True)
-        return {(row["over_pct"], row["policy"]): row for row in rows}
+        return {}
     with open(path, encoding="utf-8", newline="") as text:
         runs = list(csv.DictReader(text))
     return {
         (int(row["overprov_pct"]), MECHANISMS[row["mechanism"]]): {
-            figure.measure.quantity: float(row[figure.column]) for figure in FIGURES
+            name: float(row[quantity.column]) for name, quantity in QUANTITIES.items()
         }
         for row in runs
     }
 
 
-def _cells(point: tuple[int, str], values: Mapping[str, float], recorded: Mapping[str, Any]) -> list[Cell]:
+def _cells(point: tuple[int, str], values: Mapping[str, float], recorded: Mapping[str, float]) -> Iterator[Cell]:
     level, name = point
-    cells = []
-    for figure in FIGURES:
-        reference = recorded.get(figure.measure.quantity)
-        bar = None if reference is None else max(figure.part * reference, figure.least)
-        cells.append(cell(figure.measure, f"{level} % more", name, level, values[figure.measure.quantity],
-                         original=reference, bar=bar, exact=False, comparable=figure.part > 0))  # fmt: skip
-    return cells
+    published = _published(point)
+    for key, quantity in QUANTITIES.items():
+        row, original = published.get(quantity.metric), recorded.get(key)
+        reference = original if row is None else row["value"]
+        bar = None if reference is None else max(quantity.part * reference, quantity.least)
+        case, comparable = f"{level} % more", quantity.part > 0
+        if row is not None:
+            yield number_cell(row, values[key], case=case, policy=name, bar=bar, comparable=comparable)
+        else:
+            measure = Measure(quantity.figure, quantity.metric, quantity.unit, 0.1)
+            yield cell(measure, case, name, level, values[key], original=original, bar=bar, exact=False,
+                       comparable=comparable)  # fmt: skip
 
 
-def _curves(quantities: Mapping[tuple[int, str], Mapping[str, float]]) -> pl.DataFrame:
-    lines = []
-    for figure in FIGURES:
-        quantity = figure.measure.quantity
-        for name in POLICIES:
-            mine = {level: values[quantity] for (level, policy), values in quantities.items() if policy == name}
-            axis = f"{figure.title.lower()} ({figure.measure.unit})".removesuffix(" (restarts)")
-            lines.append(points(figure.title, "declared beyond need (%)", axis, name, list(mine), list(mine.values())))
+def _curves(quantities: Mapping[tuple[int, str], Mapping[str, float]], wanted: Sequence[str]) -> pl.DataFrame:
+    lines = [points("", "", "", "", [], [])]
+    for key, quantity in QUANTITIES.items():
+        for name in POLICIES if quantity.figure in wanted else ():
+            mine = {level: values[key] for (level, policy), values in quantities.items() if policy == name}
+            axis = f"{quantity.title.lower()} ({quantity.unit})".removesuffix(" (count)")
+            lines.append(
+                points(quantity.title, "declared beyond need (%)", axis, name, list(mine), list(mine.values()))
+            )
     return pl.concat(lines)

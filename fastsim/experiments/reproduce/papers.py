@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastsim.errors import InputError, ScenarioError, suggestion
+from fastsim.experiments.reproduce.figures import made_figures
 
 if TYPE_CHECKING:
     from fastsim.experiments.reproduce.reproduction import Reproduction
@@ -27,7 +28,7 @@ CHOOSABLE = ("sia", "pollux", "synergy")
 
 def reproduce(
     paper: str, data: str | os.PathLike[str] | None = None, *, quick: bool = False, workers: int = 1,
-    policies: Sequence[str] = (), progress: Callable[[int], None] | None = None,
+    policies: Sequence[str] = (), figures: Sequence[str] = (), progress: Callable[[int], None] | None = None,
 ) -> Reproduction:  # fmt: skip
     """The figures of a paper, one of ``PAPERS``.
 
@@ -35,21 +36,23 @@ def reproduce(
     and measured applications (``sia``, ``pollux``); recorded orders and published curves in it are used. Without
     ``data``, pods and jobs are generated, which ``source`` notes. ``quick`` runs the first trace, load and seeds only.
     ``policies`` selects policies of one of ``CHOOSABLE``; those that are not in the paper have no published figure.
+    ``figures`` selects figures by their names in :func:`~fastsim.experiments.reproduce.figures.figure_table`.
     ``progress`` is called with the number of finished runs.
     """
     folder, maker = _folder(paper, data), MAKERS[paper][1]
     reproduction: Reproduction = getattr(_module(paper), maker)(
-        folder, quick, workers, progress, **_chosen(paper, policies)
+        folder, quick, workers, progress, **_chosen(paper, policies), figures=made_figures(paper, figures)
     )
     return reproduction
 
 
 def run_count(
-    paper: str, data: str | os.PathLike[str] | None = None, quick: bool = False, policies: Sequence[str] = ()
-) -> int:
+    paper: str, data: str | os.PathLike[str] | None = None, quick: bool = False, policies: Sequence[str] = (),
+    figures: Sequence[str] = (),
+) -> int:  # fmt: skip
     """Number of runs of :func:`reproduce`."""
-    folder = _folder(paper, data)
-    return int(_module(paper).run_count(folder, paper, quick, **_chosen(paper, policies)))
+    folder, wanted = _folder(paper, data), made_figures(paper, figures)
+    return int(_module(paper).run_count(folder, paper, quick, **_chosen(paper, policies), figures=wanted))
 
 
 def _chosen(paper: str, policies: Sequence[str]) -> dict[str, Any]:
@@ -66,9 +69,14 @@ def _module(paper: str) -> Any:
     return import_module(f"fastsim.experiments.reproduce.{MAKERS[paper][0]}")
 
 
-def _folder(paper: str, data: str | os.PathLike[str] | None) -> Path | None:
+def check_paper(paper: str) -> None:
+    """ScenarioError for a name that is not in ``PAPERS``."""
     if paper not in PAPERS:
         raise ScenarioError("reproduce", repr(paper), f"one of {', '.join(PAPERS)}", suggestion(paper, PAPERS))
+
+
+def _folder(paper: str, data: str | os.PathLike[str] | None) -> Path | None:
+    check_paper(paper)
     if data is not None and not Path(data).is_dir():
         raise InputError(os.fspath(data), "no such folder", "a folder with the paper's data")
     return None if data is None else Path(data)

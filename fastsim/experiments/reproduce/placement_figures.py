@@ -2,7 +2,7 @@
 
 A run places about 10,000 pods on 1,213 nodes. Its curves are allocation and fragmentation at 0 to 130 per cent of
 arrived demand (``alloc_pct``, ``frag_pct``, ``frag_ratio_pct``), and power and GRAR at 0 to 100 per cent in steps of
-half a per cent (``power_w``, ``grar``). Rounding and interpolation are those of the papers.
+half a per cent (``power_w``, ``power_cpu_w`` of it, ``grar``). Rounding and interpolation are those of the papers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ POLICIES = {
     "best_fit": "BestFit", "fgd": "FGD",
 }  # fmt: skip
 """Policies of the FGD paper's figures and their names in the published curves."""
-MIXES = ("pwr", "0.5*pwr + 0.5*fgd", "0.2*pwr + 0.8*fgd", "0.1*pwr + 0.9*fgd", "0.05*pwr + 0.95*fgd")
+MIXES = (
+    "pwr", "0.5*pwr + 0.5*fgd", "0.3*pwr + 0.7*fgd", "0.2*pwr + 0.8*fgd", "0.1*pwr + 0.9*fgd", "0.05*pwr + 0.95*fgd",
+    "0.025*pwr + 0.975*fgd",
+)  # fmt: skip
 """Policies that the PWR paper adds."""
 FIRST_SEED = 42
 """First seed of the published experiments."""
@@ -102,12 +105,13 @@ def curves(timeline: pl.DataFrame, gpus: int) -> dict[str, Any]:
     """All curves of a run on a cluster of ``gpus`` GPUs."""
     rows = timeline.select(
         "arrived_gpu_milli", "gpu_milli_alloc", "frag_milli", pl.sum_horizontal(FRAG_COLUMNS).alias("idle_milli"),
-        (pl.col("power_cpu_w") + pl.col("power_gpu_w")).alias("power_w"),
+        (pl.col("power_cpu_w") + pl.col("power_gpu_w")).alias("power_w"), "power_cpu_w",
     )  # fmt: skip
     rows = rows.filter(timeline["event"] == "arrival")
-    arrived, alloc, frag, idle, power = (rows[name].to_numpy() for name in rows.columns)
+    arrived, alloc, frag, idle, power, power_cpu = (rows[name].to_numpy() for name in rows.columns)
     by_name: dict[str, Any] = dict(discrete_table(arrived, alloc, frag, idle, gpus))
     by_name["power_w"] = interpolated(arrived, power, 1000 * gpus)[1]
+    by_name["power_cpu_w"] = interpolated(arrived, power_cpu, 1000 * gpus)[1]
     by_name["grar"] = interpolated(arrived, grar(alloc, arrived), 1000 * gpus)[1]
     return by_name
 

@@ -25,7 +25,6 @@ import polars as pl
 from fastsim.errors import FastsimError
 from fastsim.foundation.parquet import replacing_folder
 
-TABLES = Path(__file__).parents[1] / "published"
 VERDICTS = ("same", "within", "outside", "indicative", "no reference")
 FLOAT_NOISE = 1e-9
 """Tolerance for the rounding of half a printed digit."""
@@ -47,6 +46,8 @@ HEADS = {
 }  # fmt: skip
 WORDS = ("figure", "case", "policy", "quantity", "unit", "verdict")
 """Columns of words; other columns are shown unless they are empty."""
+FEW = 3
+"""Positions from which on published values are drawn."""
 TEN = 10
 """Colours of the usual palette."""
 SKEWED = 8.0
@@ -143,6 +144,12 @@ class Reproduction:
         return int((self.cells["verdict"] == verdict).sum())
 
     @property
+    def counts(self) -> pl.DataFrame:
+        """Cells by figure: a column for each verdict."""
+        each = [(pl.col("verdict") == name).sum().alias(name) for name in VERDICTS]
+        return self.cells.group_by("figure", maintain_order=True).agg(*each)
+
+    @property
     def verdict(self) -> str:
         """One line about all cells."""
         counts = [f"{self.count(name):,} {name}" for name in VERDICTS if self.count(name)]
@@ -170,15 +177,12 @@ def cell_table(cells: list[Cell]) -> pl.DataFrame:
     return pl.DataFrame(cells, schema=SCHEMA, orient="row")
 
 
-@cache
-def published_table(name: str) -> pl.DataFrame:
-    """A table of published figures that ships with the package."""
-    return pl.read_csv(TABLES / f"{name}.csv")
+TYPES = {"policy": pl.String, "x": pl.Float64, "y": pl.Float64}
 
 
 def points(chart: str, x_title: str, y_title: str, policy: str, x: Any, y: Any) -> pl.DataFrame:
     """The points of one line of a chart."""
-    frame = pl.DataFrame({"policy": policy, "x": x, "y": y}, schema_overrides={"x": pl.Float64, "y": pl.Float64})
+    frame = pl.DataFrame({"policy": policy, "x": x, "y": y}, schema_overrides=TYPES)
     names = {"chart": chart, "x_title": x_title, "y_title": y_title}
     return frame.select(*(pl.lit(text).alias(name) for name, text in names.items()), "policy", "x", "y")
 
@@ -217,7 +221,7 @@ def plain_name(policy: str) -> str:
 def page(reproduction: Reproduction) -> str:
     """HTML with verdicts, charts (where the report extra is installed) and every cell."""
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-    scripts, body = _charts(reproduction.curves)
+    scripts, body = _charts(reproduction.curves, reproduction.cells)
     source = reproduction.source[:1].upper() + reproduction.source[1:]
     return "".join((
         f'<!DOCTYPE html>\n<html lang="en"><head>{head}<title>fastsim: {escape(reproduction.title)}</title>',
@@ -259,9 +263,34 @@ def _across(altair: Any, part: pl.DataFrame) -> Any:
     return altair.Scale(type="log", nice=False) if skewed else altair.Scale(nice=False)
 
 
-def _charts(curves: pl.DataFrame) -> tuple[str, str]:
+def _beside(cells: pl.DataFrame) -> list[pl.DataFrame]:
+    """The cells of a chart each: published values of one quantity at several positions of an axis."""
+    drawn = cells.filter(pl.col("published").is_not_null(), pl.col("at").is_not_null())
+    parts = drawn.partition_by("figure", "case", "quantity", maintain_order=True)
+    return [part for part in parts if part["at"].n_unique() >= FEW]
+
+
+def _beside_chart(altair: Any, part: pl.DataFrame, palette: dict[str, Any]) -> Any:
+    """Published values as lines and ours as marks."""
+    first, columns = part.row(0, named=True), ("policy", "at", "published", "ours")
+    data = part.select(*columns).to_arrow(compat_level=pl.CompatLevel.oldest())
+    base = altair.Chart(data).encode(
+        x=altair.X("at:Q", title=None, scale=altair.Scale(nice=False)),
+        color=altair.Color("policy:N", title=None, legend=altair.Legend(labelLimit=320), **palette),
+        tooltip=["policy:N", *(altair.Tooltip(f"{name}:Q", format=",.4g") for name in columns[1:])],
+    )  # fmt: skip
+    y_title = f"{first['quantity']} ({first['unit']})" if first["unit"] else first["quantity"]
+    y = {"title": y_title, "scale": altair.Scale(zero=False)}
+    line = base.mark_line(strokeWidth=1.2).encode(y=altair.Y("published:Q", **y))
+    marks = base.mark_point(size=26, filled=True).encode(y=altair.Y("ours:Q", **y))
+    where = f", {first['case']}" if first["case"] else ""
+    return (line + marks).properties(title=f"{first['figure']}{where}: published (lines), ours (marks)")
+
+
+def _charts(curves: pl.DataFrame, cells: pl.DataFrame) -> tuple[str, str]:
     """Scripts and body of the charts; a note without the report extra."""
-    if curves.is_empty():
+    beside = _beside(cells)
+    if curves.is_empty() and not beside:
         return "", ""
     from fastsim.reports.charts.chart_files import charting, page_scripts
     from fastsim.reports.charts.series import HEIGHT, WIDTH
@@ -272,7 +301,8 @@ def _charts(curves: pl.DataFrame) -> tuple[str, str]:
         return "", "<p>Charts need the report extra.</p>"
     # The palette of ten colours is the clearest, but each policy needs a colour of its own.
     palette = {"scale": altair.Scale(scheme="tableau20")} if curves["policy"].n_unique() > TEN else {}
-    charts = []
+    size = {"width": WIDTH, "height": HEIGHT}
+    charts = [_beside_chart(altair, part, palette).properties(**size) for part in beside]
     for name, part in curves.partition_by("chart", as_dict=True, maintain_order=True).items():
         x_title, y_title = part["x_title"][0], part["y_title"][0]
         data = part.select("policy", "x", "y").to_arrow(compat_level=pl.CompatLevel.oldest())
@@ -283,8 +313,9 @@ def _charts(curves: pl.DataFrame) -> tuple[str, str]:
             color=altair.Color("policy:N", title=None, sort=order, legend=altair.Legend(labelLimit=320), **palette),
             tooltip=["policy:N", altair.Tooltip("x:Q", format=".2f"), altair.Tooltip("y:Q", format=",.3f")],
         )  # fmt: skip
-        charts.append(encoded.mark_line(strokeWidth=1.6).properties(title=str(name[0]), width=WIDTH, height=HEIGHT))
-    spec = altair.concat(*charts, columns=2).to_json(indent=None).replace("<", "\\u003c")
+        charts.append(encoded.mark_line(strokeWidth=1.6).properties(title=str(name[0]), **size))
+    joined = altair.concat(*charts, columns=2).resolve_scale(color="independent")
+    spec = joined.to_json(indent=None).replace("<", "\\u003c")
     body = '<div class="wide"><div class="charts" id="charts"></div></div>'
     body += f'<script>vegaEmbed("#charts", {spec}, {EMBED})</script>'
     return f"<script>{scripts}</script>", body

@@ -6,6 +6,7 @@ printed deviation, or that of our lists if none is printed, plus half a printed 
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ import polars as pl
 from fastsim.engine.result import Result
 from fastsim.errors import InputError
 from fastsim.experiments.many_runs import simulate_many
+from fastsim.experiments.reproduce.published_numbers import number_cell, published_numbers, published_value
 from fastsim.experiments.reproduce.reproduction import (
     Cell,
     Measure,
@@ -27,7 +29,6 @@ from fastsim.experiments.reproduce.reproduction import (
     cell_table,
     of_policies,
     points,
-    published_table,
 )
 from fastsim.experiments.reproduce.sia_artifact import TRACES, applications_file, job_lists, pollux_lists
 from fastsim.policies.registry import parse
@@ -56,6 +57,12 @@ EQUAL_NOTE = (
     "be either one; fixed jobs of these lists need the GPU hours of the row where nobody waits in any order, so "
     "behind the published 12.5 to 17.2 are other requests, or dozens of restarts of each job"
 )
+OWN = "8a"
+"""Figure of Pollux on its own lists."""
+OWN_NAMES = {"pollux": "pollux", "optimus": "optimus", "served": "tiresias"}
+"""Policies of the Pollux paper by ours."""
+SEARCH_BAR = 0.05
+"""Difference between equal runs of Pollux's random search, as its authors state it, as a part of a value."""
 OWN_POLICIES = ("pollux", "optimus", "served")
 """Policies of tables 3 and 4 of the Sia paper and of the Pollux paper; Gavel is rotation, Tiresias served."""
 MEASURES = {
@@ -65,16 +72,20 @@ MEASURES = {
 }  # fmt: skip
 SPREAD = ("jct_mean_h", "makespan_h", "gpu_h_mean")
 """Figures that have a deviation in the tables."""
+PROFILING, FIXED = "text 5.7 profiling (unnumbered bars)", "11"
 EFFECTS = {
-    "sia(measured_nodes=16, measured_gpus=64)": ("bootstrapped over measured", 8.0),
-    "sia(project=False)": ("bootstrapped over unprojected", -30.0),
-    "sia(tuned=False)": ("batch sizes tuned over asked", -13.0),
-}
-"""Published change of Sia's mean completion time against Sia without one of its parts, per cent."""
+    "sia(measured_nodes=16, measured_gpus=64)": (
+        "bootstrapped over measured", PROFILING, "bootstrap_worse_than_oracle", 1,
+    ),
+    "sia(project=False)": ("bootstrapped over unprojected", PROFILING, "bootstrap_better_than_no_prof", -1),
+    "sia(tuned=False)": ("batch sizes tuned over asked", FIXED, "jct_mean_gain_from_batch_size", -1),
+}  # fmt: skip
+"""Change of Sia's mean completion time against Sia without one of its parts, per cent: quantity, figure, published
+metric, and the sign of a gain."""
+METRICS = {"jct_mean_h": "jct_mean", "jct_p99_h": "jct_p99", "makespan_h": "makespan"}
+"""Published metrics whose names differ from ours."""
 BASE = ("table 3", "philly", "sia")
 """Figure, trace and policy that parts are compared with."""
-SAVED = (37.0, 50.0)
-"""Reduction of mean completion times by Pollux in its abstract, per cent."""
 
 
 class Row(NamedTuple):
@@ -92,43 +103,52 @@ Done = Mapping[Row, Sequence[Result]]
 
 def sia_reproduction(
     data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None,
-    policies: Sequence[str] = (),
+    policies: Sequence[str] = (), figures: Sequence[str] = (),
 ) -> Reproduction:  # fmt: skip
     """Tables 3 and 4, and the effects of measuring, projecting and tuning."""
-    return _reproduction("sia", data, quick, workers, tell, policies)
+    return _reproduction("sia", data, quick, workers, tell, policies, figures)
 
 
 def pollux_reproduction(
     data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None,
-    policies: Sequence[str] = (),
+    policies: Sequence[str] = (), figures: Sequence[str] = (),
 ) -> Reproduction:  # fmt: skip
     """Pollux beside others on equal GPUs: its own lists, and those of table 4 of the Sia paper."""
-    return _reproduction("pollux", data, quick, workers, tell, policies)
+    return _reproduction("pollux", data, quick, workers, tell, policies, figures)
 
 
-def run_count(data: Path | None, paper: str, quick: bool, policies: Sequence[str] = ()) -> int:
+def run_count(
+    data: Path | None, paper: str, quick: bool, policies: Sequence[str] = (), figures: Sequence[str] = ()
+) -> int:
     """Number of runs of a reproduction."""
-    return sum(len(row.lists) for row in _chosen(_rows(data, paper, quick, None), policies))
+    return sum(len(row.lists) for row in _chosen(_rows(data, paper, quick, None, figures), policies, figures))
 
 
-def _chosen(rows: list[Row], policies: Sequence[str]) -> list[Row]:
-    """Rows of these policies; others join the first table, and rows of effects need that of ``BASE``."""
+def _chosen(rows: list[Row], policies: Sequence[str], figures: Sequence[str]) -> list[Row]:
+    """Rows of these figures and policies; others join the first table, and rows of effects need that of ``BASE``."""
+    every = rows
+    rows = [row for row in rows if _is_in(row, figures)]
     selected = of_policies(rows, policies)
     first = {row.case: row for row in rows if row.figure == rows[0].figure}
     selected += [row._replace(policy=text) for text in beyond(rows, policies) for row in first.values()]
-    base = next((row for row in rows if row[:3] == BASE), None)
-    if base is not None and base not in selected and any(row.figure == "effects" for row in selected):
+    base = next((row for row in every if row[:3] == BASE), None)
+    if base is not None and base not in selected and any(row.policy in EFFECTS for row in selected):
         selected.append(base)
     return selected
 
 
+def _is_in(row: Row, figures: Sequence[str]) -> bool:
+    """Whether a row belongs to these figures; the abstract of Pollux compares the rows of its figure 8a."""
+    return not figures or row.figure in figures or (row.figure == OWN and "abstract" in figures)
+
+
 def _reproduction(
     paper: str, data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None,
-    policies: Sequence[str],
+    policies: Sequence[str], figures: Sequence[str],
 ) -> Reproduction:  # fmt: skip
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="fastsim-") as scratch:
-        rows = _chosen(_rows(data, paper, quick, Path(scratch)), policies)
+        rows = _chosen(_rows(data, paper, quick, Path(scratch), figures), policies, figures)
         apps = None if data is None else applications_file(data, Path(scratch))
         runs = [(row, item) for row in rows for item in row.lists]
         results = simulate_many([_scenario(row, item, apps) for row, item in runs], workers, tell)
@@ -137,8 +157,9 @@ def _reproduction(
         done[row].append(result)
     comparable = data is not None and apps is not None and not quick
     cells = [one for row, some in done.items() for one in _table_cells(row, some, comparable)
-             if row.figure != "effects"]  # fmt: skip
-    cells += _effect_cells(done, comparable) + _saved_cells(done, comparable)
+             if row.policy not in EFFECTS]  # fmt: skip
+    cells += _effect_cells(done, comparable) + _own_cells(done, comparable) + _saved_cells(done, comparable)
+    cells = [one for one in cells if not figures or one.figure in figures]
     title = {
         "sia": "Sia: goodput on GPUs of several models (SOSP 2023)", "pollux": "Pollux: goodput shared out (OSDI 2021)",
     }[paper]  # fmt: skip
@@ -162,8 +183,8 @@ def _scenario(row: Row, workload: str, apps: str | None) -> Scenario:
     return Scenario(row.cluster, workload, row.policy, round_s=round_s, rates=apps, record="summary")
 
 
-def _rows(data: Path | None, paper: str, quick: bool, scratch: Path | None) -> list[Row]:
-    """The longest runs first, so that workers end together."""
+def _rows(data: Path | None, paper: str, quick: bool, scratch: Path | None, figures: Sequence[str] = ()) -> list[Row]:
+    """The longest runs first, so that workers end together; ``quick`` has one table unless figures are named."""
     lists = {trace: _lists(data, trace, quick) for trace in (("philly",) if quick or paper == "pollux" else TRACES)}
     if not any(lists.values()):
         raise InputError(str(data), "no list of jobs", "folders philly, saturn, newtrace with CSV files")
@@ -171,14 +192,14 @@ def _rows(data: Path | None, paper: str, quick: bool, scratch: Path | None) -> l
     if paper == "sia":
         rows += [Row("table 3", trace, policy, MIXED, lists[trace])
                  for policy in MIXED_POLICIES for trace in reversed(lists)]  # fmt: skip
-    if not quick:
+    if not quick or figures:
         rows += [Row("table 4", "philly", policy, EQUAL, lists["philly"]) for policy in EQUAL_POLICIES]
-    if paper == "sia" and not quick:
+    if paper == "sia" and (not quick or figures):
         rows.append(Row("table 4", "philly, nobody waits", "rotation", ROOMY, lists["philly"]))
-        rows += [Row("effects", "philly", policy, MIXED, lists["philly"]) for policy in EFFECTS]
+        rows += [Row(effect[1], "philly", policy, MIXED, lists["philly"]) for policy, effect in EFFECTS.items()]
     if paper == "pollux":
         own = _own_lists(data, quick, scratch) or lists["philly"]
-        rows += [Row("tuned jobs", "pollux", policy, EQUAL, own) for policy in OWN_POLICIES]
+        rows += [Row(OWN, "pollux", policy, EQUAL, own) for policy in OWN_POLICIES]
     return [row for row in rows if row.lists]
 
 
@@ -212,27 +233,34 @@ def _p99_h(results: Sequence[Result]) -> float:
 
 def _table_cells(row: Row, results: Sequence[Result], comparable: bool) -> list[Cell]:
     each = [_figures(result) for result in results]
-    table = published_table("sia").filter(pl.lit(row.figure) == pl.format("table {}", "table"))
-    printed = table.filter(case=row.case, policy=PRINTED_AS.get(row.policy, row.policy))
-    lines = {line["quantity"]: line for line in printed.iter_rows(named=True)}
+    lines = _printed(row)
     cells = []
     for name in each[0]:
         values = [one[name] for one in each]
         ours = (
             _p99_h(results) if name == "jct_p99_h" else max(values) if name == "active_max" else float(np.mean(values))
         )
-        line = lines.get(name, {"digit": 0.1, "published": None, "spread": None})
+        digit, published = lines.get(METRICS.get(name, name), (0.1, None))
+        spread = lines.get(f"{METRICS.get(name, name)}_sd")
         own = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-        bar = (own if line["spread"] is None else line["spread"]) + line["digit"] / 2
+        bar = (own if spread is None or spread[1] is None else spread[1]) + digit / 2
         cells.append(
-            cell(_measure(row.figure, name, line["digit"]), row.case, row.policy, None, ours, bar=bar, exact=False,
-                 published=line["published"], comparable=comparable)
+            cell(_measure(row.figure, name, digit), row.case, row.policy, None, ours, bar=bar, exact=False,
+                 published=published, comparable=comparable)
         )  # fmt: skip
         if name in SPREAD and len(values) > 1:
             quantity, unit = MEASURES[name]
-            measure = Measure(row.figure, f"{quantity}, deviation of the lists", unit, line["digit"])
+            measure = Measure(row.figure, f"{quantity}, deviation of the lists", unit, digit)
             cells.append(cell(measure, row.case, row.policy, None, float(np.std(values))))
     return cells
+
+
+def _printed(row: Row) -> dict[str, tuple[float, float | None]]:
+    """Last digit and value of the printed numbers of a row, by metric."""
+    table = published_numbers("sia").filter(
+        figure=row.figure, series=PRINTED_AS.get(row.policy, row.policy), x=row.case
+    )
+    return {metric: (digit, value) for metric, digit, value in table.select("metric", "digit", "value").iter_rows()}
 
 
 def _measure(figure: str, name: str, digit: float) -> Measure:
@@ -249,9 +277,10 @@ def _effect_cells(done: Done, comparable: bool) -> list[Cell]:
     base = next((some for row, some in done.items() if row[:3] == BASE), None)
     cells = []
     for row, some in done.items():
-        if row.figure == "effects" and base is not None:
-            quantity, published = EFFECTS[row.policy]
-            measure = Measure("effects", quantity, "%", 1.0)
+        if row.policy in EFFECTS and base is not None:
+            quantity, figure, metric, sign = EFFECTS[row.policy]
+            published = sign * published_value("sia", figure=figure, metric=metric)
+            measure = Measure(figure, quantity, "%", 1.0)
             by_list = 100 * (_means_h(base) / _means_h(some) - 1)
             ours = 100 * float(_means_h(base).mean() / _means_h(some).mean() - 1)
             bar = float(np.std(by_list, ddof=1)) + 0.5 if len(by_list) > 1 else None
@@ -260,12 +289,41 @@ def _effect_cells(done: Done, comparable: bool) -> list[Cell]:
     return cells
 
 
+def _own_cells(done: Done, comparable: bool) -> list[Cell]:
+    """Quantities of each of Pollux's lists at the load of the published ones."""
+    cells = []
+    own = {row: some for row, some in done.items() if row.figure == OWN and row.policy in OWN_NAMES}
+    for row, some in own.items():
+        for text, result in zip(row.lists, some, strict=True):
+            found = re.search(r"-(\d+)\.csv", text)
+            where = "" if found is None else f"1.0 / workload-{found[1]}"
+            numbers = published_numbers("pollux").filter(figure=OWN, series=OWN_NAMES[row.policy], x=where)
+            for number in numbers.iter_rows(named=True):
+                ours = _own_value(number["metric"], result)
+                bar = SEARCH_BAR * number["value"]
+                cells.append(number_cell(number, ours, policy=row.policy, bar=bar, comparable=comparable))
+    return cells
+
+
+def _own_value(metric: str, result: Result) -> float:
+    jct_s = result.jobs["jct_s"].to_numpy()
+    if metric == "makespan":
+        return float(result.summary["makespan_s"][0])
+    if metric == "jct_mean":
+        return float(np.mean(jct_s))
+    return float(np.quantile(jct_s, float(metric.removeprefix("jct_p")) / 100))
+
+
 def _saved_cells(done: Done, comparable: bool) -> list[Cell]:
     """Reduction by Pollux against others, per cent; the published range as its middle, half its width as the bar."""
-    own = {row.policy: some for row, some in done.items() if row.figure == "tuned jobs"}
+    own = {row.policy: some for row, some in done.items() if row.figure == OWN}
     if "pollux" not in own:
         return []
-    ours_h, low, high = float(_means_h(own.pop("pollux")).mean()), *SAVED
+    ours_h = float(_means_h(own.pop("pollux")).mean())
+    low, high = (
+        published_value("pollux", figure="abstract", metric=f"jct_mean_reduction_range_{end}")
+        for end in ("low", "high")
+    )
     measure = _measure("abstract", "saved_pct", 1.0)
     return [
         cell(measure, "pollux", f"pollux beside {policy}", None, 100 * (1 - ours_h / float(_means_h(some).mean())),
@@ -278,7 +336,7 @@ def _curves(done: Done) -> pl.DataFrame:
     """Distribution of completion times, one line for each row."""
     lines = []
     for row, some in done.items():
-        if row.figure != "effects":
+        if row.policy not in EFFECTS:
             jct_h = np.sort(np.concatenate([result.jobs["jct_s"].to_numpy() for result in some])) / HOUR_S
             part = 100 * np.arange(1, len(jct_h) + 1) / len(jct_h)
             step = max(1, len(jct_h) // 200)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ import polars as pl
 
 from fastsim.engine.result import Result
 from fastsim.experiments.many_runs import simulate_many
+from fastsim.experiments.reproduce.published_numbers import published_value, recorded_numbers
 from fastsim.experiments.reproduce.reproduction import (
     Cell,
     Measure,
@@ -27,7 +28,6 @@ from fastsim.experiments.reproduce.reproduction import (
     cell_table,
     of_policies,
     points,
-    published_table,
 )
 from fastsim.policies.registry import parse
 from fastsim.scenario.scenario import Scenario
@@ -40,11 +40,18 @@ CHECK_SEED, SEEDS = 42, (42, 0, 1, 2, 3, 4)
 SPLIT = "20:70:10"
 RATE = 9.0
 """Jobs an hour where a figure has one load."""
-JCT = Measure("check value", "mean completion time", "h", 0.01)
+CHECK = "8 (one point)"
+"""Figure of the run whose values the authors print."""
+JCT = Measure(CHECK, "mean completion time", "h", 0.01)
 CHECKED = {
-    "jct_mean_h": JCT, "jct_p99_h": Measure("check value", "99th percentile", "h", 0.1),
-    "speedup": Measure("check value", "speedup of tuned over fair shares", "x", 0.01),
+    "jct_mean_h": JCT, "jct_p99_h": Measure(CHECK, "99th percentile", "h", 0.1),
+    "jct_p99_9_h": Measure(CHECK, "99.9th percentile", "h", 0.1),
+    "speedup": Measure("abstract", "speedup of tuned over fair shares", "x", 0.01),
 }  # fmt: skip
+PRINTED = {
+    "jct_mean_h": "jct_mean", "jct_p99_h": "jct_p99", "jct_p99_9_h": "jct_p99.9", "speedup": "jct_mean_reduction_up_to",
+}  # fmt: skip
+"""Metrics of the published numbers; all are of ``fifo + tune``."""
 MECHANISMS = ("fair", "tune")
 ORDERS = {"FIFO": "fifo", "SRTF": "srtf", "LAS": "las", "FTF": "ftf", "DRF": "drf", "TETRIS": "tetris"}
 """Our names of orders by the original's."""
@@ -53,8 +60,7 @@ SERVERS = {"default_cluster": 16, "cluster_4": 16, "cluster_5": 16, "cluster_6":
 CPUS = {"cluster_4": 32, "cluster_5": 40, "cluster_6": 48}
 """CPUs of a server where it is not 24."""
 FAMILIES = {
-    "replay": "deployment traces", "opt": "against the optimum", "refsize": "check value", "single": "8, 9, CPU ratio",
-    "multi": "1, 7, 12",
+    "replay": "deployment traces", "opt": "against the optimum", "refsize": CHECK, "single": "8", "multi": "1, 7",
 }  # fmt: skip
 """Figures of recorded runs by the first word of their names; other runs belong to no figure."""
 SOLVED_BAR = 0.03
@@ -75,13 +81,14 @@ class FigurePoint(NamedTuple):
 
 def synergy_reproduction(
     data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None,
-    policies: Sequence[str] = (),
+    policies: Sequence[str] = (), figures: Sequence[str] = (),
 ) -> Reproduction:  # fmt: skip
     """The authors' check value, curves of figures 1, 7, 8, 9 and 12, and the recorded runs of ``data``."""
-    began, selected = time.perf_counter(), _chosen(_points(data, quick), policies)
+    began, selected = time.perf_counter(), _chosen(_points(data, quick, figures), policies, figures)
     results = simulate_many([point.run for point in selected], workers, tell)
     outcomes = list(zip(selected, results, strict=True))
-    cells = _check_cells(outcomes) + [_cell(point, result) for point, result in outcomes if point.figure != JCT.figure]
+    cells = _check_cells(outcomes) + [_cell(point, result) for point, result in outcomes if point.figure != CHECK]
+    cells = [one for one in cells if not figures or _of_figure(one.figure, figures)]
     recorded = sum(point.original_h is not None for point in selected)
     source = "jobs drawn as Synergy's simulator draws them, with its rates"
     source += f"; {recorded} recorded runs" if recorded else ""
@@ -93,29 +100,44 @@ def synergy_reproduction(
     )
 
 
-def run_count(data: Path | None, _paper: str, quick: bool, policies: Sequence[str] = ()) -> int:
+def run_count(
+    data: Path | None, _paper: str, quick: bool, policies: Sequence[str] = (), figures: Sequence[str] = ()
+) -> int:
     """Number of runs of a reproduction."""
-    return len(_chosen(_points(data, quick), policies))
+    return len(_chosen(_points(data, quick, figures), policies, figures))
 
 
-def _chosen(points_of_paper: list[FigurePoint], policies: Sequence[str]) -> list[FigurePoint]:
-    """Points of these policies; policies without a figure run the jobs of the check value."""
-    seeds = dict.fromkeys(point.case for point in points_of_paper if point.figure == JCT.figure)
+def _of_figure(figure: str, figures: Sequence[str]) -> bool:
+    """Whether a cell's or run's figure is one of these; recorded runs belong to the figure that they are named after,
+    and the abstract needs the runs of the check value."""
+    return figure.removesuffix(", recorded") in figures
+
+
+def _chosen(points_of_paper: list[FigurePoint], policies: Sequence[str], figures: Sequence[str]) -> list[FigurePoint]:
+    """Points of these policies and figures; policies without a figure run the jobs of the check value."""
+    needed = (*figures, CHECK) if "abstract" in figures else figures
+    points_of_paper = [point for point in points_of_paper if not figures or _of_figure(point.figure, needed)]
+    seeds = dict.fromkeys(point.case for point in points_of_paper if point.figure == CHECK)
     more = [
-        FigurePoint(JCT.figure, case, text, RATE, _scenario(text, RATE, int(case.split()[1]), window=CHECK_WINDOW))
+        FigurePoint(CHECK, case, text, RATE, _scenario(text, RATE, int(case.split()[1]), window=CHECK_WINDOW))
         for text in beyond(points_of_paper, policies) for case in seeds
     ]  # fmt: skip
     return of_policies(points_of_paper, policies) + more
 
 
-def _points(data: Path | None, quick: bool) -> list[FigurePoint]:
+def _points(data: Path | None, quick: bool, figures: Sequence[str] = ()) -> list[FigurePoint]:
+    """All runs; ``quick`` has those of the check value unless figures are named."""
     seeds = (CHECK_SEED,) if quick else SEEDS
     checks = [
-        FigurePoint(JCT.figure, f"seed {seed}", f"fifo + {mechanism}", RATE,
+        FigurePoint(CHECK, f"seed {seed}", f"fifo + {mechanism}", RATE,
               _scenario(f"fifo + {mechanism}", RATE, seed, window=CHECK_WINDOW))
         for seed in seeds for mechanism in MECHANISMS
     ]  # fmt: skip
-    return [*checks, *([] if quick else _figures()), *_recorded(data, ("replay",) if quick else tuple(FAMILIES))]
+    return [
+        *checks,
+        *([] if quick and not figures else _figures()),
+        *_recorded(data, ("replay",) if quick else tuple(FAMILIES)),
+    ]
 
 
 def _scenario(
@@ -133,23 +155,23 @@ def _scenario(
 def _figures() -> list[FigurePoint]:
     """The curves that have no published numbers."""
     curve_points = [
-        _point("8: single GPUs", order, mechanism, rate, _scenario(f"{order} + {mechanism}", rate))
+        _point("8", order, mechanism, rate, _scenario(f"{order} + {mechanism}", rate))
         for order in ("fifo", "srtf", "las") for rate in (5.0, 7.0, 8.0, 9.0) for mechanism in MECHANISMS
     ]  # fmt: skip
     curve_points += [
-        _point("1, 7: gangs", order, mechanism, rate, _scenario(f"{order} + {mechanism}", rate, multi=True))
+        _point("1, 7", order, mechanism, rate, _scenario(f"{order} + {mechanism}", rate, multi=True))
         for order in ("srtf", "las") for rate in (2.5, 3.5, 4.5) for mechanism in MECHANISMS
     ]  # fmt: skip
     curve_points += [
-        _point("9: mixes", f"fifo, {split}", mechanism, RATE, _scenario(f"fifo + {mechanism}", RATE, split=split))
+        _point("9", f"fifo, {split}", mechanism, RATE, _scenario(f"fifo + {mechanism}", RATE, split=split))
         for split in (SPLIT, "33:33:33", "50:0:50") for mechanism in MECHANISMS
     ]  # fmt: skip
     curve_points += [
-        _point("CPUs for each GPU", "fifo", mechanism, ratio, _scenario(f"fifo + {mechanism}", RATE, ratio=ratio))
+        _point("CPU split", "fifo", mechanism, ratio, _scenario(f"fifo + {mechanism}", RATE, ratio=ratio))
         for ratio in (3, 4, 5, 6) for mechanism in MECHANISMS
     ]  # fmt: skip
     curve_points += [
-        _point("12: orders of many resources", order, mechanism, RATE, _scenario(f"{order} + {mechanism}", RATE))
+        _point("12", order, mechanism, RATE, _scenario(f"{order} + {mechanism}", RATE))
         for order in ("drf", "tetris") for mechanism in ("greedy", "tune")
     ]  # fmt: skip
     return curve_points
@@ -191,29 +213,35 @@ def _check_cells(outcomes: Iterable[tuple[FigurePoint, Result]]) -> list[Cell]:
     """The authors' check value, and the same quantities of other seeds."""
     hours: dict[tuple[str, str], dict[str, float]] = {}
     for point, result in outcomes:
-        if point.figure == JCT.figure:
+        if point.figure == CHECK:
             row = result.summary.row(0, named=True)
             hours[point.case, point.policy] = {
                 "jct_mean_h": row["jct_mean_s"] / HOUR_S, "jct_p99_h": row["jct_p99_s"] / HOUR_S,
+                "jct_p99_9_h": float(np.quantile(_measured(result, CHECK_WINDOW), 0.999)) / HOUR_S,
             }  # fmt: skip
     cases = list(dict.fromkeys(case for case, _ in hours))
     for case in cases:
         fair, tuned = (hours.get((case, f"fifo + {mechanism}")) for mechanism in MECHANISMS)
         if fair is not None and tuned is not None:
             tuned["speedup"] = fair["jct_mean_h"] / tuned["jct_mean_h"]
-    rows = published_table("synergy").iter_rows()
-    references = {(policy, quantity): (printed, original) for policy, quantity, printed, original in rows}
+    recorded = {(policy, quantity): value for policy, quantity, value in recorded_numbers("synergy").iter_rows()}
     return [
-        _checked(case, policy, quantity, ours, references if case == f"seed {CHECK_SEED}" else {})
-        for (case, policy), mine in hours.items() for quantity, ours in mine.items()
+        one for (case, policy), mine in hours.items() for quantity, ours in mine.items()
+        for one in _checked(case, policy, quantity, ours, recorded)
     ]  # fmt: skip
 
 
 def _checked(
-    case: str, policy: str, quantity: str, ours: float, references: Mapping[tuple[str, str], tuple[Any, Any]]
-) -> Cell:
-    printed, original = references.get((policy, quantity), (None, None))
-    return cell(CHECKED[quantity], case, policy, RATE, ours, published=printed, original=original)
+    case: str, policy: str, quantity: str, ours: float, recorded: Mapping[tuple[str, str], float]
+) -> Iterator[Cell]:
+    """A cell beside the recorded run of these jobs, and one beside the printed value, whose jobs are not public."""
+    measure, same_jobs = CHECKED[quantity], case == f"seed {CHECK_SEED}"
+    original = recorded.get((policy, quantity)) if same_jobs else None
+    if same_jobs and policy == "fifo + tune":
+        printed = published_value("synergy", figure=measure.figure, metric=PRINTED[quantity])
+        yield cell(measure, f"{case}, printed of other durations", policy, RATE, ours, published=printed,
+                   comparable=False)  # fmt: skip
+    yield cell(measure, case, policy, RATE, ours, original=original)
 
 
 def _cell(point: FigurePoint, result: Result) -> Cell:
@@ -237,13 +265,13 @@ def _curves(outcomes: Iterable[tuple[FigurePoint, Result]]) -> pl.DataFrame:
             step = max(1, len(jct_h) // 200)
             lines.append(points("Completion times, 9 jobs/h", "completion time (h)", "jobs done (%)", point.policy,
                                 jct_h[::step], part[::step]))  # fmt: skip
-        elif point.figure.startswith(("8", "1", "CPUs")) and point.original_h is None:
+        elif point.figure in ("8", "1, 7", "CPU split") and point.original_h is None:
             at = curves.setdefault((point.figure, point.policy), [])
             at.append((point.at, result.summary["jct_mean_s"][0] / HOUR_S))
     for (figure, policy), pairs in curves.items():
         if len(pairs) == 1:  # a point is no line
             continue
-        x_title = "CPUs for each GPU" if figure.startswith("CPUs") else "load (jobs/h)"
+        x_title = "CPUs for each GPU" if figure.startswith("CPU") else "load (jobs/h)"
         lines.append(points(f"Figure {figure}" if figure[0].isdigit() else figure, x_title, title, policy,
                             [x for x, _ in pairs], [y for _, y in pairs]))  # fmt: skip
     return pl.concat(lines or [points("", "", "", "", [], [])])

@@ -1,4 +1,4 @@
-"""Figure 8 of the Gavel paper at one load."""
+"""Figures of the Gavel paper: ratios of rates, and completion times at one load."""
 
 from __future__ import annotations
 
@@ -6,15 +6,48 @@ import pytest
 
 from fastsim.experiments.reproduce import gavel as figure
 
+FTF = "ftf-single (repository figure)"
 
-def test_the_figure_at_one_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figure, "POLICIES", ("fifo", "gandiva"))
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few jobs on few GPUs."""
     monkeypatch.setattr(figure, "WINDOW", "20:40")
     monkeypatch.setattr(figure, "CLUSTER", "gavel:8:8:8")
+
+
+def test_a_figure_at_one_load() -> None:
     reported: list[int] = []
-    reproduction = figure.gavel_reproduction(None, True, 1, reported.append)
-    assert reproduction.runs == figure.run_count(None, "gavel", True) == 2 and reported == [1, 2]
-    assert reproduction.cells["published"].to_list() == [18.32, 17.61] and reproduction.cells["bar"].to_list() == [
-        pytest.approx(0.04 * 18.32), pytest.approx(0.02 * 17.61),
-    ]  # fmt: skip
-    assert reproduction.curves["policy"].to_list() == ["fifo", "gandiva"] and "narayanan" in reproduction.citation
+    name = "fifo-single (repository figure)"
+    reproduction = figure.gavel_reproduction(None, True, 1, reported.append, figures=(name,))
+    assert reproduction.runs == figure.run_count(None, "gavel", True, (name,)) == 2 and reported == [1, 2]
+    cells = reproduction.cells.filter(policy="fifo", case="seed 0, printed")
+    assert set(reproduction.cells["figure"]) == {name}
+    assert cells.select("published", "bar", "at").rows() == [(18.32, pytest.approx(0.04 * 18.32), 2.0)]
+    assert reproduction.curves["policy"].to_list() == ["fifo", "fifo_perf"] and "narayanan" in reproduction.citation
+
+
+def test_quantiles_and_means_of_three_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(figure.LOADS, "8", figure.LoadFigure(False, ("gandiva",), (2.0,)))
+    reproduction = figure.gavel_reproduction(None, False, 1, figures=("8",))
+    assert reproduction.runs == 3
+    assert set(reproduction.cells["quantity"]) == {
+        "jct_mean", "jct_mean_sd_over_seeds", *(f"jct_p{part}" for part in (25, 50, 75, 90, 95, 99)),
+    }  # fmt: skip
+    hours = {row["quantity"]: row["ours"] for row in reproduction.cells.filter(case="b, CDF of JCT").rows(named=True)}
+    assert hours["jct_p25"] < hours["jct_p50"] < hours["jct_p99"]
+
+
+def test_figures_share_runs() -> None:
+    eight, ftf = figure.run_count(None, "", True, ("8",)), figure.run_count(None, "", True, (FTF,))
+    assert figure.run_count(None, "", True, ("8", FTF)) == eight + ftf - 1  # allox is in both
+
+
+def test_ratios_of_rates_need_no_run() -> None:
+    reproduction = figure.gavel_reproduction(None, True, 1, figures=("1",))
+    assert reproduction.runs == 0 and set(reproduction.cells["verdict"]) == {"indicative"}
+    cells = {(row["case"], row["policy"]): row for row in reproduction.cells.rows(named=True)}
+    case = next(case for case, _ in cells if case.startswith("a, ResNet-50"))
+    rate, dollars = cells[case, "v100"], cells[case.replace("a,", "b,", 1), "v100"]
+    assert (rate["published"], dollars["published"]) == (9.6, 1.8)
+    assert dollars["ours"] == pytest.approx(rate["ours"] * 0.135 / 0.74)

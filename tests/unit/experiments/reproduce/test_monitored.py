@@ -22,20 +22,28 @@ def test_the_table_at_one_level(monkeypatch: pytest.MonkeyPatch) -> None:
         and reproduction.count("no reference") == 7
     )
     cells = {(row["policy"], row["quantity"]): row for row in reproduction.cells.rows(named=True)}
-    one = cells["monitored", "makespan_s"]
-    assert (one["original"], one["bar"], one["case"]) == (1150, pytest.approx(0.15 * 1150), "0 % more")
+    one = cells["monitored", "makespan"]
+    assert (one["published"], one["bar"], one["case"]) == (1150, pytest.approx(0.15 * 1150), "0 % more")
     assert cells["monitored", "restarts"]["verdict"] == "indicative"  # a matter of seconds
-    assert reproduction.curves["chart"].n_unique() == len(experiments.FIGURES)
+    assert reproduction.cells["original"].null_count() == len(reproduction.cells)
+    assert reproduction.curves["chart"].n_unique() == len(experiments.QUANTITIES)
     assert "Kube-Knots" in reproduction.citation
 
 
 def test_recordings_bring_levels_of_their_own(tmp_path: Path) -> None:
     folder = (tmp_path / experiments.RECORDED).parent
     folder.mkdir(parents=True)
-    names = ",".join(["overprov_pct", "mechanism", *(figure.column for figure in experiments.FIGURES)])
+    names = ",".join(["overprov_pct", "mechanism", *(one.column for one in experiments.QUANTITIES.values())])
     (tmp_path / experiments.RECORDED).write_text(f"{names}\n100,ALIBABA,1,2,3,4,5,6,7\n")
     assert experiments._recorded(tmp_path) == {(100, "gpushare"): {
         "makespan_s": 1, "jct_mean_s": 2, "queue_mean_s": 3, "restarts": 4, "util_pct": 5, "memory_used_mib": 6,
         "power_w": 7,
     }}  # fmt: skip
-    assert len(experiments._recorded(None)) == 12
+    (first, *_) = experiments._cells((100, "gpushare"), dict.fromkeys(experiments.QUANTITIES, 1.0), {"makespan_s": 1.0})
+    assert (first.published, first.original, first.quantity) == (None, 1.0, "makespan")
+
+
+def test_one_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiments, "POLICIES", {"gpushare": experiments.POLICIES["gpushare"]})
+    made = reproduce("monitor", quick=True, figures=[experiments.TELEMETRY])
+    assert set(made.cells["figure"]) == {experiments.TELEMETRY} and made.curves["chart"].n_unique() == 3

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from fastsim.experiments.reproduce.reproduction import Measure, Reproduction, cell, cell_table, points, published_table
+from fastsim.experiments.reproduce.reproduction import Measure, Reproduction, cell, cell_table, points
 
 WHAT = Measure("1", "alloc_pct", "%", 0.01)
 
@@ -42,6 +42,16 @@ def test_all_of_it_is_written(tmp_path: Path) -> None:
     assert "a&lt;b" in (folder / "index.html").read_text()
 
 
-def test_published_tables_are_whole() -> None:
-    assert len(published_table("fgd")) == 13 * 6 and len(published_table("pwr")) == 10 * 15
-    assert published_table("gavel")["jct_h"].null_count() == 0
+def test_cells_are_counted_by_figure() -> None:
+    other = WHAT._replace(figure="2")
+    cells = [cell(WHAT, "a", "fgd", 100, 1.0, published=1.0), cell(other, "a", "fgd", 100, 1.0)]
+    made = Reproduction("x", "A paper", "generated", cell_table(cells), points("", "", "", "", [], []), 1, 1.0, "")
+    assert made.counts.select("figure", "same", "no reference").rows() == [("1", 1, 0), ("2", 0, 1)]
+
+
+def test_published_values_are_drawn_beside_ours(tmp_path: Path) -> None:
+    pytest.importorskip("altair")
+    cells = [cell(WHAT, "default", "fgd", at, 1.0, published=2.0) for at in (1, 2, 3)]
+    made = Reproduction("x", "A paper", "generated", cell_table(cells), points("", "", "", "", [], []), 1, 1.0, "")
+    page = (made.write(tmp_path / "out") / "index.html").read_text()
+    assert "1, default: published (lines), ours (marks)" in page

@@ -63,7 +63,8 @@ def test_all_rows_of_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_lists_of_a_folder_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lists(tmp_path, "philly", 4)
     monkeypatch.setattr(paper, "EQUAL_POLICIES", ("rotation",))
-    monkeypatch.setattr(paper, "EFFECTS", {"sia(tuned=False)": ("tuned over asked", -13.0)})
+    effect = ("tuned over asked", "11", "jct_mean_gain_from_batch_size", -1)
+    monkeypatch.setattr(paper, "EFFECTS", {"sia(tuned=False)": effect})
     reproduction = sia_reproduction(tmp_path, False, 1)
     assert (
         "2 of philly; made-up applications" in reproduction.source
@@ -77,7 +78,7 @@ def test_lists_of_a_folder_are_compared(tmp_path: Path, monkeypatch: pytest.Monk
     assert "behind the published 12.5 to 17.2 are other requests" in reproduction.source
     roomy = reproduction.cells.filter(case="philly, nobody waits")
     assert set(roomy["verdict"]) == {"no reference"} and roomy.filter(quantity="GPU hours of a job")["ours"][0] > 0
-    assert reproduction.cells.filter(figure="effects")["published"].to_list() == [-13.0]
+    assert reproduction.cells.filter(figure="11")["published"].to_list() == [-13.0]
     row = reproduction.cells.filter(figure="table 3", policy="sia")
     assert row.filter(quantity="mean completion time")["bar"][0] == pytest.approx(0.1 + 0.05)  # as printed
     assert row.filter(quantity="99th percentile")["bar"][0] > 0.05  # that of the lists
@@ -106,9 +107,9 @@ def test_policies_are_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_lacks_a_part_is_compared_with_the_whole() -> None:
     rows = paper._rows(None, "sia", False, None)
-    chosen = paper._chosen(rows, ["sia(tuned=False)"])
-    assert [row[:3] for row in chosen] == [("effects", "philly", "sia(tuned=False)"), paper.BASE]
-    assert paper._chosen(rows, []) == rows
+    chosen = paper._chosen(rows, ["sia(tuned=False)"], ())
+    assert [row[:3] for row in chosen] == [("11", "philly", "sia(tuned=False)"), paper.BASE]
+    assert paper._chosen(rows, [], ()) == rows
 
 
 def test_a_folder_without_lists(tmp_path: Path) -> None:
@@ -121,6 +122,17 @@ def test_a_policy_may_stand_for_another_one_in_the_tables() -> None:
     for row, published in ((equal, 2.6), (row_of("sia"), 2.6), (row_of("optimus"), None)):
         cells = {cell.quantity: cell for cell in paper._table_cells(row, [result], True)}
         assert cells["restarts of a job"].published == published
+
+
+def test_every_list_of_pollux_is_compared() -> None:
+    row = paper.Row(paper.OWN, "pollux", "served", paper.EQUAL, ("sia:lists/workload-6.csv", "synth:sia?seed=1"))
+    (result,) = simulate_many([paper._scenario(row, "synth:sia?jobs=3&seed=1", None)], 1)
+    cells = {cell.quantity: cell for cell in paper._own_cells({row: [result, result]}, True)}
+    assert set(cells) == {"jct_mean", "jct_p50", "jct_p99", "makespan"}  # of the first list only
+    mean = cells["jct_mean"]
+    assert mean.published == pytest.approx(3469.694) and (mean.original, mean.policy) == (None, "served")
+    assert mean.case == "job load, per workload, 1.0 / workload-6"
+    assert mean.ours == pytest.approx(result.summary["jct_mean_s"][0]) and mean.bar == pytest.approx(0.05 * 3469.694)
 
 
 def row_of(policy: str) -> paper.Row:

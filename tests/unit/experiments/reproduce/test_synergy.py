@@ -17,11 +17,14 @@ def test_quick_is_the_check_value(monkeypatch: pytest.MonkeyPatch) -> None:
     reported: list[int] = []
     reproduction = paper.synergy_reproduction(None, True, 1, reported.append)
     assert reproduction.runs == reported[-1] == paper.run_count(None, "synergy", True) == 2
-    assert reproduction.cells["original"].to_list() == [84.14, 219.1, 24.89, 161.8, 3.38]
+    assert reproduction.cells["original"].drop_nulls().to_list() == [84.14, 219.1, 24.89, 161.8, 3.38]
+    assert [round(value, 2) for value in reproduction.cells["published"].drop_nulls()] == [21.88, 156.93, 170.61, 3.4]
     assert reproduction.curves["policy"].unique().sort().to_list() == ["fifo + fair", "fifo + tune"]
-    speedup = reproduction.cells.row(4, named=True)
-    assert speedup["published"] == 3.4 and speedup["ours"] == pytest.approx(
-        reproduction.cells["ours"][0] / reproduction.cells["ours"][2]
+    speedup, mean = (
+        reproduction.cells.filter(quantity=name) for name in (paper.CHECKED["speedup"].quantity, paper.JCT.quantity)
+    )
+    assert set(speedup["figure"]) == {"abstract"} and speedup["ours"][0] == pytest.approx(
+        mean["ours"][0] / mean["ours"][1]
     )
     assert "mohan" in reproduction.citation
 
@@ -35,25 +38,30 @@ def test_policies_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
         and (reproduction.cpu_s or 0) > 0
     )
     cells = reproduction.cells.select("case", "policy", "quantity", "original").rows()
-    mean, percentile = "mean completion time", "99th percentile"
+    mean, percentile, last = "mean completion time", "99th percentile", "99.9th percentile"
+    printed = "seed 42, printed of other durations"
     tuned, greedy = ("seed 42", "fifo + tune"), ("seed 42", "srtf(mechanism=greedy)")
     assert cells == [
+        (printed, tuned[1], mean, None),
         (*tuned, mean, 24.89),
+        (printed, tuned[1], percentile, None),
         (*tuned, percentile, 161.8),
+        (printed, tuned[1], last, None),
+        (*tuned, last, None),
         (*greedy, mean, None),
         (*greedy, percentile, None),
+        (*greedy, last, None),
     ]
-    both = paper._chosen(paper._points(None, False), ["srtf + tune"])
-    assert {point.figure for point in both} == {"8: single GPUs", "1, 7: gangs"}
+    both = paper._chosen(paper._points(None, False), ["srtf + tune"], ())
+    assert {point.figure for point in both} == {"8", "1, 7"}
 
 
 def test_all_figures_have_points() -> None:
     listed = paper._points(None, False)
     assert len({(point.figure, point.case, point.policy, point.at) for point in listed}) == len(listed)
     assert len(listed) == paper.run_count(None, "synergy", False)
-    assert {point.figure.partition(":")[0] for point in listed} == {
-        "check value", "8", "1, 7", "9", "CPUs for each GPU", "12",
-    }  # fmt: skip
+    assert {point.figure for point in listed} == {paper.CHECK, "8", "1, 7", "9", "CPU split", "12"}
+    assert {point.figure for point in paper._chosen(paper._points(None, True, ["9"]), (), ["9"])} == {"9"}
     for point in listed:
         point.run.check()
 

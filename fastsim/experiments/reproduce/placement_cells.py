@@ -1,0 +1,167 @@
+"""Cells of the FGD and PWR papers: published numbers, recorded ones, and curves of every seed, beside our runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from fastsim.experiments.reproduce.placement_figures import (
+    GRID_STEP,
+    LIMITS,
+    MIXES,
+    POLICIES,
+    PlacementRun,
+    Published,
+    largest,
+    power_saving_pct,
+)
+from fastsim.experiments.reproduce.published_numbers import number_cell, published_numbers, recorded_numbers
+from fastsim.experiments.reproduce.reproduction import Cell, Measure, cell
+from fastsim.experiments.reproduce.seed_statistics import seeds_bar, statistic
+
+DEFAULT = "default"
+"""The trace of figures that name none."""
+CURVE_OF = {
+    "gpu_allocation": "alloc_pct", "gpu_unallocated": "alloc_pct", "fragmented_gpu_share_of_capacity": "frag_pct",
+    "fragmentation_ratio_of_idle_gpu": "frag_ratio_pct",
+}  # fmt: skip
+"""Curve of a run by the beginning of the published metric."""
+DIGITS = {"alloc_pct": 1e-4, "frag_pct": 1e-4, "frag_ratio_pct": 2 * LIMITS["frag_ratio_pct"]}
+"""Means of ten values of two digits have four; a ratio is rounded for each pod."""
+FIGURE_OF_CURVE = {"alloc_pct": "9a", "frag_pct": "7 (amount)", "frag_ratio_pct": "7 (ratio)"}
+POWER_CURVES = {"power_cpu": "power_cpu_w", "power_total": "power_w", "grar": "grar"}
+MEASURES = {
+    "power_saving_pct": Measure("slides 18", "power_saving_vs_fgd", "%", 0.01),
+    "grar": Measure("slides 19", "grar", "ratio", 0.0001),
+    "power_w": Measure("slides 14 (Fig. 1)", "power_total", "W", 1.0),
+    "failed_pods": Measure("failed pods", "failed_pods", "pods", 0.1),
+}  # fmt: skip
+ELSEWHERE = {("power_saving_pct", 0.14), ("power_saving_pct", 1.0), ("grar", 1.0), ("failed_pods", 1.3)}
+"""Quantity and demand of the cells of traces for which the papers print no numbers."""
+
+Groups = Mapping[tuple[str, str], Sequence[PlacementRun]]
+"""Runs by trace and policy."""
+
+
+def trace_of(panel: str) -> str:
+    """The trace of a panel of a figure."""
+    name = panel.split(" ")[0]
+    return name if name.startswith(("gpushare", "multigpu", "gpuspec", "cpu")) else DEFAULT
+
+
+def fgd_cells(
+    figures: Sequence[str], groups: Groups, exact: Collection[str], comparable: bool, name: str | None
+) -> list[Cell]:
+    """Published numbers of the FGD paper; traces in ``exact`` have the published orders, and ``name`` is the trace that
+    stands for all of them, if there is one."""
+    cells = []
+    for row in published_numbers("fgd").filter(pl.col("figure").is_in(figures)).iter_rows(named=True):
+        trace = name or trace_of(row["panel"])
+        runs, drawn = groups.get((trace, row["series"])), row["series"] == "random"
+        if runs:
+            cells.append(_fgd_cell(row, runs, trace in exact and not drawn, comparable, trace))
+    return cells
+
+
+def _fgd_cell(row: Mapping[str, Any], runs: Sequence[PlacementRun], exact: bool, comparable: bool, trace: str) -> Cell:
+    stem, what = next((stem, row["metric"].removeprefix(f"{stem}_")) for stem in CURVE_OF if stem in row["metric"])
+    what = what.removesuffix(" (the bar)")
+    values = np.array([run.curves[CURVE_OF[stem]][int(row["x"])] for run in runs])
+    values = 100 - values if stem == "gpu_unallocated" else values
+    return number_cell(
+        row, statistic(what, values), case=trace, bar=None if exact else seeds_bar(what, values, row["value"]),
+        exact=exact, comparable=comparable, digit=DIGITS[CURVE_OF[stem]],
+    )  # fmt: skip
+
+
+def curve_cells(
+    figures: Sequence[str], name: str, policy: str, runs: Sequence[PlacementRun], curves_of: Published
+) -> list[Cell]:
+    """The largest difference of each curve over the seeds; not of ``random``, which draws other numbers."""
+    tables = [(run, curves_of.get((POLICIES[policy], name, run.seed))) for run in runs]
+    pairs = [(run, table) for run, table in tables if table is not None]
+    if not pairs or policy == "random":
+        return []
+    cells = []
+    for curve, limit in LIMITS.items():
+        figure = FIGURE_OF_CURVE[curve] if name == DEFAULT else figure_of(name)
+        measure = Measure(figure, f"largest difference of {curve}", "percentage points", 2 * limit)
+        if figure in figures:
+            far = max(largest(run.curves[curve], table[curve]) for run, table in pairs)
+            cells.append(cell(measure, name, policy, None, far, published=0.0))
+    return cells
+
+
+def figure_of(trace: str) -> str:
+    """The FGD paper's figure of a trace."""
+    figures = {"gpushare": "11", "multigpu": "12", "gpuspec": "13", "cpu": "14"}
+    return next((figure for start, figure in figures.items() if trace.startswith(start)), "default trace")
+
+
+def pwr_cells(
+    figures: Sequence[str], groups: Groups, exact: Collection[str], comparable: bool, name: str | None
+) -> list[Cell]:
+    """Numbers on the PWR paper's slides; most are read from pixels, so each has its own tolerance."""
+    cells = []
+    for row in published_numbers("pwr").filter(pl.col("figure").is_in(figures)).iter_rows(named=True):
+        trace = name or trace_of(row["panel"])
+        runs, base = groups.get((trace, row["series"])), groups.get((trace, "fgd"))
+        if runs and base:
+            values = [_slide_value(row, [one], [other]) for one, other in zip(runs, base, strict=True)]
+            bar = None if trace in exact else seeds_bar("mean", values)
+            ours = _slide_value(row, runs, base)
+            cells.append(number_cell(row, ours, case=trace, bar=bar, comparable=comparable))
+    return cells
+
+
+def _slide_value(row: Mapping[str, Any], runs: Sequence[PlacementRun], base: Sequence[PlacementRun]) -> float:
+    if row["metric"] in POWER_CURVES:
+        values = mean_curve(runs, POWER_CURVES[row["metric"]])
+    else:
+        values = power_saving_pct(mean_curve(base, "power_w"), mean_curve(runs, "power_w"))
+    return float(np.interp(float(row["x"]), GRID_STEP * np.arange(len(values)), values))
+
+
+def recorded_cells(
+    figures: Sequence[str], name: str, policy: str, runs: Sequence[PlacementRun], base: Sequence[PlacementRun],
+    exact: bool, comparable: bool, compared: bool,
+) -> list[Cell]:  # fmt: skip
+    """Our quantities at round demands, beside those of recorded runs of the original where ``compared``."""
+    table = recorded_numbers("pwr").filter(policy=policy)
+    if not len(table):  # policies that were not recorded
+        table = recorded_numbers("pwr").filter(policy="fgd").with_columns(value=None)
+    cells = []
+    for quantity, at, recorded in table.select("quantity", "demand", "value").iter_rows():
+        measure = _measure(quantity, policy)
+        if (not compared and (quantity, at) not in ELSEWHERE) or measure.figure not in figures:
+            continue
+        values = [pwr_value(quantity, at, [one], [other]) for one, other in zip(runs, base, strict=True)]
+        ours, original = pwr_value(quantity, at, runs, base), recorded if compared else None
+        bar = seeds_bar("mean", values)
+        cells.append(cell(measure, name, policy, at, ours, bar=bar, exact=exact, comparable=comparable,
+                          original=original))  # fmt: skip
+    return cells
+
+
+def _measure(quantity: str, policy: str) -> Measure:
+    """The measure, on the slide that shows this policy."""
+    slides = {"power_saving_pct": "slides 15", "grar": "slides 17"} if policy in MIXES else {}
+    return MEASURES[quantity]._replace(figure=slides.get(quantity, MEASURES[quantity].figure))
+
+
+def pwr_value(quantity: str, at: float, runs: Sequence[PlacementRun], base: Sequence[PlacementRun]) -> float:
+    """A quantity at a demand, averaged over seeds; ``base`` are the runs of FGD."""
+    if quantity == "failed_pods":
+        return float(np.mean([run.failed for run in runs]))
+    step = round(at / GRID_STEP)
+    if quantity == "power_saving_pct":
+        return float(power_saving_pct(mean_curve(base, "power_w"), mean_curve(runs, "power_w"))[step])
+    return float(mean_curve(runs, quantity)[step])
+
+
+def mean_curve(runs: Sequence[PlacementRun], name: str) -> Any:
+    """A curve averaged over seeds."""
+    return np.mean([run.curves[name] for run in runs], axis=0)
