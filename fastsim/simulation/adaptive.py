@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+import polars as pl
 
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, NodeGroup
 from fastsim.engine.result import Result
 from fastsim.engine.rounds.options import Setting
+from fastsim.engine.totals.pod_totals import prices_for
 from fastsim.errors import InputError, PolicyError, ScenarioError
 from fastsim.performance.applications.application import Applications
 from fastsim.performance.oracle import Oracle
@@ -33,9 +36,11 @@ if TYPE_CHECKING:
 ROUND_S = 60.0
 """Usual length of a round, seconds."""
 REFUSED = (
-    "realloc_s", "restart_s", "window", "prices", "global_queue", "profiling", "references", "ideal", "log", "compat",
+    "realloc_s", "restart_s", "window", "global_queue", "profiling", "references", "ideal", "log", "compat",
 )  # fmt: skip
 """Fields of a scenario that mean nothing for adaptive jobs."""
+OF_NO_TRAINING = (s.TENANT, s.WEIGHT, s.DEADLINE_S)
+"""Columns of a workload that figures use and training does not."""
 
 
 class PreparedAdaptive(NamedTuple):
@@ -100,19 +105,38 @@ def driven_adaptive(
 ) -> AdaptiveOutcome:  # fmt: skip
     """Play the jobs."""
     from fastsim.engine.adaptive.run import run_adaptive
+    from fastsim.engine.adaptive.tables import charge
     from fastsim.engine.rounds.node_metrics import cluster_metrics_of
 
     names = table_setting(inputs.setting)
     timeline = scenario.record in ("timeline", "all")
     recorded = scenario.record in ("placements", "all") or scenario.telemetry is not None
-    return run_adaptive(
-        names, inputs.setting, inputs.plan, inputs.jobs, record_tasks=recorded,
+    prices = prices_for(scenario.prices, inputs.cluster)
+    run = run_adaptive(
+        names, inputs.setting, inputs.plan, inputs.jobs, record_tasks=recorded or prices is not None,
         until_s=float("inf") if scenario.until_s is None else scenario.until_s,
         metrics=cluster_metrics_of(
             inputs.cluster, inputs.typical, names.gpu_models, scenario.sample_s or 0.0, timeline
         ),
         progress=progress, checkpoint=checkpoint, resume=resume,
     )  # fmt: skip
+    describe(run.jobs, inputs.workload)
+    if prices is not None:
+        charge(run, inputs.cluster, prices)
+    return run if recorded else dataclasses.replace(run, tasks=run.tasks[:0])
+
+
+def describe(records: npt.NDArray[Any], workload: Workload) -> None:
+    """Fill in what the workload says of jobs and training does not need: tenants, weights and deadlines."""
+    table = workload.table().select([name for name in OF_NO_TRAINING if name in workload.columns])
+    columns = pl.DataFrame(pl.from_arrow(table))[records["id"]]
+    if s.WEIGHT in columns.columns:
+        records["weight"] = columns[s.WEIGHT].fill_null(1.0)
+    if s.DEADLINE_S in columns.columns:
+        records["deadline_s"] = columns[s.DEADLINE_S].fill_null(np.inf)
+    if s.TENANT in columns.columns:
+        codes = columns[s.TENANT].cast(pl.String).rank("dense").cast(pl.Int32)
+        records["tenant"] = codes.fill_null(-1)
 
 
 def refuse_options(scenario: Scenario) -> None:

@@ -23,8 +23,11 @@ from tests.strategies import Scenario, ruled, scenarios, scenarios_per_run
 
 SPELLED = {"python": "python(scorer='tests.property.test_audit:roomiest')"}
 """Policies that say nothing without a parameter."""
-SHIFT_S = 3600.0
-"""Whole rounds of every length here, because ordered and adaptive rounds begin at multiples of it."""
+SHIFT_S, ROUNDS_S = 12_345.625, 3600.0
+"""A constant, and whole rounds of every length here, because ordered and adaptive rounds begin at multiples of it."""
+
+GRIDDED = ("ordered", "adaptive")
+"""Engines whose rounds begin at multiples of a round from second 0 on, as those of Synergy and Sia do."""
 
 quick: dict[str, Any] = {
     "suppress_health_check": list(HealthCheck), "deadline": None, "report_multiple_bugs": False,
@@ -169,11 +172,12 @@ def same(found: pl.DataFrame, expected: pl.DataFrame) -> None:
 @fewer
 @given(seed=st.integers(0, 2**32))
 def test_a_shift_of_all_times_changes_instants_only(policy: str, seed: int) -> None:
-    plain, late = (in_memory(policy, random.Random(seed), shift_s) for shift_s in (0.0, SHIFT_S))
+    constant_s = ROUNDS_S if engine_of(policy) in GRIDDED else SHIFT_S
+    plain, late = (in_memory(policy, random.Random(seed), shift_s) for shift_s in (0.0, constant_s))
     same(late.summary, plain.summary)
     instants = ("submit_s", "start_s", "end_s", "deadline_s", "bound_s", "t_s")
     for table in ("jobs", "placements", "timeline"):
-        moved = [pl.col(name) + SHIFT_S for name in instants if name in plain.frames[table].columns]
+        moved = [pl.col(name) + constant_s for name in instants if name in plain.frames[table].columns]
         same(late.frames[table], plain.frames[table].with_columns(moved))
 
 
@@ -186,3 +190,12 @@ def test_names_change_nothing(policy: str, seed: int) -> None:
     names = ["pod_id", "native_id", "mate_id", "node"]
     for table in ("jobs", "placements", "timeline"):
         same(named.frames[table].drop(names, strict=False), plain.frames[table].drop(names, strict=False))
+
+
+@pytest.mark.parametrize("policy", [name for name in registry.names() if engine_of(name) in GRIDDED])
+@fewer
+@given(seed=st.integers(0, 2**32))
+def test_stays_of_ordered_and_adaptive_jobs_begin_with_rounds_counted_from_0(policy: str, seed: int) -> None:
+    scenario = scenario_of(engine_of(policy), policy, random.Random(seed))
+    starts = run(scenario).placements["start_s"].drop_nulls()
+    assert (starts % (scenario.round_s or 60.0) == 0).all()  # 60 s is the usual round of adaptive jobs

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -11,8 +12,13 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.engine.adaptive.run import AdaptiveOutcome
 from fastsim.engine.rounds.tables import jobs as round_jobs
 from fastsim.engine.rounds.tables import makers as round_makers
+from fastsim.engine.rounds.tables import placements
 from fastsim.engine.rounds.tables import summary as round_summary
 from fastsim.engine.tables import FrameMakers
+from fastsim.engine.totals.pod_totals import tariff_of
+
+if TYPE_CHECKING:
+    from fastsim.scenario.prices import Prices
 
 HOUR_S = 3600.0
 
@@ -63,3 +69,14 @@ def figures(run: AdaptiveOutcome) -> dict[str, float | None]:
 
 def _mean(values: Any) -> float:
     return float(values.mean()) if len(values) else float("nan")
+
+
+def charge(run: AdaptiveOutcome, cluster: Cluster, prices: Prices) -> None:
+    """Charge every job for the GPUs of its stays; ``prices`` have all models of the cluster."""
+    tariff = tariff_of(cluster, prices)
+    assert tariff is not None
+    run.options = replace(run.options, prices=prices)
+    row = {int(number): row for row, number in enumerate(run.jobs["id"])}
+    held = placements(run, cluster).select("pod_id", "node_id", pl.col("gpu_ids").list.len(), "start_s", "end_s")
+    for pod_id, node, gpus, start_s, end_s in held.drop_nulls("node_id").iter_rows():
+        run.jobs["cost"][row[pod_id]] += gpus * tariff.cost(node, start_s, end_s)

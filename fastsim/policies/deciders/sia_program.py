@@ -220,14 +220,15 @@ def _handed_out(part: _Part, count__x: Ints, former__j: Ints) -> Ints:
 
 
 def keeping(age_s: Floats, restarts: Ints, restart_s: Floats, service_s: Floats | None = None) -> Floats:
-    """Part of a job's life that another restart leaves to its work; 1 for jobs younger than one restart.
+    """Part of a job's life that another restart leaves to its work; 1 for jobs younger than one restart, and where a
+    restart takes no time.
 
     ``restart_s`` is the scheduler's estimate of a restart; ``service_s`` replaces the age of jobs when young ones are
     found.
     """
-    young = (age_s if service_s is None else service_s) < restart_s
-    part = np.maximum(age_s - restarts * restart_s, 0.0) / (age_s + restart_s)
-    return np.where(young, 1.0, part)
+    young = ((age_s if service_s is None else service_s) < restart_s) | (restart_s == 0)
+    worked_s = np.maximum(age_s - restarts * restart_s, 0.0)
+    return np.divide(worked_s, age_s + restart_s, out=np.ones(len(age_s)), where=~young)
 
 
 def values(goodput__jq: npt.ArrayLike, keeping__j: npt.ArrayLike, former__j: Ints, power: float) -> Worth:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -95,3 +96,53 @@ def test_jobs_say_what_may_change() -> None:
 
     text = "synth:sia?jobs=40&seed=2&rigid_share=0.3&fixed_batch_share=0.3"
     assert {job.mode for job in jobs_of(texts.workload_from(text).workload)} == {"adaptive", "rigid", "scale-gpus"}
+
+
+PRICES = "fixed?aws=1&rtx=2"
+
+
+def owned(**columns: list[Any]) -> fs.Workload:
+    """Four jobs that train, with further columns."""
+    table = pl.DataFrame(pl.from_arrow(fs.Workload.synth("sia", jobs=4, seed=1).table()))
+    return fs.Workload.from_arrow(table.with_columns(pl.Series(name, values) for name, values in columns.items()))
+
+
+@pytest.mark.parametrize("policy", ["sia", "optimus"])
+@pytest.mark.parametrize("until_s", [None, 2000.0])
+def test_figures_count_tenants_weights_deadlines_and_prices(policy: str, until_s: float | None) -> None:
+    jobs = owned(tenant=["b", None, "a", "b"], weight=[1.0, 2.0, 1.0, None], deadline_s=[None, 1e5, 925.0, 2200.0])
+    given: dict[str, Any] = {"policy": policy, "prices": PRICES, "until_s": until_s}
+    run = fs.simulate("sia:1:0:1", jobs, **given)
+    assert run.audit(fs.Scenario("sia:1:0:1", jobs, **given)).differences == []
+    row, count = run.summary.row(0, named=True), len(run.jobs)
+    assert run.jobs["weight"].to_list() == [1.0, 2.0, 1.0, 1.0][:count]
+    assert run.jobs["deadline_met"].to_list() == [None, True, False, False][:count]
+    assert row["slo_violations"] == count - 2
+    held = run.placements.select(
+        hours=(pl.col("end_s") - pl.col("start_s")) / 3600 * pl.col("gpu_ids").list.len(), node="node_id"
+    )
+    assert row["cost"] == pytest.approx((held["hours"] * (1 + held["node"])).sum(), rel=1e-12)
+    assert row["cost"] == pytest.approx(run.jobs["cost"].sum(), rel=1e-12) and row["gpu_hours"] < row["cost"]
+    owners = pl.Series(["b", "", "a", "b"][:count])
+    by_tenant = [float(run.jobs.filter(owners == name)["gpu_hours"].sum()) for name in "ab"]
+    assert row["tenant_gini"] == pytest.approx(abs(by_tenant[0] - by_tenant[1]) / (2 * sum(by_tenant)), rel=1e-9)
+    bare = fs.simulate("sia:1:0:1", jobs, **given, record="summary")
+    assert bare.summary.equals(run.summary) and bare.placements.is_empty()
+
+
+def test_cost_of_a_run_that_was_stopped_is_that_of_one_in_a_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fastsim.engine.adaptive.run.PAUSE_ROUNDS", 7)
+    owned(tenant=["b", None, "a", "b"]).write(tmp_path / "jobs.parquet")
+    given: dict[str, Any] = {"policy": "sia", "prices": PRICES, "checkpoint_s": 0.0}
+
+    def stop(jobs: int) -> None:
+        if jobs > 1:
+            raise KeyboardInterrupt
+
+    whole = fs.simulate("sia:1:0:1", str(tmp_path / "jobs.parquet"), **given, out=tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        fs.simulate("sia:1:0:1", str(tmp_path / "jobs.parquet"), **given, out=tmp_path / "part", progress=stop)
+    resumed = fs.resume(tmp_path / "part")
+    assert resumed.summary.equals(whole.summary) and resumed.audit().differences == []

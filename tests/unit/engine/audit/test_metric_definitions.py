@@ -49,7 +49,8 @@ def test_no_definition_is_without_a_column(runs: dict[str, fs.Result]) -> None:
     for one in definitions():
         for engine in one.engines if one.table in TABLES else ():
             columns = [*runs[engine].frames[one.table].columns, *(JOB_COLUMNS if one.table == "jobs" else ())]
-            if not any(one.defines(one.table, column) for column in columns):
+            weighed = engine == "adaptive" and one.column.startswith("jct_mean_weight")  # all jobs weigh 1 there
+            if not (weighed or any(one.defines(one.table, column) for column in columns)):
                 wrong.append((engine, one.table, one.column))
     assert wrong == []
 
