@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from fastsim.decisions.refusal_text import lack_text, mismatch, sentence, summed
+from fastsim.decisions.refusal_text import lack_text, mismatch, ports_text, sentence, summed
 from fastsim.decisions.replay import (
     BACKFILL,
+    BESIDE_GANG,
     GANG,
     OVER_QUOTA,
     PREEMPTION,
@@ -38,10 +39,13 @@ from fastsim_ext.online.decision_trace import ABSENT, NO_GPU_MEMORY
 
 CHECKS = (
     "absent", "no_match", "no_gpu_model", "no_gpu", "no_gpu_memory", "no_cpu", "no_memory", "no_extra", "no_pod_slot",
-    "pod_limit", "reserved", "over_quota", "gang", "gang_too_large",
+    "pod_limit", "reserved", "over_quota", "gang", "gang_too_large", "beside_gang",
 )  # fmt: skip
-"""Checks that a node can fail, in the order of the filter; the last four are rules about more than one node."""
-NAMES = dict(enumerate(REASONS)) | {ABSENT: "absent", NO_GPU_MEMORY: "no_gpu_memory", RESERVED: "reserved"}
+"""Checks that a node can fail, in the order of the filter; the last five are rules about more than one node."""
+NAMES = {
+    **dict(enumerate(REASONS)), ABSENT: "absent", NO_GPU_MEMORY: "no_gpu_memory", RESERVED: "reserved",
+    BESIDE_GANG: "beside_gang",
+}  # fmt: skip
 """Checks by their numbers in a decision."""
 FIGURE_TEXTS = {
     "no_gpu": "{:,} GPUs have room, needs {:,}", "no_cpu": "{:,} milli-CPU free, needs {:,}",
@@ -55,11 +59,13 @@ PLAIN_TEXTS = {
     "reserved": "in the way of a pod ahead in the line", "over_quota": "its tenant would be over the quota",
     "gang": "another pod of its gang fits nowhere",
     "gang_too_large": "its gang is larger than the cluster",
+    "beside_gang": "other pods of its gang take the room",
 }  # fmt: skip
 """Texts of failed checks without figures."""
 NEVER = {
     "too_large": "no empty node could host it",
     "no_match": "no node's labels, taints and name let it in",
+    "no_extra": "no empty node has enough of a further resource",
     "over_quota": "it is more than its tenant's whole quota",
     "gang": "another pod of its gang can never start",
     "gang_too_large": "its gang is larger than the cluster",
@@ -243,8 +249,9 @@ def outcome(decision: Decision) -> str:
         return decision.never or PLACED
     if decision.how in (OVER_QUOTA, GANG):
         return decision.how
-    if (decision.reason__n == RESERVED).any():
-        return NAMES[RESERVED]
+    rule = next((rule for rule in (RESERVED, BESIDE_GANG) if (decision.reason__n == rule).any()), None)
+    if rule is not None:
+        return NAMES[rule]
     reasons = np.where(decision.reason__n == NO_GPU_MEMORY, REASONS.index("no_gpu"), decision.reason__n)
     furthest = int(reasons.max(initial=ABSENT))
     return NO_NODE if furthest <= 0 else REASONS[furthest]
@@ -272,7 +279,8 @@ def shortfall(reason: int, decision: Decision, n: int, row: Mapping[str, Any]) -
     if check == "no_gpu_model":
         model = row["gpu_model"] or "no GPU"
         return f"has {model}, needs {' or '.join(dict.fromkeys(decision.request.gpu_models))}"
-    return FIGURE_TEXTS[check].format(found, needed)
+    ports = ports_text(conditions.group or "") if check == "pod_limit" else None
+    return ports or FIGURE_TEXTS[check].format(found, needed)
 
 
 def _failures(decision: Decision) -> dict[str, Any]:

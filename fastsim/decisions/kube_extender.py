@@ -21,6 +21,7 @@ import numpy as np
 
 from fastsim.decisions.explain import NAMES, shortfall
 from fastsim.decisions.live_cluster import ClusterState, LiveSnapshot, rows_by_arrival
+from fastsim.decisions.refusal_text import NO_PORTS, summed
 from fastsim.decisions.replay import Decision, SelectedPod, replayed
 from fastsim.errors import FastsimError, InputError
 from fastsim.foundation.http import Reply, Request, Route, json_reply
@@ -163,7 +164,11 @@ def _failure(state: ClusterState, decision: Decision, name: str) -> tuple[str, s
         return "", ""
     [row] = state.nodes.offered.slice(position, 1).to_pylist()
     model = state.nodes.nodes["gpu_model"][position].as_py()
-    return NAMES[reason], shortfall(reason, decision, position, {**row, "gpu_model": model})
+    row |= {"gpu_model": model}
+    figures = int(decision.found__n[position]), int(decision.needed__n[position])
+    # Preemption can free the ports that an expression is about.
+    ports = summed(NAMES[reason], decision.request.conditions, row, *figures) == NO_PORTS
+    return "pod_limit" if ports else NAMES[reason], shortfall(reason, decision, position, row)
 
 
 def _value(arguments: Mapping[str, Any], name: str) -> Any:

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fastsim.hardware import mig
 from fastsim.hardware.node_constraints import Conditions, Constraint, holds, node_labels
-from fastsim.kubernetes.devices.device_resources import GPU
+from fastsim.kubernetes.devices.device_resources import GPU, LACKING, OFFERED
 from fastsim.kubernetes.nodes import IN_BYTES, TAINT, UNSCHEDULABLE
+from fastsim.kubernetes.pod_rules.host_ports import TAKEN
 
 SUMMED = {
-    "absent": "node(s) were not there", "no_gpu": f"Insufficient {GPU}", "no_gpu_memory": "Insufficient GPU memory",
+    "absent": "node(s) were not there", "no_gpu_memory": "Insufficient GPU memory",
     "no_cpu": "Insufficient cpu", "no_memory": "Insufficient memory", "no_pod_slot": "Too many pods",
     "no_gpu_model": "node(s) had no GPU of the models asked for",
     "pod_limit": "node(s) didn't match pod anti-affinity rules",
@@ -22,8 +24,11 @@ SUMMED = {
     "over_quota": "node(s) had room, but the tenant is over its quota",
     "gang": "node(s) had room, but another pod of the gang has none",
     "gang_too_large": "node(s) had room, but not all together for the gang",
+    "beside_gang": "node(s) had room, but not beside the other pods of the gang",
 }  # fmt: skip
 """Texts of failed checks in the message about all nodes."""
+NO_PORTS = "node(s) didn't have free ports for the requested pod ports"
+"""kube-scheduler's text for nodes where another pod has a port of the pod."""
 
 
 def mismatch(conditions: Conditions, row: Mapping[str, Any]) -> str:
@@ -34,11 +39,27 @@ def mismatch(conditions: Conditions, row: Mapping[str, Any]) -> str:
     broken = _failed(conditions, labels)
     if broken is None:
         return "its labels or name do not match"
+    if (device := device_name(broken)) is not None:
+        return f"it does not offer {device}"
     if broken.key.startswith(TAINT):
         return f"its taint {broken.key.removeprefix(TAINT)} is not tolerated"
+    if (ports := ports_text(*broken.values[:1])) is not None:
+        return ports
     label = labels.get(broken.key)
     has = f"no label {broken.key}" if label is None else f"{broken.key} is {label!r}"
     return f"{has}, needs {expression(broken)}"
+
+
+def device_name(constraint: Constraint) -> str | None:
+    """The resource of devices that an expression is about; None if it is about something else."""
+    beginning = next((start for start in (OFFERED, LACKING) if constraint.key.startswith(start)), None)
+    return None if beginning is None else constraint.key.removeprefix(beginning)
+
+
+def ports_text(name: str = "") -> str | None:
+    """Text about the taken ports that a group or the first value of an expression names; None if it names none."""
+    ports = name.removeprefix(TAKEN).split(",") if name.startswith(TAKEN) else []
+    return f"a pod there has a host port of {', '.join(ports)}" if ports else None
 
 
 def expression(constraint: Constraint) -> str:
@@ -69,13 +90,23 @@ def lack_text(conditions: Conditions, row: Mapping[str, Any], found: int, needed
 def summed(check: str, conditions: Conditions, row: Mapping[str, Any], found: int, needed: int) -> str:
     """kube-scheduler's text for a node that fails a check."""
     if check == "no_extra":
-        return f"Insufficient {lacking(conditions, row, found, needed)}"
+        name = lacking(conditions, row, found, needed)
+        return f"Insufficient {mig.DOMAIN if name.startswith(mig.PREFIX) else ''}{name}"
+    if check == "pod_limit" and ports_text(conditions.group or ""):
+        return NO_PORTS
+    if check == "no_gpu":
+        asked = (device_name(constraint) for constraint in conditions.constraints)
+        return f"Insufficient {next((name for name in asked if name), GPU)}"
     if check != "no_match":
         return SUMMED[check]
     labels = node_labels(row)
     if conditions.pinned_node is not None and conditions.pinned_node != labels["name"]:
         return "node(s) didn't match the requested node name"
     broken = _failed(conditions, labels)
+    if broken is not None and (device := device_name(broken)) is not None:
+        return f"Insufficient {device}"
+    if broken is not None and ports_text(*broken.values[:1]):
+        return NO_PORTS
     if broken is None or not broken.key.startswith(TAINT):
         return "node(s) didn't match Pod's node affinity/selector"
     key, _, rest = broken.key.removeprefix(TAINT).partition("=")

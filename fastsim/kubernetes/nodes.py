@@ -110,6 +110,11 @@ def further_amount(name: str, amount: object, where: str, rounded: Callable[[Fra
     return rounded(quantity(amount, where)) if name.startswith(IN_BYTES) else whole(amount, where, MOST)
 
 
+def amount_text(name: str, amount: int) -> str:
+    """An amount of a further resource of a node table in words: ``2 example.com/fpga``, ``4 MiB of hugepages-2Mi``."""
+    return f"{amount:,}{' MiB of' if name.startswith(IN_BYTES) else ''} {name}"
+
+
 def _further(where: str, capacity: Mapping[str, Any], steps: Mapping[str, MemoryStep]) -> dict[str, int]:
     amounts = {
         name: further_amount(name, amount, f"{where}: {name}", steps.get(name, IN_MIB).capacity)

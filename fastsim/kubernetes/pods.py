@@ -12,6 +12,7 @@ from fastsim.hardware.node_constraints import Constraint
 from fastsim.kubernetes.controllers import QUEUE, PodManifest
 from fastsim.kubernetes.objects import mapping, sequence
 from fastsim.kubernetes.pod_rules.gangs import gang_of
+from fastsim.kubernetes.pod_rules.host_ports import HostPorts
 from fastsim.kubernetes.pod_rules.node_affinity import OVER, Places, constraints, device_constraints, spread_notices
 from fastsim.kubernetes.pod_rules.pod_affinity import Peers
 from fastsim.kubernetes.pod_rules.priorities import Priorities
@@ -25,13 +26,14 @@ CREATED, DELETED = "alibabacloud.com/creation-time", "alibabacloud.com/deletion-
 QUEUE_LABELS = ("kai.scheduler/queue", "runai/queue")
 """Labels that name the tenant; without one, and without a queue of Volcano, the namespace is the tenant."""
 HONOURED = (
-    "affinity", "containers", "initContainers", "nodeName", "nodeSelector", "overhead", "preemptionPolicy", "priority",
-    "priorityClassName", "resources", "schedulingGates", "tolerations", "topologySpreadConstraints", "volumes",
+    "affinity", "containers", "hostNetwork", "initContainers", "nodeName", "nodeSelector", "overhead",
+    "preemptionPolicy", "priority", "priorityClassName", "resources", "schedulingGates", "tolerations",
+    "topologySpreadConstraints", "volumes",
 )  # fmt: skip
 """Fields of a pod's spec that are read."""
 HARMLESS = (
     "activeDeadlineSeconds", "automountServiceAccountToken", "dnsConfig", "dnsPolicy", "enableServiceLinks",
-    "hostAliases", "hostIPC", "hostNetwork", "hostPID", "hostname", "imagePullSecrets", "readinessGates",
+    "hostAliases", "hostIPC", "hostPID", "hostname", "imagePullSecrets", "readinessGates",
     "restartPolicy", "runtimeClassName", "schedulerName", "securityContext", "serviceAccount", "serviceAccountName",
     "setHostnameAsFQDN", "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds",
 )  # fmt: skip
@@ -54,6 +56,7 @@ class Facts(NamedTuple):
     priorities: Priorities
     peers: Peers
     volumes: Volumes
+    ports: HostPorts
 
 
 def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, Any] | None:
@@ -68,7 +71,7 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
     for name in pod.spec:
         if name not in HONOURED and name not in HARMLESS:
             notices[f"pods: spec.{name}"] += 1
-    rules, amounts = facts.peers.rules(pod), pod_amounts(pod.spec, pod.where)
+    rules, ports, amounts = facts.peers.rules(pod), facts.ports.rules(pod), pod_amounts(pod.spec, pod.where)
     request = request_columns(amounts, pod.labels, pod.annotations, pod.where, facts.surroundings, notices)
     bound = _optional(pod.spec, "nodeName") or None
     # A bound pod stays on its node whatever its constraints; they count if it has to move.
@@ -77,12 +80,14 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         expressions = constraints(pod.spec, pod.where, facts.places, Counter())
     elif not pod.node:
         expressions = [*constraints(pod.spec, pod.where, facts.places, notices), *rules.constraints]
+        expressions += ports.constraints
         expressions += facts.volumes.constraints(pod, facts.places, notices)
-        notices.update([*rules.notices, *spread_notices(pod.spec, pod.where)])
+        notices.update([*rules.notices, *ports.notices, *spread_notices(pod.spec, pod.where)])
     if request["num_gpu"] or facts.surroundings.instance:
         expressions += device_constraints(
             requested_devices(amounts, pod.labels, pod.annotations), pod.node, facts.places
         )
+    group = rules.group if rules.group is not None else ports.group
     return {
         "times": times,
         **request,
@@ -92,8 +97,8 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         "priority": facts.priorities.of(pod, notices),
         "qos": _optional(pod.status, "qosClass"),
         "tenant": _tenant(pod),
-        "group": rules.group,
-        "max_per_node": None if rules.group is None else 1,
+        "group": group,
+        "max_per_node": None if group is None else 1,
         "constraints": [{"key": c.key, "op": c.op, "values": list(c.values)} for c in expressions] or None,
         "pinned_node": None if bound else pod.node,
         "bound_node": bound,

@@ -191,13 +191,14 @@ class Snapshot:
                         if name == MEMORY or name.startswith(IN_BYTES):
                             amounts_of.setdefault(name, set()).add(amount)
         steps = {name: memory_step(amounts) for name, amounts in amounts_of.items()}
-        self.notices.update({f"{name}: {step.notice}": 1 for name, step in steps.items() if step.notice})
+        self.notices.update({f"nodes: {name}: {step.notice}": 1 for name, step in steps.items() if step.notice})
         return steps
 
     @cached_property
     def _facts(self) -> Any:
         """Facts about the cluster that rows of pods depend on."""
         from fastsim.kubernetes.controllers import pods
+        from fastsim.kubernetes.pod_rules.host_ports import HostPorts
         from fastsim.kubernetes.pod_rules.pod_affinity import Peers
         from fastsim.kubernetes.pod_rules.priorities import priorities_of
         from fastsim.kubernetes.pod_rules.volumes import Volumes
@@ -206,7 +207,9 @@ class Snapshot:
         namespaces = {item.name: item.part("metadata", "labels") for item in self.of_kind("Namespace")}
         peers = Peers(pods(self.objects, self._places, Counter()), self._places.nodes, namespaces)
         volumes = Volumes(self.of_kind("PersistentVolumeClaim"), self.of_kind("PersistentVolume"))
-        return Facts(self._places, self._surroundings, priorities_of(self.of_kind("PriorityClass")), peers, volumes)
+        ports = HostPorts(pods(self.objects, self._places, Counter()), lambda pod: peers.rules(pod).group)
+        priorities = priorities_of(self.of_kind("PriorityClass"))
+        return Facts(self._places, self._surroundings, priorities, peers, volumes, ports)
 
     @cached_property
     def checksum(self) -> str:

@@ -7,18 +7,21 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from fastsim.kubernetes.nodes import amount_text
+
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.workload.pod_classes import PodClasses
 
 
 class Shape(NamedTuple):
-    """An empty node: milli-CPU, MiB, number of GPUs and their model."""
+    """An empty node: milli-CPU, MiB, number of GPUs and their model, amounts of further resources by name."""
 
     cpu_milli: int
     memory_mib: int
     num_gpu: int
     model: str | None
+    extra: tuple[tuple[str, int], ...] = ()
 
 
 class Oversized:
@@ -44,7 +47,7 @@ class Oversized:
         rows = classes.rows(first)
         homeless = np.arange(len(rows))
         for shape in self._shapes:
-            homeless = homeless[~_hosted(shape, rows[homeless], classes.model_lists)]
+            homeless = homeless[~_hosted(shape, rows[homeless], classes)]
             if not len(homeless):
                 break
         large = np.zeros(len(rows), bool)
@@ -66,17 +69,29 @@ def _shapes(cluster: Cluster) -> list[Shape]:
 
 def _found_shapes(cluster: Cluster) -> list[Shape]:
     names = ["cpu_milli", "memory_mib", "num_gpu", "gpu_model"]
-    distinct = cluster.offered.group_by(names, use_threads=False).aggregate([])
-    shapes = [Shape(*row.values()) for row in distinct.select(names).to_pylist()]
+    nodes = cluster.offered
+    further = nodes["extra_resources"]
+    if further.null_count == len(further):
+        distinct = nodes.group_by(names, use_threads=False).aggregate([])
+        shapes = [Shape(*row.values()) for row in distinct.select(names).to_pylist()]
+    else:
+        columns = [nodes[name].to_pylist() for name in names]
+        amounts = [tuple(row or ()) for row in further.to_pylist()]
+        shapes = [Shape(*shape) for shape in dict.fromkeys(zip(*columns, amounts, strict=True))]
     return sorted(shapes, key=lambda shape: (shape.num_gpu, shape.cpu_milli, shape.memory_mib), reverse=True)
 
 
-def _hosted(shape: Shape, rows: Any, model_lists: list[tuple[str, ...]]) -> Any:
-    accepting = np.array([not names or shape.model in names for names in model_lists])
+def _hosted(shape: Shape, rows: Any, classes: PodClasses) -> Any:
+    accepting = np.array([not names or shape.model in names for names in classes.model_lists])
+    there = dict(shape.extra)
+    enough = np.array([
+        all(amount <= there.get(name, 0) for name, amount in conditions.extra_resources)
+        for conditions in classes.conditions
+    ])  # fmt: skip
     # Only single-GPU pods share a device, so the devices of an empty node just have to be enough.
     devices = (rows["num_gpu"] <= shape.num_gpu) & accepting[rows["models"]]
     fits = (rows["cpu_milli"] <= shape.cpu_milli) & (rows["memory_mib"] <= shape.memory_mib)
-    return fits & (devices | (rows["num_gpu"] == 0))
+    return fits & enough[rows["models"]] & (devices | (rows["num_gpu"] == 0))
 
 
 def _request(classes: PodClasses, k: int) -> str:
@@ -84,6 +99,7 @@ def _request(classes: PodClasses, k: int) -> str:
     words = [f"{row['cpu_milli']} milli-CPU", f"{row['memory_mib']} MiB"]
     if row["num_gpu"]:
         words.append(f"{row['num_gpu']} x {row['gpu_milli']} milli-GPU")
-    if row["models"]:
-        words.append(f"model {' or '.join(classes.model_lists[row['models']])}")
+    if models := classes.model_lists[row["models"]]:
+        words.append(f"model {' or '.join(models)}")
+    words += [amount_text(name, amount) for name, amount in classes.conditions[row["models"]].extra_resources]
     return ", ".join(words)

@@ -223,13 +223,17 @@ cdef class ConstraintTable:
     cdef int lasting_obstacle(self, int cls) noexcept nogil:
         """Why no node of the table, when empty and present, could host the class; 0 if one could.
 
-        NO_MATCH if one is large enough, but its labels, taints or name keep the class away; TOO_LARGE if none is.
+        NO_MATCH if one is large enough, but its labels, taints or name keep the class away; NO_EXTRA if one has enough
+        devices, CPU and memory, but too little of a further resource; TOO_LARGE if none has.
         """
-        cdef int n, reason = TOO_LARGE
+        cdef int n, lack, reason = TOO_LARGE
         cdef NodeView empty
         for n in range(self.nodes.count):
             self.vacate(n, &empty)
-            if self.lacking(&empty, cls) != 0:
+            lack = self.lacking(&empty, cls)
+            if lack != 0:
+                if lack == NO_EXTRA and reason == TOO_LARGE:
+                    reason = NO_EXTRA
                 continue
             if self.failed_check(&empty, cls) == 0:
                 return 0

@@ -38,7 +38,7 @@ def test_one_partitioned_gpu_beside_a_whole_one() -> None:
     ]
     result = run(pods, cluster([LAYOUT, ""]))  # 3/7 and twice 2/7 of a GPU: 428 and 285 milli
     assert result.jobs["reason"].to_list() == [
-        "running", "running", "running", "no_gpu", "no_extra", "too_large", "too_large", "no_extra",
+        "running", "running", "running", "no_gpu", "no_extra", "too_large", "no_extra", "no_extra",
     ]  # fmt: skip
     assert result.placements["gpu_ids"].to_list() == [[], [], [0], [], [], [], [], []]
     rows = result.timeline.filter(pl.col("event") == "arrival")

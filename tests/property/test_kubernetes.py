@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 import fastsim as fs
 from fastsim.cluster.importers import cluster_of
 from fastsim.kubernetes.objects import Manifest
+from fastsim.kubernetes.pod_rules.host_ports import HostPort, clash
 from fastsim.kubernetes.quantity import quantity
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
@@ -25,6 +26,9 @@ some = settings(max_examples=scenarios_per_run(60), deadline=None, suppress_heal
 T4 = {"nvidia.com/gpu.product": "Tesla-T4"}
 TAINT = {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]}
 CPUS, BYTES = ("0", "250m", "500m"), ("0", "64Mi", "1Gi")
+PORTS: tuple[list[dict[str, Any]], ...] = (
+    [], [], [{"hostPort": 80}], [{"hostPort": 80, "hostIP": "10.0.0.1"}], [{"hostPort": 80}, {"hostPort": 81}],
+)  # fmt: skip
 Objects = list[dict[str, Any]]
 
 
@@ -54,6 +58,9 @@ def dumps(draw: st.DrawFn) -> Objects:
             notes = {"alibabacloud.com/gpu-index": "-".join(map(str, devices))}
         phase = "Running" if kind == "runs" else "Succeeded"
         objects.append(pod(name, asked, notes, status={"phase": phase}, meta=meta, nodeName=where))
+    for item in objects:
+        for container in item["spec"].get("containers", ()):
+            container["ports"] = rng.choice(PORTS)
     return objects
 
 
@@ -104,3 +111,25 @@ def test_the_order_of_objects_changes_nothing(objects: Objects, seed: int) -> No
     assert cluster_of(mixed).nodes.equals(cluster_of(read).nodes)
     if read.rows_of(read.objects, present=True):
         assert workload_of(mixed).table().equals(workload_of(read).table())
+
+
+@some
+@given(dumps())
+def test_a_pod_that_waited_is_beside_no_pod_with_its_ports(objects: Objects) -> None:
+    read = snapshot(objects)
+    if not read.rows_of(read.objects, present=True):
+        return
+    placed = fs.simulate(cluster_of(read), workload_of(read), "best_fit", queue="fifo_skip").placements
+    if any("host ports" in notice for notice in read.notices):
+        return  # clashes among pods that wait are not honoured
+    ports = {f"default/{item['metadata']['name']}": _ports(item) for item in objects if item["kind"] == "Pod"}
+    waited = {f"default/{item['metadata']['name']}" for item in objects if not item["spec"].get("nodeName")}
+    for _, rows in placed.filter(pl.col("node").is_not_null()).group_by("node"):
+        names = rows["native_id"].to_list()
+        pairs = [(one, other) for one in names for other in names if one in waited and one != other]
+        assert not any(clash(ports[one], ports[other]) for one, other in pairs)
+
+
+def _ports(item: dict[str, Any]) -> frozenset[HostPort]:
+    listed = item["spec"]["containers"][0]["ports"]
+    return frozenset(HostPort("TCP", port.get("hostIP", "0.0.0.0"), port["hostPort"]) for port in listed)

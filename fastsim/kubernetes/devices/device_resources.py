@@ -107,11 +107,11 @@ def labelled(offered: Sequence[frozenset[str]]) -> list[list[str]]:
 def device_expressions(names: Collection[str], offered: Collection[frozenset[str]]) -> list[Constraint]:
     """Node-label expressions of a pod that requests devices under these names; `offered` are the names of each node.
 
-    There are none if no node has devices, or if every node with devices offers these names.
+    There are none for names of NVIDIA if no node has devices, or if every node with devices offers these names.
     """
     kinds, listed = {kind for kind in offered if kind}, _listed(offered)
     expressions = []
-    for name in sorted(names) if kinds else []:
+    for name in sorted(names if kinds else {*names} & {*FOREIGN} if offered else ()):
         if name not in listed:
             expressions.append(Constraint(resource_label(name), "Exists"))
         elif any(name not in kind for kind in kinds):

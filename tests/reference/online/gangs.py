@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tests.reference.online.nodes import empty_node, fits, sub_devices, taken
+from tests.reference.online.nodes import STAGES, empty_node, fits, stage, sub_devices, taken
 from tests.reference.online.tables import Outcome
 from tests.reference.online.tenants import Tenants
 from tests.reference.online.waiting_line import Entry
@@ -76,7 +76,10 @@ def _hindrance(engine: ReferenceEngine, pod: Outcome) -> str:
         return ""
     anywhere = pod.request.conditions._replace(constraints=(), pinned_node=None)
     free = replace(pod.request, conditions=anywhere)
-    return "no_match" if any(fits(empty_node(shape), free) for shape in engine.shapes) else "too_large"
+    if any(fits(empty_node(shape), free) for shape in engine.shapes):
+        return "no_match"
+    missing = {STAGES[stage(empty_node(shape), free)] for shape in engine.shapes}
+    return "no_extra" if "no_extra" in missing else "too_large"
 
 
 def _seats(engine: ReferenceEngine, request: PodRequest, most: int) -> int:

@@ -122,6 +122,7 @@ def test_one_row_for_every_node_of_every_pod() -> None:
     assert frame.filter("chosen").height == frame.filter(pl.col("outcome") == "placed")["pod_id"].n_unique()
     assert frame.schema["failed"] == pl.Enum(CHECKS) and set(CHECKS) - set(REASONS) == {
         "absent",
+        "beside_gang",
         "no_gpu_memory",
         "reserved",
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import fastsim as fs
 from fastsim.cluster.importers import cluster_of
 from fastsim.kubernetes.memory_step import MemoryStep, memory_step
 from fastsim.kubernetes.quantity import MIB, quantity
-from fastsim.kubernetes.snapshot import Snapshot
+from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import node, pod, written
 
@@ -84,3 +85,12 @@ def test_pods_of_workloads_count_and_wrong_ones_do_not_stop_nodes(tmp_path: Path
     body = {"kind": kind, "metadata": {"name": "w"}, "spec": spec}
     path = written(tmp_path / "a.json", node(amounts={"memory": "100M"}), body, pod("bad", {"memory": "1GB"}))
     assert cluster_of(Snapshot.read(path)).nodes["memory_mib"].to_pylist() == [96]
+
+
+def test_the_notice_comes_with_the_nodes_alone(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.json", node(amounts={"memory": "100M"}), pod("a", {"memory": "50M"}))
+    with pytest.warns(NotHonoured, match="nodes: memory: each .* bytes count as one MiB"):
+        fs.Cluster.from_kubernetes(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fs.Workload.from_kubernetes(path)

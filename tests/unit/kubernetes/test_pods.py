@@ -10,6 +10,7 @@ import pytest
 from fastsim.errors import InputError
 from fastsim.kubernetes.controllers import pods
 from fastsim.kubernetes.nodes import Taint
+from fastsim.kubernetes.pod_rules.host_ports import HostPorts
 from fastsim.kubernetes.pod_rules.node_affinity import Places
 from fastsim.kubernetes.pod_rules.pod_affinity import Peers
 from fastsim.kubernetes.pod_rules.priorities import Priorities
@@ -25,7 +26,9 @@ def row(body: dict[str, Any]) -> tuple[dict[str, Any] | None, Counter[str]]:
     notices: Counter[str] = Counter()
     (manifest_of_pod,) = pods([manifest(body)], PLACES, notices)
     return pod_row(
-        manifest_of_pod, Facts(PLACES, Surroundings(), Priorities({"high": 7}), Peers(), Volumes()), notices
+        manifest_of_pod,
+        Facts(PLACES, Surroundings(), Priorities({"high": 7}), Peers(), Volumes(), HostPorts()),
+        notices,
     ), notices
 
 

@@ -46,6 +46,23 @@ def test_what_an_empty_node_could_host_is_not_too_large(pod: dict[str, Any], req
     assert oversized(CLUSTER, pods(pod)) == ((0, "") if request_text is None else (1, request_text))
 
 
+def test_further_resources_count_with_their_units() -> None:
+    rows = {"cpu_milli": [8000, 9000], "memory_mib": [64, 64], "num_gpu": [0, 0]}
+    amounts = pa.array([[("example.com/nic", 2), ("hugepages-2Mi", 4)], None], pa.map_(pa.string(), pa.int64()))
+    cluster = Cluster.from_arrow(pa.table({**rows, "extra_resources": amounts}))
+
+    def asking(cpu_milli: int, name: str, amount: int) -> Workload:
+        table = pods({**CPU_ONLY, "cpu_milli": 9000}, {**CPU_ONLY, "cpu_milli": cpu_milli}).table()
+        return Workload.from_arrow(
+            table.append_column("extra_resources", pa.array([None, [(name, amount)]], pa.map_(pa.string(), pa.int64())))
+        )
+
+    assert oversized(cluster, asking(8000, "example.com/nic", 2)) == (0, "")
+    assert oversized(cluster, asking(9000, "example.com/nic", 2)) == (1, "9000 milli-CPU, 0 MiB, 2 example.com/nic")
+    assert oversized(cluster, asking(1, "hugepages-2Mi", 5)) == (1, "1 milli-CPU, 0 MiB, 5 MiB of hugepages-2Mi")
+    assert oversized(CLUSTER, asking(1, "example.com/fpga", 1)) == (1, "1 milli-CPU, 0 MiB, 1 example.com/fpga")
+
+
 def test_pods_are_counted_over_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     load = pods({}, {"num_gpu": 4}, {}, {"num_gpu": 3}, {"num_gpu": 4})
     monkeypatch.setattr(load, "batches", lambda rows=65_536: Workload.batches(load, 2))

@@ -103,3 +103,13 @@ def test_the_queue_of_a_pod_is_its_tenant(tmp_path: Path) -> None:
 def test_bad_sizes_are_named(tmp_path: Path, least: object) -> None:
     with pytest.raises(InputError, match="PodGroup g: spec: minMember: found"):
         read(tmp_path, group(least), pod())
+
+
+def test_pods_of_different_requests_start_together_or_none_does(tmp_path: Path) -> None:
+    members = [pod("head", {"cpu": 1}, GROUP), pod("worker", {"cpu": 6, "memory": "1Gi"}, GROUP)]
+    text = f"kubernetes:{written(tmp_path / 'a.json', node(), group(2), *members)}"
+    assert fs.simulate(text, text, "best_fit").summary["pods_unplaced"][0] == 0
+    running = pod("r", {"cpu": 2}, nodeName="n1", status={"phase": "Running"})
+    text = f"kubernetes:{written(tmp_path / 'b.json', node(), group(2), *members, running)}"
+    found = dict(fs.simulate(text, text, "best_fit").placements.select("native_id", "reason").rows())
+    assert found == {"default/r": "running", "default/head": "gang", "default/worker": "no_cpu"}
