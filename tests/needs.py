@@ -13,12 +13,15 @@ EXTRAS = {
     "fsspec": "dask", "cylp": "cbc", "Cython": "test",
 }  # fmt: skip
 """The extra that brings each module."""
+GUESTS = ("pandas",)
+"""Modules that users have and no extra brings."""
 
 
 def skip_without(module: str) -> None:
     """Skip a test, or what follows in a file, where the module is not installed."""
     if find_spec(module) is None:
-        pytest.skip(f"{module} is not installed (extra {EXTRAS[module]})", allow_module_level=True)
+        brought = "of no extra" if module in GUESTS else f"extra {EXTRAS[module]}"
+        pytest.skip(f"{module} is not installed ({brought})", allow_module_level=True)
 
 
 def needed(module: str) -> ModuleType:

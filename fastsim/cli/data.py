@@ -35,7 +35,7 @@ def import_openb(source: Path, output: Path, as_nodes: bool, **options: Any) -> 
     if as_nodes:
         from fastsim.cluster.cluster import Cluster
 
-        _refuse(chosen, "--nodes")
+        refuse(chosen, "--nodes")
         cluster = Cluster.from_openb(source)
         cluster.to_parquet(output)
         click.echo(f"{output}: {len(cluster):,} nodes")
@@ -123,7 +123,7 @@ def import_philly(source: Path, output: Path, rules: str, exponential: bool, sin
     from fastsim.workload import Workload
 
     if rules == "all":
-        _refuse(
+        refuse(
             {name: True for name, on in (("exponential", exponential), ("single_gpu", single_gpu)) if on}, "all jobs"
         )
     workload = Workload.from_philly(source, rules=rules, exponential=exponential, multi_gpu=not single_gpu)
@@ -263,7 +263,8 @@ def synth_synergy(
         click.echo(f"{output}: {workload.write(output):,} jobs")
 
 
-def _refuse(options: dict[str, Any], flag: str) -> None:
+def refuse(options: dict[str, Any], flag: str) -> None:
+    """A usage error for the first option that makes no sense with a flag."""
     if options:
         raise click.UsageError(f"--{next(iter(options)).replace('_', '-')} makes no sense with {flag}")
 

@@ -10,6 +10,17 @@ import click
 
 KINDS = ("policies", "clusters", "workloads", "importers", "mig")
 METRICS, KUBERNETES = "metrics", "kubernetes"
+PUBLISHED = {
+    "helios": "jobs of SenseTime's Helios traces (cluster_log.csv)",
+    "acme": "jobs of Shanghai AI Lab's Acme traces, Seren or Kalos (CSV)",
+    "pai": "tasks, machines and simulator jobs of Alibaba's cluster-trace-gpu-v2020 (CSV)",
+    "swf": "jobs of the Parallel Workloads Archive (Standard Workload Format)",
+    "slurm": "jobs of Slurm's accounting (sacct --parsable2 --format=ALL, or sacct --json)",
+    "alibaba": "instances of cluster-trace-gpu-v2025, jobs and nodes of v2026, requests of its GenAI part (CSV)",
+    "tiresias": "job lists of Tiresias (CSV)",
+    "opendc": "tasks of OpenDC's workload traces, version 2 (Parquet)",
+}
+"""Published traces whose importers go by name, and what they read."""
 IMPORTERS = {
     "openb": "pod and node lists of Alibaba's cluster-trace-gpu-v2023",
     "gavel": "job traces of Gavel (10 fields), of its Philly-like kind (7) and of Shockwave (12)",
@@ -19,6 +30,8 @@ IMPORTERS = {
     "philly": "the log of Microsoft's Philly trace (JSON) and its reduced form (CSV)",
     "kubernetes": "nodes, pods and workloads of Kubernetes (YAML, JSON, KAI snapshots)",
     "gavel-rates": "throughput files of Gavel: steps/s by GPU model, job and companion",
+    **PUBLISHED,
+    "csv": "pods or nodes of any table, under any names",
 }
 
 

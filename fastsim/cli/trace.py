@@ -34,9 +34,7 @@ def lint(workload: str, cluster: str | None, as_json: bool) -> None:
         click.echo(json.dumps([one._asdict() for one in findings], indent=2))
     else:
         for one in findings:
-            rows = "" if one.rows is None else f" ({one.rows:,} row{'s' if one.rows != 1 else ''})"
-            at = f" row {one.row:,}" if one.row is not None else ""
-            click.echo(f"{one.level:<7} {one.column}{at}{rows}: {one.text}")
+            click.echo(traces.finding_text(one))
         counts = {level: sum(one.level == level for one in findings) for level in traces.LEVELS}
         counted = ", ".join(f"{n} {level}{'s' if n != 1 else ''}" for level, n in counts.items() if n)
         click.echo(f"{workload}: {counted or 'nothing to say against it'}")

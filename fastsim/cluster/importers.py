@@ -19,6 +19,7 @@ from fastsim.hardware.model_catalog import Catalog
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
+    from fastsim.cluster.column_mapping import Columns, Source
     from fastsim.kubernetes.snapshot import Snapshot
 
 MAX_PODS = 1001
@@ -38,6 +39,18 @@ def import_nodes(path: str | os.PathLike[str], *, catalog: Catalog | None = None
     table = source.rename_columns([names.get(name, name) for name in source.column_names])
     table = table.append_column("max_pods", pa.array(np.full(len(table), MAX_PODS, np.int32)))
     return Cluster(table, catalog or Catalog.default(), str(path), partial(list_row, path))
+
+
+def nodes_of(
+    source: Source, columns: Columns | None = None, *, where: str | None = None, catalog: Catalog | None = None,
+    identity: bool = True,
+) -> Cluster:  # fmt: skip
+    """The nodes of a table under other names, in its order; see `column_mapping`."""
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.cluster.column_mapping import mapped
+
+    found = mapped(source, columns, {field.name: field.type for field in NODE_SCHEMA}, where or (), identity)
+    return Cluster(found.table, catalog or Catalog.default(), source.name, found.source.place)
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:

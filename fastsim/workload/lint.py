@@ -43,6 +43,13 @@ class Finding(NamedTuple):
     text: str
 
 
+def finding_text(one: Finding) -> str:
+    """A finding as one line."""
+    rows = "" if one.rows is None else f" ({one.rows:,} row{'s' if one.rows != 1 else ''})"
+    at = f" row {one.row:,}" if one.row is not None else ""
+    return f"{one.level:<7} {one.column}{at}{rows}: {one.text}"
+
+
 def trace_findings(workload: Workload, cluster: Cluster | None = None) -> list[Finding]:
     """All findings about a workload, errors first; those that depend on a cluster only if there is one."""
     broken, frame = _read(workload)

@@ -6,6 +6,8 @@ Null means unknown or not applicable; there are no sentinels such as -1, 0 or ""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pyarrow as pa
 
 SCHEMA_VERSION = "1.0"
@@ -87,6 +89,8 @@ CENSORED = "censored"
 """The duration is a lower bound: the pod outlived the recording."""
 NATIVE_ID = "native_id"
 """Name in the source."""
+_NATIVE = "native_"
+"""What begins the names of further columns: texts as the source had them, which no run looks at."""
 
 _SMALL_ENUM = pa.dictionary(pa.int8(), pa.string())
 _ENUM = pa.dictionary(pa.int32(), pa.string())
@@ -148,7 +152,13 @@ SORTED_BY = (SUBMIT_S, POD_ID)
 """Sort key of every workload."""
 
 
-def pod_schema(columns: object) -> pa.Schema:
-    """The part of `POD_SCHEMA` named in `columns` (any container of names), in canonical order."""
-    names = set(columns)  # type: ignore[call-overload]
-    return pa.schema([field for field in POD_SCHEMA if field.name in names])
+def pod_schema(columns: Iterable[str]) -> pa.Schema:
+    """The part of `POD_SCHEMA` named in `columns`, in canonical order, and then the native columns as they stand."""
+    names = dict.fromkeys(columns)
+    fields = [field for field in POD_SCHEMA if field.name in names]
+    return pa.schema(fields + [pa.field(name, pa.string()) for name in names if is_native(name)])
+
+
+def is_native(name: str) -> bool:
+    """Whether a column is kept from the source only."""
+    return name.startswith(_NATIVE) and name != NATIVE_ID

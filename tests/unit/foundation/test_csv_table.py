@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from fastsim.errors import InputError
-from fastsim.foundation.csv_table import csv_line, read_csv, without_formulas
+from fastsim.foundation.csv_table import csv_line, csv_texts, read_csv, without_formulas
 
 TYPES = {"name": pa.string(), "cpu": pa.int64(), "watts": pa.float64()}
 
@@ -81,3 +81,31 @@ def test_texts_that_spreadsheets_run_are_marked() -> None:
     frame = without_formulas(pl.DataFrame({"name": names, "delta": [-1] * 9}))
     assert frame["name"].to_list() == ["'=1+1", "'+a", "'-a", "'@a", "'\ta", "'\ra", "a=b", "", None]
     assert frame["delta"].to_list() == [-1] * 9
+
+
+def test_texts_of_any_columns(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"\xef\xbb\xbfa b|c\r\n01|\r\n\r\n2|x\r\n")
+    assert csv_texts(path, delimiter="|").to_pydict() == {"a b": ["01", "2"], "c": [None, "x"]}
+    assert csv_line(path, 1) == 4
+    assert csv_texts(path, ["x"], delimiter=";").to_pydict() == {"x": ["a b|c", "01|", "2|x"]}
+    assert csv_line(path, 0, headed=False) == 1
+    for text, names, message in (
+        ("", None, r"t\.csv:1: found columns \(none\), expected a header of names, each once"),
+        ("a,a\n", None, "found columns a, a"),
+        ("a,b\n1,2\n3\n", None, r"t\.csv:3: found 1 fields, expected 2 fields: a,b"),
+        ("1,2\n3\n", ["a", "b"], r"t\.csv:2: found 1 fields, expected 2 fields: a,b"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=message):
+            csv_texts(path, names)
+    for names in (None, ["a"]):
+        with pytest.raises(InputError, match="no such file"):
+            csv_texts(tmp_path / "none.csv", names)
+    with pytest.raises(InputError, match="expected at least: z"):
+        csv_texts(path, ["a"], ["z"])
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+    path = written(tmp_path, "\ufeffcpu,name\n1,a\n")
+    assert read_csv(path, TYPES, ("cpu",)).to_pydict() == {"cpu": [1], "name": ["a"]}

@@ -1,0 +1,456 @@
+"""Tables under other names: canonical columns from the columns of any table, and from expressions over them.
+
+A mapping is canonical column -> source column, or an SQL expression over source columns: `num_gpu: plan_gpu/100`. A
+unit in brackets behind a column turns its cells into seconds:
+
+==================================  ===========================================================================
+``start[ms]``                       numbers in ``s``, ``ms``, ``us``, ``ns``, ``min``, ``h`` or ``d``
+``start[iso]``                      texts such as ``2023-03-01 00:18:22+08:00``; without a zone they are UTC
+``elapsed[hms]``                    texts such as ``1-02:03:04``, ``02:03:04`` or ``03:04``
+``end[iso] - start[iso]``           units stand inside expressions
+``"GPU hours" * 3600``              names of several words are quoted in expressions, and plain if they stand alone
+==================================  ===========================================================================
+
+Dates and times of a frame need no unit. A source column that has a canonical name already needs no entry; None leaves
+it out. What no entry uses stays, as text, under ``native_`` and its name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import polars as pl
+import pyarrow as pa
+
+from fastsim.cluster.node_table import NATIVE
+from fastsim.errors import InputError, short, suggestion
+from fastsim.foundation.csv_table import csv_line, csv_texts, map_of
+from fastsim.foundation.parquet import arrow_table, one_line, parquet_table
+
+MISSING = ("", "NA", "N/A", "None", "NULL", "null", "NaN", "nan")
+"""Texts that stand for an unknown value."""
+DIVISORS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+"""Units of time, in parts of a second."""
+FACTORS = {"min": 60.0, "h": 3600.0, "d": 86_400.0}
+"""Units of time, in seconds."""
+UNITS = (*DIVISORS, *FACTORS, "iso", "hms")
+"""What may stand in brackets behind a column."""
+ROUNDED = ("cpu_milli", "memory_mib", "gpu_memory_mib", "gpu_milli")
+"""Whole columns whose values are rounded; in others a fraction is an error."""
+_MEASURED = re.compile(r'("[^"]+"|[A-Za-z_]\w*)\[([^\]\s]+)\]')
+_DATE = r"\d{4}-\d\d-\d\d"
+_SPAN = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$"
+
+Columns = Mapping[str, str | None]
+"""Canonical column -> source column or expression; None leaves the column out."""
+
+
+def columns_of(texts: Sequence[str]) -> Columns:
+    """The mapping of texts `a=b,c=d`; commas inside brackets and quotes belong to an expression."""
+    found: dict[str, str | None] = {}
+    for word in (word for text in texts for word in _words(text)):
+        target, equals, source = (part.strip() for part in word.partition("="))
+        if not equals or not target or target in found:
+            raise InputError("map", repr(word), "column=source, each column once")
+        found[target] = source or None
+    return found
+
+
+def _words(text: str) -> list[str]:
+    words, depth, quote = [""], 0, ""
+    for letter in text:
+        if letter == "," and not depth and not quote:
+            words.append("")
+            continue
+        if letter in "\"'":
+            quote = "" if letter == quote else quote or letter
+        depth += 0 if quote else (letter in "([") - (letter in ")]")
+        words[-1] += letter
+    return [word for word in words if word.strip()]
+
+
+class Source(NamedTuple):
+    """A table as it was found; ``place`` names row `i` (from 0) of it."""
+
+    frame: pl.DataFrame
+    name: str
+    place: Callable[[int], str]
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """Canonical columns and kept native ones, and what each was made from; ``source`` has the same rows."""
+
+    table: pa.Table
+    texts: dict[str, str]
+    source: Source
+
+    def where(self, row: int, column: str) -> str:
+        """Place of a cell in messages, with what the column was made from."""
+        text = self.texts.get(column, column)
+        made = column if text == column else f"{column} = {text}"
+        return f"{self.source.place(row)}: {made}"
+
+
+def source_of(
+    data: Any, name: str | None = None, delimiter: str = ",", header: Sequence[str] | None = None
+) -> Source:  # fmt: skip
+    """A CSV or Parquet file (by its name) or a frame of any library as a table; cells of a CSV file are texts."""
+    if isinstance(data, str | os.PathLike):
+        path = str(data)
+        if path.endswith((".parquet", ".pq")):
+            return Source(_frame(parquet_table(path), path), path, lambda row: f"{path}:{row + 1}")
+        table = csv_texts(path, header, delimiter=delimiter)
+        return Source(_frame(table, path), path, lambda row: f"{path}:{csv_line(path, row, header is None)}")
+    label = name or "frame"
+    return Source(_frame(_arrow(data, label), label), label, lambda row: f"{label}:{row + 1}")
+
+
+def _arrow(data: Any, name: str) -> pa.Table:
+    """Any table; pandas before 2.2 and plain mappings of lists have no Arrow stream."""
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        return arrow_table(data, name)
+    columns = data
+    if not isinstance(data, Mapping) and hasattr(data, "to_dict"):
+        columns = data.to_dict("list")
+    if not isinstance(columns, Mapping):
+        expected = "a frame of polars, pandas or pyarrow, or a mapping of names to lists"
+        raise InputError(name, type(data).__name__, expected)
+    try:
+        return pa.table({str(key): pa.array(_plain(values), from_pandas=True) for key, values in columns.items()})
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InputError(name, one_line(error), "columns of one type and one length each") from error
+
+
+def _plain(values: Any) -> list[Any]:
+    """Cells without the marks for missing ones that differ from themselves."""
+    return [None if value != value else value for value in values]
+
+
+def _frame(table: pa.Table, name: str) -> pl.DataFrame:
+    indices = [one for one in table.column_names if one.startswith("__index_level_")]  # the index of pandas
+    try:
+        frame = pl.from_arrow(table.drop_columns(indices))
+    except (pl.exceptions.PolarsError, ValueError) as error:
+        raise InputError(name, one_line(error), "columns of plain types, each name once") from error
+    assert isinstance(frame, pl.DataFrame)
+    return frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+
+
+# ---------------------------------------------------------------------- expressions
+
+
+class _Entry(NamedTuple):
+    """Target column, what was written, the source columns that it uses, and the expression; None if it is a column."""
+
+    target: str
+    text: str
+    uses: tuple[str, ...]
+    expression: pl.Expr | None
+
+
+class _Cells:
+    """The source's columns as expressions see them: numbers where cells are numbers, and those with units."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.raw = source.frame.with_columns(
+            pl.when(pl.col(pl.String).is_in(MISSING)).then(None).otherwise(pl.col(pl.String)).name.keep()
+        )
+        self._found: dict[tuple[str, str | None], pl.Series] = {}
+
+    def numbers(self, name: str, needed: bool = True) -> pl.Series:
+        """A column as numbers; without ``needed``, one with other texts stays as it is."""
+        raw = self.raw[name]
+        if raw.dtype.is_temporal():
+            return self.seconds(name, None)
+        if raw.dtype != pl.String:
+            return raw.cast(pl.Float64) if raw.dtype.is_numeric() else raw
+        values = raw.str.strip_chars().cast(pl.Float64, strict=False)
+        bad = values.is_null() & raw.is_not_null()
+        if not bad.any():
+            return values
+        if needed:
+            raise self.fault(name, bad, "a number")
+        return raw
+
+    def seconds(self, name: str, unit: str | None) -> pl.Series:
+        """A column with a unit as seconds."""
+        key = name, unit
+        if key not in self._found:
+            self._found[key] = self._seconds(name, unit)
+        return self._found[key]
+
+    def _seconds(self, name: str, unit: str | None) -> pl.Series:
+        raw = self.raw[name]
+        if raw.dtype.is_temporal():
+            return _since(raw) / 1e6
+        if unit in ("iso", "hms"):
+            if raw.dtype != pl.String:
+                raise InputError(f"{self.source.name}: {name}[{unit}]", f"{raw.dtype}", "texts or dates")
+            values, expected = (_clock(raw), "a date and time") if unit == "iso" else (_span(raw), "[D-]HH:MM:SS")
+            bad = values.is_null() & raw.is_not_null()
+            if bad.any():
+                raise self.fault(name, bad, expected)
+            return values
+        numbers, known = self.numbers(name), unit or "s"
+        return numbers / DIVISORS[known] if known in DIVISORS else numbers * FACTORS[known]
+
+    def fault(self, name: str, bad: pl.Series, expected: str) -> InputError:
+        """The error for the first bad cell of a column."""
+        row = int(bad.arg_max() or 0)
+        cell = self.raw[name][row]
+        do = f"write {name}[iso]" if expected == "a number" and re.match(_DATE, str(cell)) else ""
+        return InputError(f"{self.source.place(row)}: {name}", short(cell), expected, do)
+
+
+def _since(times: pl.Series) -> pl.Series:
+    """Microseconds since 1970 of dates, microseconds of durations."""
+    if times.dtype == pl.Date:
+        times = times.cast(pl.Datetime("us"))
+    if times.dtype == pl.Duration:
+        return times.dt.total_microseconds().cast(pl.Float64)
+    if times.dtype == pl.Time:
+        return times.cast(pl.Int64).cast(pl.Float64) / 1e3
+    return times.dt.epoch("us").cast(pl.Float64)
+
+
+def _clock(texts: pl.Series) -> pl.Series:
+    """Seconds since 1970 of ISO texts; null where a text is none."""
+    plain = texts.str.strip_chars().str.replace(r"^(\d{4}-\d\d-\d\d) ", "${1}T")
+    plain = plain.str.replace(r"^(\d{4}-\d\d-\d\d)$", "${1}T00:00:00").str.replace(r"\s*(Z|UTC)$", "+00:00")
+    plain = plain.str.replace(r"(T\d\d:\d\d)([+-]|$)", "${1}:00${2}").str.replace(r"([+-]\d\d)$", "${1}:00")
+    zoned = plain.str.contains(r"T.*[+-]\d\d:?\d\d$").fill_null(False)
+    plain = pl.select(pl.when(zoned).then(plain).otherwise(plain + "+00:00")).to_series()
+    times = plain.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%z", time_unit="us", time_zone="UTC", strict=False)
+    return times.dt.epoch("us").cast(pl.Float64) / 1e6
+
+
+def _span(texts: pl.Series) -> pl.Series:
+    """Seconds of texts as Slurm writes them."""
+    plain = texts.str.strip_chars()
+    days, hours, minutes, seconds = (plain.str.extract(_SPAN, one).cast(pl.Float64) for one in (1, 2, 3, 4))
+    return days.fill_null(0.0) * 86_400 + hours.fill_null(0.0) * 3600 + minutes * 60 + seconds
+
+
+def _entry(source: Source, target: str, text: str) -> _Entry:
+    names = source.frame.columns
+    if text in names:
+        return _Entry(target, text, (text,), None)
+    where = f"{source.name}: {target} = {text}"
+    plain = re.fullmatch(r"(.+)\[([^\]\s]+)\]", text)
+    if plain and plain[1] in names:
+        body = f'"{text}"'
+    else:
+        body = _MEASURED.sub(lambda found: f'"{found[1].strip(chr(34))}[{found[2]}]"', text)
+    if re.search(r"\bselect\b", body, re.IGNORECASE):
+        raise InputError(where, "a query", "an expression over columns")
+    try:
+        expression = pl.sql_expr(body)
+        roots = tuple(dict.fromkeys(expression.meta.root_names()))
+    except pl.exceptions.PolarsError as error:
+        raise InputError(where, one_line(error), f"a column or an expression over {', '.join(names)}") from None
+    for root in roots:
+        _refuse_unknown(where, root, names)
+    return _Entry(target, text, roots, expression)
+
+
+def _parts(root: str, names: Sequence[str]) -> tuple[str, str | None]:
+    """Column and unit of a name in an expression."""
+    found = None if root in names else re.fullmatch(r"(.+)\[([^\]\s]+)\]", root)
+    return (found[1], found[2]) if found else (root, None)
+
+
+def _refuse_unknown(where: str, root: str, names: Sequence[str]) -> None:
+    column, unit = _parts(root, names)
+    if column not in names:
+        raise InputError(where, f"no column {column!r}", f"one of: {', '.join(names)}", suggestion(column, names))
+    if unit is not None and unit not in UNITS:
+        raise InputError(where, f"unit {unit!r}", f"one of: {', '.join(UNITS)}")
+
+
+def _value(cells: _Cells, entry: _Entry) -> pl.Series:
+    """The cells of an expression, numbers in 64 bits."""
+    assert entry.expression is not None
+    names, inputs = cells.source.frame.columns, {}
+    for root in entry.uses:
+        column, unit = _parts(root, names)
+        inputs[root] = cells.seconds(column, unit) if unit else cells.numbers(column, False)
+    frame = pl.DataFrame(inputs, height=cells.raw.height) if inputs else cells.raw
+    try:
+        found = frame.select(entry.expression.alias(entry.target))
+    except pl.exceptions.PolarsError as error:
+        _refuse_texts(cells, entry)
+        where = f"{cells.source.name}: {entry.target} = {entry.text}"
+        raise InputError(where, one_line(error), "an expression of one value a row") from None
+    series = found.to_series()
+    if len(series) == 1 != cells.raw.height:
+        series = series.new_from_index(0, cells.raw.height)
+    return series
+
+
+def _refuse_texts(cells: _Cells, entry: _Entry) -> None:
+    """InputError for the first cell that keeps a column of an expression from being numbers."""
+    for root in entry.uses:
+        if root in cells.raw.columns:
+            cells.numbers(root)
+
+
+# ---------------------------------------------------------------------- columns of their types
+
+
+def mapped(
+    source: Source, columns: Columns | None, kinds: Mapping[str, pa.DataType], keep: str | Sequence[str] = (),
+    identity: bool = True,
+) -> Mapped:  # fmt: skip
+    """The canonical columns of a source, of these types, and the others as `native_` ones.
+
+    ``keep``: conditions over source columns; rows for which one does not hold are left out. ``identity``: columns with
+    canonical names stand for themselves unless the mapping says otherwise.
+    """
+    wanted = _wanted(source, columns or {}, kinds, identity)
+    cells = _Cells(source)
+    for condition in (keep,) if isinstance(keep, str) else keep:
+        cells = _kept(cells.source, cells, condition)
+    entries = [_entry(source, target, text) for target, text in wanted.items()]
+    arrays = {entry.target: _column(cells, entry, kinds[entry.target]) for entry in entries}
+    used = {_parts(root, source.frame.columns)[0] for entry in entries for root in entry.uses}
+    for name in (name for name in source.frame.columns if name not in used):
+        native = name if name.startswith(NATIVE) else NATIVE + name
+        if native not in arrays:
+            arrays[native] = _text(cells.raw[name])
+    return Mapped(pa.table(arrays), dict(wanted), cells.source)
+
+
+def _wanted(source: Source, columns: Columns, kinds: Mapping[str, Any], identity: bool) -> dict[str, str]:
+    for target in columns:
+        if target not in kinds:
+            expected, do = f"one of: {', '.join(kinds)}", suggestion(target, kinds)
+            raise InputError(f"{source.name}: {target}", "no canonical column", expected, do)
+    same = {name: name for name in source.frame.columns if identity and name in kinds and name not in columns}
+    if identity:
+        _refuse_likely(source, columns, kinds)
+    return same | {target: str(text) for target, text in columns.items() if text}
+
+
+def _refuse_likely(source: Source, columns: Columns, kinds: Mapping[str, Any]) -> None:
+    """InputError for a column that no entry uses and whose name is nearly that of an absent canonical one."""
+    texts, names = " ".join(filter(None, columns.values())), source.frame.columns
+    for name in (name for name in names if name not in kinds and name not in texts and not name.startswith(NATIVE)):
+        likely = difflib.get_close_matches(name, kinds, n=1, cutoff=0.85)
+        if likely and likely[0] not in columns and likely[0] not in names:
+            do = f"rename it or map it: {likely[0]}={name}, or {likely[0]}= to leave that out"
+            raise InputError(f"{source.name}: {name}", "an unknown column", likely[0], do)
+
+
+def _kept(source: Source, cells: _Cells, keep: str) -> _Cells:
+    """The rows for which a condition holds, under the places that they had."""
+    holds = _value(cells, _entry(source, "where", keep)) if keep not in source.frame.columns else cells.raw[keep]
+    if holds.dtype != pl.Boolean:
+        raise InputError(f"{source.name}: where = {keep}", f"{holds.dtype}", "a condition, such as state = 'COMPLETED'")
+    holds = holds.fill_null(False)
+    rows = holds.arg_true().to_list()
+    return _Cells(Source(source.frame.filter(holds), source.name, lambda row: source.place(rows[row])))
+
+
+def _column(cells: _Cells, entry: _Entry, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_string(kind) or pa.types.is_dictionary(kind):
+        return _text(cells.raw[entry.text] if entry.expression is None else _value(cells, entry))
+    if pa.types.is_boolean(kind):
+        return _truth(cells, entry)
+    if pa.types.is_nested(kind):
+        return _nested(cells, entry, kind)
+    return _number(cells, entry, kind)
+
+
+def _text(series: pl.Series) -> pa.Array:
+    if series.dtype.is_nested() or series.dtype in (pl.Binary, pl.Object, pl.Duration):
+        series = pl.Series(series.name, [None if cell is None else str(cell) for cell in series.to_list()], pl.String)
+    if series.dtype.is_float() and (series == series.floor()).fill_null(True).all() and (series.abs() < 2**53).all():
+        series = series.cast(pl.Int64)  # 3, not 3.0
+    return pa.array(series.cast(pl.String).to_arrow()).cast(pa.string())
+
+
+def _truth(cells: _Cells, entry: _Entry) -> pa.Array:
+    values = cells.raw[entry.text] if entry.expression is None else _value(cells, entry)
+    if values.dtype != pl.Boolean:
+        words = values.cast(pl.String).str.to_lowercase().str.replace(r"^([01])\.0$", "${1}")
+        truth = words.replace_strict({"true": True, "1": True, "false": False, "0": False}, default=None)
+        bad = truth.cast(pl.Boolean).is_null() & values.is_not_null()
+        if bad.any():
+            raise _fault(cells, entry, values, bad, "true or false")
+        values = truth.cast(pl.Boolean)
+    return values.to_arrow()
+
+
+def _nested(cells: _Cells, entry: _Entry, kind: pa.DataType) -> pa.Array:
+    """Lists as `A|B`, maps as `a=1;b=2`; columns of frames as they are."""
+    values = cells.raw[entry.text] if entry.expression is None else _value(cells, entry)
+    if values.dtype != pl.String or pa.types.is_struct(getattr(kind, "value_type", kind)):
+        return values.to_arrow()
+    found: list[Any] = []
+    for row, text in enumerate(values.to_list()):
+        try:
+            if text is None or pa.types.is_map(kind):
+                found.append(map_of(text, kind))
+            else:
+                whole = pa.types.is_integer(kind.value_type)
+                found.append([int(one) if whole else one for one in text.split("|") if one] or None)
+        except ValueError:
+            where = f"{cells.source.place(row)}: {entry.target}"
+            raise InputError(where, short(text), "A|B, or name=value with ; between them") from None
+    return pa.array(found, kind)
+
+
+def _number(cells: _Cells, entry: _Entry, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_integer(kind) and entry.expression is None:
+        exact = _exact(cells.raw[entry.text])
+        if exact is not None:
+            return _narrow(cells, entry, exact, kind)
+    values = cells.numbers(entry.text) if entry.expression is None else _value(cells, entry)
+    if values.dtype in (pl.String, pl.Boolean) or not (values.dtype.is_numeric() or values.dtype == pl.Null):
+        _refuse_texts(cells, entry)
+        raise _fault(cells, entry, values, values.is_not_null(), "a number")
+    values = values.cast(pl.Float64)
+    if any("[" in root for root in entry.uses):
+        values = values.round(6)  # differences of dates are exact to the microsecond
+    if not pa.types.is_integer(kind):
+        return values.to_arrow()
+    whole = (values + 0.5).floor() if entry.target in ROUNDED else values
+    bad = (whole != whole.floor()) | ~whole.is_finite()
+    if bad.fill_null(False).any():
+        raise _fault(cells, entry, values, bad.fill_null(False), "a whole number")
+    return _narrow(cells, entry, whole, kind)
+
+
+def _exact(raw: pl.Series) -> pl.Series | None:
+    """Whole numbers beyond the precision of floats; None if not all cells are whole."""
+    if raw.dtype.is_integer():
+        return raw
+    if raw.dtype != pl.String:
+        return None
+    whole = raw.str.strip_chars().cast(pl.Int64, strict=False)
+    return whole if whole.null_count() == raw.null_count() else None
+
+
+def _narrow(cells: _Cells, entry: _Entry, values: pl.Series, kind: pa.DataType) -> pa.Array:
+    widths = {pa.int16(): pl.Int16, pa.int32(): pl.Int32, pa.int64(): pl.Int64}
+    narrow = values.cast(widths[kind], strict=False)
+    bad = narrow.is_null() & values.is_not_null()
+    if bad.any():
+        raise _fault(cells, entry, values, bad, f"a number of type {kind}")
+    return narrow.to_arrow()
+
+
+def _fault(cells: _Cells, entry: _Entry, values: pl.Series, bad: pl.Series, expected: str) -> InputError:
+    row = int(bad.arg_max() or 0)
+    made = entry.target if entry.text == entry.target else f"{entry.target} = {entry.text}"
+    do = ""
+    if entry.text == entry.target:
+        do = f"map the column, or leave it out: {entry.target}="
+    return InputError(f"{cells.source.place(row)}: {made}", short(values[row]), expected, do)

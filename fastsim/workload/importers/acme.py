@@ -1,0 +1,40 @@
+"""Importer of the Acme traces (Shanghai AI Lab, 2023): the jobs of Seren or of Kalos.
+
+Times carry their zone. Run times are the end less the start, because the column `duration` counts the wait in Kalos and
+not in Seren. Only Kalos records memory, GB of each node's pod. Jobs that never started or never ended are left out.
+Built on the documented rows, not tried on the full files.
+"""
+
+from __future__ import annotations
+
+import os
+
+from fastsim.cluster.column_mapping import source_of
+from fastsim.workload import schema as s
+from fastsim.workload.published_traces import table_of
+from fastsim.workload.workload import Workload
+
+JOBS = {
+    s.SUBMIT_S: "submit_time[iso]", s.DURATION_S: "end_time[iso] - start_time[iso]", s.NUM_GPU: "gpu_num",
+    s.CPU_MILLI: "1000 * cpu_num", s.TENANT: "user", s.ORIG_START_S: "start_time[iso]",
+    s.ORIG_END_S: "end_time[iso]", s.ORIG_STATUS: "state", s.NATIVE_ID: "job_id",
+}  # fmt: skip
+"""Columns of a job; its `type`, such as Pretrain, stays as a native one."""
+PARTS = {
+    s.NUM_GPU: "CEIL(gpu_num / node_num)", s.CPU_MILLI: "1000 * cpu_num / node_num", s.JOB_ID: "job_id",
+    s.GANG_SIZE: "node_num",
+}  # fmt: skip
+"""The same as pods, one for each node of the job."""
+MEMORY = "mem_per_pod_GB"
+RAN = "start_time IS NOT NULL AND end_time IS NOT NULL"
+
+
+def import_jobs(
+    path: str | os.PathLike[str], *, gangs: bool = False, where: str | None = None, origin: str = "min"
+) -> Workload:
+    """The jobs, one row each; ``gangs``: one pod for each node that a job ran on, which start together."""
+    source, columns = source_of(path), JOBS | PARTS if gangs else JOBS
+    if MEMORY in source.frame.columns:
+        each = f"1024 * COALESCE({MEMORY}, 0)"
+        columns = columns | {s.MEMORY_MIB: each if gangs else f"{each} * node_num"}
+    return table_of(source, columns, "Acme (Shanghai AI Lab)", where=(RAN, where), origin=origin, expand=gangs)

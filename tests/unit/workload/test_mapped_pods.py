@@ -1,0 +1,112 @@
+"""Pods from tables under other names: what follows from the mapping, order, origin, errors in the source's terms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import fastsim as fs
+from fastsim.errors import InputError, ScenarioError
+from fastsim.workload import Workload
+from tests.needs import needed
+
+JOBS = {"submit_s": "start", "duration_s": "60 * minutes", "num_gpu": "gpus"}
+FRAME = pl.DataFrame({"start": [90, 30, 60], "minutes": [20, 10, 5], "gpus": [4.0, 0.5, 0.0], "who": ["c", "a", "b"]})
+
+
+def rows(workload: Workload, *names: str) -> list[tuple[Any, ...]]:
+    return list(zip(*(workload.table()[name].to_pylist() for name in names), strict=True))
+
+
+def test_pods_are_sorted_numbered_and_begin_at_zero() -> None:
+    pods = Workload.from_polars(FRAME, JOBS)
+    assert rows(pods, "pod_id", "submit_s", "duration_s", "num_gpu", "gpu_milli") == [
+        (0, 0.0, 600.0, 1, 500), (1, 30.0, 300.0, 0, 0), (2, 60.0, 1200.0, 4, 1000),
+    ]  # fmt: skip
+    assert pods.metadata["fastsim.origin_s"] == "30.0"
+    assert pods.table()["native_who"].to_pylist() == ["a", "b", "c"]
+    kept = Workload.from_polars(FRAME.lazy(), JOBS, origin="keep", where="gpus >= 1")
+    assert rows(kept, "submit_s", "cpu_milli", "memory_mib") == [(90.0, 0, 0)]
+
+
+def test_dates_keep_their_origin_and_all_moments_move(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text("at,end,due,gpus\n2020-06-09 18:41:01.1,2020-06-09 18:42:00.3+00:00,2020-06-09 20:41:01.1Z,1\n")
+    pods = Workload.from_csv(path, {
+        "submit_s": "at[iso]", "orig_end_s": "end[iso]", "deadline_s": "due[iso]", "num_gpu": "gpus",
+        "duration_s": "end[iso] - at[iso]",
+    })  # fmt: skip
+    assert rows(pods, "submit_s", "orig_end_s", "deadline_s", "duration_s") == [(0.0, 59.2, 7200.0, 59.2)]
+    assert pods.metadata["fastsim.origin_utc"] == "2020-06-09T18:41:01.100000+00:00"
+
+
+def test_every_maker_reads_the_same(tmp_path: Path) -> None:
+    FRAME.write_csv(tmp_path / "jobs.csv")
+    FRAME.write_parquet(tmp_path / "jobs.parquet")
+    FRAME.write_csv(tmp_path / "jobs.tsv", separator="\t")
+    found = [
+        Workload.from_csv(tmp_path / "jobs.csv", JOBS), Workload.from_csv(tmp_path / "jobs.parquet", JOBS),
+        Workload.from_csv(str(tmp_path / "jobs.tsv"), JOBS, delimiter="\t"), Workload.from_csv(FRAME, JOBS),
+        Workload.from_arrow(FRAME.to_arrow(), JOBS), Workload.from_pandas(FRAME.to_dict(as_series=False), JOBS),
+    ]  # fmt: skip
+    assert {one.checksum() for one in found} == {Workload.from_polars(FRAME, JOBS).checksum()}
+
+
+def test_a_frame_of_pandas() -> None:
+    pandas = needed("pandas")
+    frame = pandas.DataFrame({"at": pandas.to_datetime(["2020-01-01", "2020-01-02"]), "gpus": [1, None]}, index=[5, 9])
+    pods = Workload.from_pandas(frame, {"submit_s": "at", "num_gpu": "gpus"}, where="gpus IS NOT NULL")
+    assert rows(pods, "submit_s", "num_gpu") == [(0.0, 1)] and not [one for one in pods.columns if "native" in one]
+
+
+def test_canonical_names_need_no_mapping_and_native_columns_live_on(tmp_path: Path) -> None:
+    pods = Workload.from_polars(FRAME, JOBS)
+    pl.DataFrame(pods.table()).write_csv(tmp_path / "pods.csv")
+    again = Workload.from_csv(tmp_path / "pods.csv")
+    assert again.checksum() == pods.checksum()
+    pods.write(tmp_path / "pods.parquet")
+    assert Workload.scan(tmp_path / "pods.parquet").checksum() == pods.checksum()
+    cluster = fs.Cluster.uniform(nodes=1, gpu="T4", gpus=4)
+    assert fs.simulate(cluster, pods, "best_fit", queue="fifo").summary["pods_finished"].to_list() == [3]
+    assert len(pods.shuffled(1).table()) == 3
+
+
+def test_jobs_may_have_names_and_numbers_may_fall() -> None:
+    frame = FRAME.with_columns(pod_id=pl.Series([7, 8, 9]), job_id=pl.Series(["x", "y", "x"]))
+    pods = Workload.from_polars(frame, {**JOBS, "num_gpu": "1"})
+    assert rows(pods, "pod_id", "job_id") == [(0, 1), (1, 0), (2, 0)]
+    ordered = frame.sort("start").with_columns(pod_id=pl.Series([7, 8, 9]), job_id=pl.Series([5, 6, 5]))
+    assert rows(Workload.from_polars(ordered, {**JOBS, "num_gpu": "1"}), "pod_id", "job_id") == [(7, 5), (8, 6), (9, 5)]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"submit_s": None}, "frame: submit_s: found columns start, .*expected an entry for submit_s"),
+        ({"num_gpu": None}, "frame: num_gpu: found columns start, .*expected an entry for num_gpu"),
+        ({"num_gpu": "gpus * 3"}, r"frame:2: num_gpu = gpus \* 3: found 1\.5, expected whole GPUs, or a part of one"),
+        ({"num_gpu": "gpus - 2"}, r"frame:2: num_gpu = gpus - 2: found -1\.5, expected whole GPUs"),
+        ({"num_gpu": "NULLIF(gpus, 0)"}, r"frame:3: num_gpu = NULLIF\(gpus, 0\): found nothing, expected GPUs"),
+        ({"duration_s": "minutes - 10"}, r"frame:3: duration_s = minutes - 10: found -5\.0, expected .* not negative"),
+        ({"submit_s": "NULLIF(start, 30)"}, r"frame:2: submit_s = .*: found nothing, expected a value .*where="),
+        ({"num_gpu": "1", "gpu_milli": "1500"}, "frame:1: gpu_milli = 1500: found 1500, expected 1 to 1000"),
+        ({"gang_size": "2"}, "frame:1: job_id: found nothing, expected the job"),
+    ],
+)
+def test_a_row_that_breaks_a_rule_is_named(change: dict[str, str | None], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Workload.from_polars(FRAME, {**JOBS, **change})
+    with pytest.raises(ScenarioError, match="origin: found 'max', expected one of: min, keep"):
+        Workload.from_polars(FRAME, JOBS, origin="max")
+
+
+def test_a_likely_misspelling_is_refused() -> None:
+    frame = FRAME.with_columns(memory_mb=5)
+    with pytest.raises(
+        InputError, match="frame: memory_mb: found an unknown column, expected memory_mib; rename it or"
+    ):
+        Workload.from_polars(frame, JOBS)
+    assert "native_memory_mb" in Workload.from_polars(frame, {**JOBS, "memory_mib": None}).columns
