@@ -5,10 +5,15 @@ A message names the place, the value found, the value expected and, where it hel
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+OF_DATA = {"ArrowException", "PolarsError", "PanicException", "LZMAError", "error"}
+"""Names of base classes of what libraries raise because of data, in the modules of ``OF_LIBRARIES``."""
+OF_LIBRARIES = ("pyarrow", "polars", "pyo3_runtime", "zlib", "_lzma")
 
 
 class FastsimError(Exception):
@@ -62,6 +67,37 @@ class SolverError(FastsimError):
 
 class ResultError(FastsimError):
     """A result could not be written or read."""
+
+
+class StoredError(ResultError):
+    """A saved result or a checkpoint is damaged or was changed by hand (exit code 2); where none is, ResultError."""
+
+    exit_code = 2
+
+
+def is_of_data(error: BaseException) -> bool:
+    """Whether data of the user's is to blame: numbers too large, texts in no encoding, what libraries cannot read.
+
+    A panic of polars is no ``Exception``, and no library is loaded to recognise its errors.
+    """
+    if isinstance(error, OverflowError | UnicodeError | RecursionError | MemoryError | EOFError):
+        return True
+    kinds = type(error).__mro__
+    return any(kind.__name__ in OF_DATA and kind.__module__.startswith(OF_LIBRARIES) for kind in kinds)
+
+
+@contextmanager
+def reading(where: object, expected: str, also: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """What is raised because of data (:func:`is_of_data`), or is one of ``also``, becomes an InputError about it."""
+    try:
+        yield
+    except FastsimError:
+        raise
+    except BaseException as error:
+        if not is_of_data(error) and not isinstance(error, also):
+            raise
+        text = f"no {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
+        raise InputError(str(where), text or type(error).__name__, expected) from error
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from fastsim.cli.saved_runs import reads_saved_runs
+
 SHOWN = 20
 """Differences that are listed; the others are counted."""
 
@@ -15,6 +17,7 @@ SHOWN = 20
 @click.command(epilog="Example: fastsim audit runs/mix")
 @click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print all differences as JSON.")
+@reads_saved_runs
 def audit(folder: Path, as_json: bool) -> None:
     """Recompute every figure of a saved run, and list the differences.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fastsim.cli.saved_runs import reads_saved_runs
 from fastsim.foundation import interrupts
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def until_ended(service: Service, title: str, over: Callable[[], bool] = lambda:
 @click.option("--at", "at_s", type=float, metavar="S", help="Pods that run after S seconds.  [default: at the end]")
 @click.option("--every", is_flag=True, help="All pods that ever ran, with the times of their lives.")
 @click.option("--nodes", is_flag=True, help="The nodes, too.")
+@reads_saved_runs
 def export(folder: Path, output: Path, at_s: float | None, every: bool, nodes: bool) -> None:
     """Write the placements of a saved run as Kubernetes objects: pods bound to nodes.
 

@@ -12,9 +12,10 @@ from typing import Any
 import click
 
 from fastsim.cli.audit import audit
-from fastsim.cli.data import import_, profile, synth
+from fastsim.cli.data import profile, synth
 from fastsim.cli.experiments import plan, reproduce, sweep
 from fastsim.cli.guide import guide
+from fastsim.cli.importers import import_
 from fastsim.cli.kubernetes import export, serve_extender
 from fastsim.cli.list import describe, list_, new_policy
 from fastsim.cli.monitor import monitor
@@ -88,7 +89,9 @@ def exit_code(arguments: Sequence[str]) -> int:
     except OSError as error:
         _drop_output()
         return _fail(_os_error(error), 1)
-    except Exception as error:
+    except (SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # a panic of polars is no Exception
         if debug:
             raise
         message = f"internal error: {type(error).__name__}: {error} (FASTSIM_TRACEBACK=1 shows where)"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fastsim.cli.saved_runs import reads_saved_runs
+
 if TYPE_CHECKING:
     from fastsim.engine.result import Result
     from fastsim.reports.charts.gpu_occupancy import Window
@@ -26,6 +28,7 @@ CHARTS = ("jct_cdf", "jct_over_load", "demand_over_load")
 @click.option("--name", "names", multiple=True, metavar="N", help="A run's name; as many as runs.  [default: policies]")
 @click.option("--chart", "charts", multiple=True, metavar="C", help="Chart to draw, again for more.  [default: all]")
 @click.option("--window", metavar="A:B", help="Seconds of simulated time that bars and traces show.")
+@reads_saved_runs
 def report(
     folders: tuple[Path, ...], html: Path | None, markdown: Path | None, png: Path | None, svg: Path | None,
     trace: Path | None, names: tuple[str, ...], charts: tuple[str, ...], window: str | None,
@@ -65,6 +68,7 @@ def report(
 @click.option("--name", "names", multiple=True, metavar="N", help="A run's name; as many as runs.  [default: policies]")
 @click.option("--load", "loads", multiple=True, type=float, metavar="R", help="Jobs/h of a run.  [default: as written]")
 @click.option("--gpus", type=click.IntRange(1), help="GPUs of the cluster.  [default: of the text]")
+@reads_saved_runs
 def plot(
     chart: str, folders: tuple[Path, ...], output: Path, names: tuple[str, ...], loads: tuple[float, ...],
     gpus: int | None,

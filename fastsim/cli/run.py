@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from fastsim.cli.saved_runs import reads_saved_runs
 from fastsim.cli.strict import allow_code_option, refuse_run, refuse_scenario, strict_option
 from fastsim.foundation import interrupts
 
@@ -155,6 +156,7 @@ def fork(
 @click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Picture of the charts.")
 @click.option("--metric", "metrics", multiple=True, metavar="M", help="Chart to draw, again for more.  [default: four]")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+@reads_saved_runs
 def compare(folders: tuple[Path, ...], as_json: bool, metrics: tuple[str, ...], **files: Path | None) -> None:
     """Compare saved runs: a table, and charts over the demand that has arrived.
 
@@ -212,6 +214,7 @@ def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
 @strict_option
 @allow_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")
+@reads_saved_runs
 def explain(
     folder: Path, pods: tuple[str, ...], sample: int | None, attempt: str, every: bool, csv: Path | None, strict: bool,
     allow_code: bool, as_json: bool,

@@ -22,7 +22,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from fastsim.errors import ResultError, ScenarioError
+from fastsim.errors import ResultError, ScenarioError, StoredError
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import replacing
 
@@ -34,6 +34,12 @@ SPANS = ("wait", "jct", "lost", "slowdown", "paused", "wasted")
 """Values of pods that a run stores beside its tables, eight bytes each, in the order of the compiled loop."""
 VERSION = 6
 """Layout of the state file; another one is refused."""
+MOST = 1 << 62
+"""More than any count or amount in a state."""
+LATEST = 1e300
+"""Later than any time in a state, seconds."""
+COUNT, SPAN, TIME = (0, MOST), (0.0, LATEST), (-LATEST, LATEST)
+"""Ranges of counts, of seconds, and of times."""
 UNREADABLE = (
     OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, OverflowError, MemoryError, RuntimeError,
     SyntaxError, struct.error, zipfile.BadZipFile,
@@ -80,12 +86,12 @@ class Checkpoint:
         except FileNotFoundError as error:
             raise ResultError(f"{folder}: found no {STATE}, expected the checkpoint of a run") from error
         except UNREADABLE as error:
-            raise ResultError(f"{path}: cannot be read, expected the checkpoint of a run") from error
+            raise StoredError(f"{path}: cannot be read, expected the checkpoint of a run") from error
         checksum = meta.pop("checksum", None)
         if meta.pop("version", None) != VERSION:
-            raise ResultError(f"{path}: found the checkpoint of another version of fastsim, expected version {VERSION}")
+            raise StoredError(f"{path}: found the checkpoint of another version of fastsim, expected version {VERSION}")
         if checksum != state_checksum(meta, arrays):
-            raise ResultError(f"{path}: found other bytes than were written, expected the checkpoint of a run")
+            raise StoredError(f"{path}: found other bytes than were written, expected the checkpoint of a run")
         return cls(meta, arrays)
 
     def parts(self) -> dict[str, int]:
@@ -95,16 +101,16 @@ class Checkpoint:
         return sizes | {f"{name}.f8": 8 * waits[name] for name in SPANS}
 
     def check_parts(self, folder: Path) -> None:
-        """ResultError if a file of the state is missing in this folder, has lost its end or holds other bytes."""
+        """StoredError if a file of the state is missing in this folder, has lost its end or holds other bytes."""
         checksums = PartChecksums(folder)
         for name, size in self.parts().items():
             path = folder / name
             actual = path.stat().st_size if path.is_file() else None
             if actual is None or actual < size:
                 found = "no such file" if actual is None else f"{actual} bytes"
-                raise ResultError(f"{path}: found {found}, expected at least {size} bytes, as its checkpoint says")
+                raise StoredError(f"{path}: found {found}, expected at least {size} bytes, as its checkpoint says")
             if checksums.of(name, size) != self.meta.get("checksums", {}).get(name):
-                raise ResultError(f"{path}: found other bytes than were written, expected those of the checkpoint")
+                raise StoredError(f"{path}: found other bytes than were written, expected those of the checkpoint")
 
 
 class PartChecksums:
@@ -179,6 +185,71 @@ def state_checksum(meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
         total.update(f"{name}:{arrays[name].dtype.str}:{arrays[name].shape};".encode())
         total.update(np.ascontiguousarray(arrays[name]).tobytes())
     return total.hexdigest()
+
+
+def check_range(values: Any, low: Any, high: Any, name: str, *, missing: bool = False) -> None:
+    """ValueError naming the first of the values that is not from ``low`` to ``high``, and its position.
+
+    NaN is within no range, but passes if values may be ``missing``.
+    """
+    values = np.asarray(values)
+    wrong = ~((values >= low) & (values <= high))
+    if missing:
+        wrong &= ~np.isnan(values)
+    if wrong.any():
+        at = tuple(int(k) for k in np.argwhere(wrong)[0])
+        least, most = (np.broadcast_to(bound, values.shape)[at] for bound in (low, high))
+        where = f"[{', '.join(map(str, at))}]" if at else ""
+        raise ValueError(f"{name}{where} = {values[at]} (allowed: {least} to {most})")
+
+
+def check_records(records: Any, ranges: Mapping[str, tuple[Any, ...]], name: str) -> None:
+    """:func:`check_range` for fields of records, whose ranges may end with True: values may be missing."""
+    for field, limits in ranges.items():
+        low, high = limits[:2]
+        check_range(records[field], low, high, f"{name}.{field}", missing=limits[2:] == (True,))
+
+
+def check_numbers(numbers: Any, ranges: Mapping[str, tuple[Any, ...]], name: str) -> None:
+    """ValueError unless ``numbers`` has a number within the range of each name, whole where both ends are."""
+    if not isinstance(numbers, Mapping):
+        raise ValueError(f"{name} of type {type(numbers).__name__}")
+    for key, (low, high, *missing) in ranges.items():
+        value, whole = numbers.get(key), isinstance(low, int) and isinstance(high, int)
+        if not isinstance(value, int if whole else int | float) or (not whole and isinstance(value, bool)):
+            raise ValueError(f"{name}.{key} of type {type(value).__name__}")
+        if not low <= value <= high and not (missing and value != value):
+            raise ValueError(f"{name}.{key} = {value} (allowed: {low} to {high})")
+
+
+def records_of(arrays: Mapping[str, Any], name: str, kind: np.dtype[Any], count: int | None = None) -> Any:
+    """An array of bytes as records of this type; ValueError if it is none, or has another ``count`` of them."""
+    part = arrays[name]
+    if part.dtype != np.uint8 or part.ndim != 1 or part.nbytes % kind.itemsize:
+        raise ValueError(f"{name} of {part.dtype} and shape {part.shape}, no bytes of records")
+    records = part.view(kind)
+    if count is not None and len(records) != count:
+        raise ValueError(f"{len(records)} records of {name}, expected {count}")
+    return records
+
+
+def check_stored_run(scenario: Any, checkpoints: Any) -> None:
+    """ValueError unless these are the scenario and the interval of checkpoints that a state has for a later start."""
+    fields, objects = scenario["fields"], scenario["objects"]
+    if not isinstance(fields, dict) or not all(isinstance(name, str) for name in objects):
+        raise ValueError("scenario, no fields and names of objects")
+    Checkpoints(**checkpoints).check()
+
+
+@contextmanager
+def restoring(where: Path | str, expected: str = "the checkpoint of a run") -> Iterator[None]:
+    """What restoring a state raises because of wrong values in it becomes a StoredError."""
+    try:
+        yield
+    except (*UNREADABLE, IndexError, AssertionError, RecursionError) as error:
+        missing = f"no {error}" if isinstance(error, KeyError) else ""
+        reason = " ".join((missing or str(error) or type(error).__name__).split())[:200]
+        raise StoredError(f"{where}: found {reason}, expected {expected}") from error
 
 
 def working_folder(out: Path) -> Path:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from fastsim.engine.tables import arrow
-from fastsim.errors import ResultError
+from fastsim.engine.tables import arrow, check_table
+from fastsim.errors import InputError, ResultError, StoredError, reading
 from fastsim.foundation.folder_lock import held, recover
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import open_parquet, parquet_table, replacing_folder, write_parquet
@@ -48,7 +48,13 @@ class FolderFrames(Mapping[str, pl.DataFrame]):
         if name not in (*FRAMES, *LATER) or (name in LATER and not self.path(name).exists()):
             raise KeyError(name)
         if name not in self._read:
-            self._read[name] = pl.DataFrame(pl.from_arrow(parquet_table(self.path(name))))
+            with reading(self.path(name), "a table that a run wrote", (ValueError, TypeError)):
+                frame = pl.DataFrame(pl.from_arrow(parquet_table(self.path(name))))
+                if name in FRAMES:
+                    check_table(name, frame)
+                elif [*frame.columns] != SCHEMA.names:
+                    raise ValueError(f"columns {', '.join(frame.columns)}")
+            self._read[name] = frame
         return self._read[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -168,12 +174,49 @@ class Result:
             record = json_value((source / "run.json").read_text())
             known: dict[str, Any] = {name: record[name] for name in ("provenance", "timing")}
             known["citations"] = tuple(record["citations"])
+            if isinstance(record["citations"], str):
+                raise TypeError("citations as one text")
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise ResultError(f"{source}: found no readable run.json, expected a folder of a saved run") from error
+            kind = ResultError if isinstance(error, OSError) else StoredError
+            raise kind(f"{source}: found no readable run.json, expected a folder of a saved run") from error
+        _check_record(source / "run.json", known)
         frames = FolderFrames(source)
         for name in frames:
             open_parquet(frames.path(name)).close()  # a damaged file is found now, not later
         return cls(frames, **known)
+
+
+RECORD_KINDS: Mapping[str, Any] = {
+    "scenario": dict | None, "cluster": dict, "workload": dict, "options": dict, "versions": dict, "build": dict,
+    "plan": dict, "policy": str, "scenario_id": str, "typical_pods": int, "compat": list, "forked_from": dict | None,
+    "rates": dict, "applications": dict,
+}  # fmt: skip
+"""Types of entries of the provenance, where they are there; a run of objects in memory may have no scenario."""
+
+
+def _check_record(path: Path, record: Mapping[str, Any]) -> None:
+    """InputError unless the parts of ``run.json`` have the types with which they were written."""
+
+    def refuse(name: str, value: Any, expected: str) -> None:
+        raise InputError(f"{path}: {name}", type(value).__name__, expected)
+
+    provenance, timing = record["provenance"], record["timing"]
+    for name, part in (("provenance", provenance), ("timing", timing)):
+        if not isinstance(part, dict):
+            refuse(name, part, "a mapping")
+    for name, kind in RECORD_KINDS.items():
+        if name in provenance and not isinstance(provenance[name], kind):
+            refuse(f"provenance.{name}", provenance[name], "what a run wrote")
+    for name in ("cluster", "workload"):
+        for key, kind in (("sha256", str), ("nodes", int), ("pods", int), ("name", str)):
+            if not isinstance(provenance.get(name, {}).get(key, kind()), kind):
+                refuse(f"provenance.{name}.{key}", provenance[name][key], "what a run wrote")
+    for name, value in timing.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            refuse(f"timing.{name}", value, "a number")
+    for citation in record["citations"]:
+        if not isinstance(citation, str):
+            refuse("citations", citation, "a list of texts")
 
 
 def write_table(path: Path, name: str, frame: pl.DataFrame) -> None:

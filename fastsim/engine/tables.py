@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,8 @@ OUTCOME = np.dtype([("seq", "i8"), ("pod_id", "i8"), ("node", "i8"), ("attempt",
 
 ``ideal`` is the pod's duration, ``wasted`` are GPU seconds of lost work and of starting again.
 """
+TOLERANCE = 1e-6
+"""What a sum of floats that is 0 may be below 0."""
 INTERVAL, POD = 1, 2
 """Bits of ``closes``: the row ends a stay on a node (or one that never began); it ends the pod."""
 
@@ -168,6 +170,62 @@ def _enum(codes: Array, words: tuple[str, ...]) -> pl.Series:
 
 def _natives(natives: pl.Series | None, rows: int) -> pl.Series:
     return pl.Series([None], dtype=pl.String).new_from_index(0, rows) if natives is None else natives
+
+
+SUMMARY = ("pods", "pods_running", "pods_pending", "pods_finished", "pods_unplaced", "pods_lost", "gpu_alloc_pct",
+           "frag_milli", "makespan_s")  # fmt: skip
+"""Columns of every summary."""
+
+
+@cache
+def base_columns(name: str) -> Mapping[str, pl.DataType]:
+    """Columns and types that a table has after a run of any engine; there may be more."""
+    if name == "timeline":
+        return timeline_frame(np.zeros(0, ROW), 1).schema
+    if name == "placements":
+        return placements_frame(np.zeros(0, OUTCOME), None, pl.Series([], dtype=pl.String)).schema
+    if name == "jobs":
+        return jobs_frame(np.zeros(0, OUTCOME), None).schema
+    return {"stage": pl.String()} if name == "stages" else dict.fromkeys(SUMMARY, pl.Float64())
+
+
+KNOWN = {"timeline": ("t_s",), "placements": ("pod_id",), "jobs": ("pod_id", "submit_s")}
+"""Columns that have a value in every row."""
+
+
+def check_table(name: str, frame: pl.DataFrame) -> None:
+    """ValueError unless the frame has the columns, types and ranges of a table that a run writes."""
+    for column, kind in base_columns(name).items():
+        found = frame.schema.get(column)
+        if found is None:
+            raise ValueError(f"no column {column}")
+        if found.base_type() != kind.base_type() and not (name == "summary" and found.is_numeric()):
+            raise ValueError(f"column {column} of {found}")
+        if kind.is_nested() and found != kind:
+            raise ValueError(f"column {column} of {found}")
+    if name == "summary" and frame.height != 1:
+        raise ValueError(f"{frame.height} rows")
+    for series in frame:
+        if series.name in KNOWN.get(name, ()) and series.null_count():
+            raise ValueError(f"column {series.name} with {series.null_count()} cells without a value")
+        if series.dtype.is_numeric():
+            _check_numbers(series)
+        elif name == "summary" and series.dtype != pl.Null:
+            raise ValueError(f"column {series.name} of {series.dtype}")
+    if "gpu_ids" in frame.columns and not frame["gpu_ids"].explode().drop_nulls().is_between(0, 63).all():
+        raise ValueError("column gpu_ids with numbers out of 0 to 63")
+
+
+def _check_numbers(series: pl.Series) -> None:
+    """Numbers are finite; amounts and positions are not negative, times and names of pods may be."""
+    if series.dtype.is_float() and not series.is_finite().all():
+        raise ValueError(f"column {series.name} with a value that is not finite")
+    free = series.name in ("pod_id", "mate_id", "t_s", "event_seq") or series.name.endswith(
+        ("submit_s", "start_s", "end_s")
+    )
+    low = None if free else series.min()
+    if isinstance(low, int | float) and low < -TOLERANCE:
+        raise ValueError(f"column {series.name} with {low}")
 
 
 def arrow(frame: pl.DataFrame) -> pa.Table:

@@ -151,7 +151,9 @@ def provenance_rows(result: Result) -> list[tuple[str, str]]:
     """Name and text of a run's scenario, seed, checksums, versions and build."""
     provenance = result.provenance
     cluster, workload = provenance.get("cluster", {}), provenance.get("workload", {})
-    rows = [(f"{name}", str(value)) for name, value in sorted(provenance.get("scenario", {}).items()) if name != "out"]
+    rows = [
+        (f"{name}", str(value)) for name, value in sorted((provenance.get("scenario") or {}).items()) if name != "out"
+    ]
     rows += [
         ("policy", str(provenance.get("policy", "?"))), ("seed", str(provenance.get("options", {}).get("seed", "?"))),
         ("scenario id", str(provenance.get("scenario_id", "?"))),

@@ -11,7 +11,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastsim.engine.checkpoint_folder import STATE, SUFFIX, Checkpoint, Checkpoints, cleared, unfinished, working_folder
+from fastsim.engine.checkpoint_folder import (
+    STATE,
+    SUFFIX,
+    Checkpoint,
+    Checkpoints,
+    check_stored_run,
+    cleared,
+    restoring,
+    unfinished,
+    working_folder,
+)
 from fastsim.engine.online.arrivals import arrived_by, stream
 from fastsim.engine.rounds.checkpoint import (
     CheckpointSchedule,
@@ -62,7 +72,7 @@ def resume(
         return resume_rounds(out, work, partial(_scenario, out, objects, allow_code), progress, overwrite)
     Checkpoint.read(work)  # without a checkpoint there is nothing to lock
     with held(out, overwrite):
-        checkpoint = Checkpoint.read(work)
+        checkpoint = _stored_pods(work)
         checkpoint.check_parts(work)
         scenario = _scenario(out, objects, allow_code, checkpoint.meta["scenario"])
         return simulation.run(scenario, progress, overwrite, Checkpoints(**checkpoint.meta["checkpoints"]), checkpoint)
@@ -89,7 +99,7 @@ def fork(
     """
     source, target = working_folder(_target(Path(folder))), Path(out).absolute()
     rounds = is_of_rounds(source)
-    written = (stored_state(source).note if rounds else Checkpoint.read(source).meta)["scenario"]
+    written = (stored_state(source).note if rounds else _stored_pods(source).meta)["scenario"]
     objects = {name: changes.pop(name) for name in written["objects"] if name in changes}
     if working_folder(target) == source:
         raise ScenarioError("fork: out", str(target), "another folder than that of the run")
@@ -104,7 +114,7 @@ def _fork_pods(
     source: Path, target: Path, stored: Callable[..., Scenario], at_s: float | None, changes: dict[str, Any],
     progress: Progress | None, overwrite: bool,
 ) -> Result:  # fmt: skip
-    checkpoint = Checkpoint.read(source)
+    checkpoint = _stored_pods(source)
     wrong = [name for name in changes if name not in FORK_FIELDS]
     if wrong:
         raise ScenarioError(f"fork: {wrong[0]}", "a change of the past", f"changes of {', '.join(FORK_FIELDS)}")
@@ -124,6 +134,17 @@ def _fork_pods(
         except FastsimError:
             cleared(work)
             raise
+
+
+def _stored_pods(work: Path) -> Checkpoint:
+    """The state of a run of pods, its plain values checked; ResultError if it is damaged or something else."""
+    from fastsim.engine.online.restored_state import check_header
+
+    checkpoint = Checkpoint.read(work)
+    with restoring(work):
+        check_header(checkpoint.meta)
+        check_stored_run(checkpoint.meta["scenario"], checkpoint.meta["checkpoints"])
+    return checkpoint
 
 
 def _check_time(at_s: float | None) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from fastsim.errors import InputError
+from fastsim.errors import InputError, reading
 from fastsim.foundation.parquet import one_line, open_parquet, parquet_table
 from fastsim.telemetry.metric_names import by_name
 from fastsim.telemetry.openmetrics import file_samples, read_files
@@ -37,6 +37,8 @@ from fastsim.telemetry.readings_table import (
     table_of,
 )
 
+READINGS = "readings of GPUs"
+"""What files have to hold, in messages."""
 OF_A_RUN = "telemetry.parquet"
 """Readings in the folder of a run."""
 
@@ -46,7 +48,8 @@ def readings_of(
     unknown: Counter[str] | None = None,
 ) -> pa.Table:  # fmt: skip
     """All readings of these files; a reading in several of them counts once."""
-    return ordered(pa.concat_tables([_readings(Path(path), names, unknown) for path in paths]))
+    with reading(", ".join(map(str, paths)), READINGS):
+        return ordered(pa.concat_tables([_readings(Path(path), names, unknown) for path in paths]))
 
 
 def collected(
@@ -56,7 +59,8 @@ def collected(
     """All readings of these files; those of text files are held as numbers, which take less memory than a table."""
     if any(Path(path).is_dir() or Path(path).suffix in (".parquet", ".json") for path in paths):
         return readings_of(paths, names, unknown)
-    return gathered(file_samples(paths), by_name(names), unknown, ", ".join(map(str, paths)))
+    with reading(", ".join(map(str, paths)), READINGS):
+        return gathered(file_samples(paths), by_name(names), unknown, ", ".join(map(str, paths)))
 
 
 def scanned(
@@ -64,7 +68,8 @@ def scanned(
     unknown: Counter[str] | None = None,
 ) -> pl.LazyFrame:  # fmt: skip
     """All readings of these files, unsorted; Parquet tables of readings are read only when collected."""
-    return pl.concat([_scanned(Path(path), names, unknown) for path in paths])
+    with reading(", ".join(map(str, paths)), READINGS):
+        return pl.concat([_scanned(Path(path), names, unknown) for path in paths])
 
 
 def _scanned(path: Path, names: str | os.PathLike[str] | None, unknown: Counter[str] | None) -> pl.LazyFrame:

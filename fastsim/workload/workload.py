@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from fastsim.errors import InputError, ScenarioError
+from fastsim.errors import InputError, ScenarioError, reading
 from fastsim.foundation import interrupts
 from fastsim.foundation.checksum import content_checksum
 from fastsim.foundation.parquet import arrow_table, one_line, open_parquet, parquet_batches, rechunked, write_parquet
@@ -19,6 +19,7 @@ from fastsim.workload.row_checks import checked, required_columns
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
+    from fastsim.cluster.column_mapping import Columns
     from fastsim.kubernetes.snapshot import Snapshot
 
 BATCH_ROWS = 65_536
@@ -60,9 +61,9 @@ class Held:
 class Workload:
     """A stream of pods sorted by `submit_s` (seconds); every row is checked as it is read.
 
-    Make one with `scan`, `from_arrow`, `synth` or one of the importers `from_openb`, `from_gavel`, `from_synergy`,
-    `from_philly` and `from_sia`. It can be read any number of times; rows in memory are checked the first time only, so
-    what they were made from must not change afterwards.
+    Make one with `scan`, `from_csv`, `from_polars`, `from_pandas`, `from_arrow`, `synth` or one of the importers
+    `from_openb`, `from_gavel`, `from_synergy`, `from_philly`, `from_sia` and `from_trace`. It can be read any number of
+    times; rows in memory are checked the first time only, so what they were made from must not change afterwards.
     """
 
     def __init__(
@@ -101,16 +102,50 @@ class Workload:
         except UnicodeDecodeError as error:
             raise InputError(f"{path}: metadata", one_line(error), "UTF-8") from None
         _readable(str(path), metadata)
-        columns = [name for name in arrow.names if name in s.POD_SCHEMA.names]
+        columns = [name for name in arrow.names if name in s.POD_SCHEMA.names or s.is_native(name)]
         required_columns(str(path), arrow.names)
         source = partial(_file_batches, path, columns)
         return cls(source, columns, name=str(path), rows=rows, metadata=metadata)
 
     @classmethod
-    def from_arrow(cls, data: Any, *, name: str = "workload") -> Workload:
-        """The pods of anything with the Arrow PyCapsule interface (polars, pyarrow, duckdb, ...), held in memory."""
+    def from_arrow(
+        cls, data: Any, columns: Columns | None = None, *, name: str = "workload", **options: Any
+    ) -> Workload:
+        """The pods of anything with the Arrow PyCapsule interface (polars, pyarrow, duckdb, ...), held in memory.
+
+        With ``columns``, which say under which names canonical columns stand, as in `from_csv`, whose options it takes.
+        """
+        if columns is not None or options:
+            return cls.from_csv(data, columns, name=name, **options)
         table = arrow_table(data, name)
         return cls(Held(table), table.column_names, name=name, rows=table.num_rows)
+
+    @classmethod
+    def from_csv(
+        cls, data: Any, columns: Columns | None = None, *, origin: str = "min", where: str | None = None,
+        delimiter: str = ",", name: str | None = None,
+    ) -> Workload:  # fmt: skip
+        """The pods of a CSV file (plain or .gz) or a frame under other names; see `cluster.column_mapping`.
+
+        ``columns``: canonical column -> source column or expression, such as ``{"submit_s": "start[iso]", "num_gpu":
+        "plan_gpu/100"}``. ``where``: a condition over source columns, such as ``state = 'COMPLETED'``. ``origin``:
+        `min` = the first arrival is 0 s, `keep` = the clock of the table. Columns that nothing uses stay as `native_`
+        ones.
+        """
+        from fastsim.cluster.column_mapping import source_of
+        from fastsim.workload.mapped_pods import pods_of
+
+        return pods_of(source_of(data, name, delimiter), columns, origin=origin, where=where or ())
+
+    @classmethod
+    def from_polars(cls, frame: Any, columns: Columns | None = None, **options: Any) -> Workload:
+        """The pods of a polars frame under other names; options as in `from_csv`."""
+        return cls.from_csv(frame.collect() if hasattr(frame, "collect") else frame, columns, **options)
+
+    @classmethod
+    def from_pandas(cls, frame: Any, columns: Columns | None = None, **options: Any) -> Workload:
+        """The pods of a pandas frame under other names, without its index; options as in `from_csv`."""
+        return cls.from_csv(frame, columns, **options)
 
     @classmethod
     def from_openb(cls, path: str | os.PathLike[str], **options: Any) -> Workload:
@@ -146,6 +181,16 @@ class Workload:
         from fastsim.workload.importers.philly import import_jobs
 
         return import_jobs(path, **options)
+
+    @classmethod
+    def from_trace(cls, kind: str, path: str | os.PathLike[str], **options: Any) -> Workload:
+        """The jobs of a published trace: `helios`, `acme`, `pai`, `swf`, `slurm`, `alibaba`, `tiresias`, `opendc`.
+
+        All take ``where`` and ``origin`` as in `from_csv`; further options as in `import_jobs` of their modules.
+        """
+        from fastsim.workload.published_traces import import_trace
+
+        return import_trace(kind, path, **options)
 
     @classmethod
     def from_kubernetes(
@@ -192,6 +237,10 @@ class Workload:
             raise ScenarioError("workload.batches: rows", rows, "1 or more")
         return rechunked(self._checked(rows), rows)
 
+    def _read(self, rows: int) -> Iterator[pa.RecordBatch]:
+        with reading(self.name, "pods that can be read"):
+            yield from self._source(rows)
+
     def _checked(self, rows: int) -> Iterator[pa.RecordBatch]:
         held = self._source if isinstance(self._source, Held) else None
         tidy = None if held is None else held.tidy  # once: another thread may put other batches there
@@ -201,7 +250,7 @@ class Workload:
         few = held is not None and held.table.num_rows <= TIDY_ROWS
         batches: list[pa.RecordBatch] = []
         known_good = held is not None and held.good
-        for batch in checked(self._source(rows), lambda row: f"{self.name}:{row + 1}", known_good):
+        for batch in checked(self._read(rows), lambda row: f"{self.name}:{row + 1}", known_good):
             interrupts.check()
             if few:
                 batches.append(batch)

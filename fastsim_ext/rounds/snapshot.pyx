@@ -5,19 +5,24 @@ of the run and fields that every round rewrites before it reads them are left ou
 again. ``tests/style/test_saved_fields.py`` has the list.
 """
 
+from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.random cimport Mersenne
 from fastsim_ext.rounds.candidates cimport CandidateSelection
-from fastsim_ext.rounds.cluster_metrics cimport N_AREAS, Change, ClusterMetrics, Row
+from fastsim_ext.rounds.cluster_metrics cimport N_AREAS, N_COUNTS, N_TOTALS, Change, ClusterMetrics, Row
 from fastsim_ext.rounds.job_table cimport Job, JobTable, Pair, ShareAccount
 from fastsim_ext.rounds.leases cimport Leases, Task
 from fastsim_ext.rounds.ordered_jobs cimport OrderedJob, OrderedJobTable
 from fastsim_ext.rounds.ordered_loop cimport OrderedLoop
 from fastsim_ext.rounds.round_log cimport RoundLog
 from fastsim_ext.rounds.share_loop cimport AT_TOP, ShareLoop
+
+cdef enum:               # places in fastsim.engine.tables.EVENTS
+    DEPARTURE = 1
+    ARRIVAL = 5
 
 
 cdef bytes raw_bytes(const void* items, int64_t count, int64_t size):
@@ -233,6 +238,53 @@ cdef int metrics_restore(ClusterMetrics metrics, numbers, parts) except -1:
     copy_in(&metrics.now, parts["now"], 1, sizeof(Row))
     copy_in(&metrics.at_capacity, parts["at_capacity"], 1, sizeof(Row))
     copy_in(&metrics.area[0], parts["area"], N_AREAS, sizeof(double))
+    return check_metrics(metrics)
+
+
+cdef int check_metrics(ClusterMetrics metrics) except -1:
+    """Nodes and GPUs of the metrics are there: totals are looked up by them."""
+    cdef int64_t nodes = metrics.used.shape[0] - 1, most = metrics.totals__sut.shape[1] - 1, k, node
+    cdef int64_t gpus = metrics.node_of_gpu.shape[0]
+    cdef const Change* change
+    given = [0] * (nodes + 1)
+    if not 0 <= metrics.n_touched <= nodes:
+        raise ValueError(f"{metrics.n_touched} nodes in use of {nodes}")
+    for k in range(metrics.n_touched):
+        if not 0 <= metrics.touched[k] < nodes:
+            raise ValueError(f"touched[{k}] = {metrics.touched[k]} (allowed: 0 to {nodes - 1})")
+    for k in range(metrics.n_freed):
+        if not 0 <= metrics.freed[k] < gpus:
+            raise ValueError(f"given[{k}] = {metrics.freed[k]} (allowed: 0 to {gpus - 1})")
+        given[metrics.node_of_gpu[metrics.freed[k]]] += 1
+    for node in range(nodes):
+        if not given[node] <= metrics.used[node] <= most or not 0 <= metrics.fresh[node] <= most:
+            raise ValueError(f"used[{node}] = {metrics.used[node]} (allowed: {given[node]} to {most})")
+    for k in range(metrics.n_changes):
+        change = &metrics.changes[k]
+        if not (isfinite(change.t) and change.num_gpu >= 0 and 0 <= change.at and change.finished in (0, 1)):
+            raise ValueError(f"changes[{k}] at {change.t} s of {change.num_gpu} GPUs")
+        # An arrival gives nothing back; a departure lists its GPUs, or none if others still hold them.
+        if change.kind == DEPARTURE and change.at + change.num_gpu > metrics.n_freed:
+            raise ValueError(f"changes[{k}] gives back GPUs up to {change.at + change.num_gpu} of {metrics.n_freed}")
+        if change.kind not in (DEPARTURE, ARRIVAL):
+            raise ValueError(f"changes[{k}] of kind {change.kind}")
+    for k in range(N_AREAS):
+        if not (isfinite(metrics.area[k]) and metrics.area[k] >= 0):
+            raise ValueError(f"area[{k}] = {metrics.area[k]}")
+    check_row(&metrics.now)
+    return check_row(&metrics.at_capacity)
+
+
+cdef int check_row(const Row* row) except -1:
+    """No count and no total of a row of metrics is below 0."""
+    cdef int k
+    cdef bint fine = isfinite(row.t)
+    for k in range(N_COUNTS):
+        fine = fine and row.counts[k] >= 0
+    for k in range(N_TOTALS):
+        fine = fine and row.totals[k] >= 0
+    if not fine:
+        raise ValueError(f"a row of metrics at {row.t} s, or with a count below 0")
     return 0
 
 

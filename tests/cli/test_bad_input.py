@@ -251,6 +251,17 @@ def test_files_already_there_survive_a_failed_conversion(tmp_path: Path, capsys:
     assert kept.read_bytes() == before
 
 
+def test_a_panic_of_a_library_is_one_line_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(name: str) -> None:
+        raise pl.exceptions.PanicException("out of bounds")  # no Exception
+
+    monkeypatch.setattr("fastsim.policies.registry.describe", broken)
+    assert exit_code(["describe", "fgd"]) == 1
+    assert "internal error: PanicException: out of bounds" in capsys.readouterr().err
+
+
 def test_a_bug_is_one_line_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def broken(name: str) -> None:
         raise ZeroDivisionError("nothing to\ndivide")

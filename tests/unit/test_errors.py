@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import lzma
 import pickle
+import zlib
 from collections.abc import Iterator
 
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from fastsim import errors
@@ -16,6 +20,8 @@ from fastsim.errors import (
     ResultError,
     ScenarioError,
     SolverError,
+    StoredError,
+    reading,
     short,
     suggestion,
 )
@@ -49,7 +55,7 @@ def test_exit_codes_tell_the_users_mistakes_from_failed_runs() -> None:
 
 def test_every_error_can_be_caught_as_one() -> None:
     raised = [value for value in vars(errors).values() if isinstance(value, type)]
-    assert len(raised) == 8 and all(issubclass(kind, FastsimError) for kind in raised)
+    assert len(raised) == 9 and all(issubclass(kind, FastsimError) for kind in raised)
     # A bad file is no bad scenario: whoever catches one must not swallow the other.
     assert not any(issubclass(a, b) for a in BAD_INPUT for b in BAD_INPUT if a is not b)
 
@@ -101,3 +107,33 @@ def test_a_message_is_one_line_however_long_and_odd_its_input() -> None:
     assert str(error).isprintable() and len(str(error)) < 300
     assert str(error).startswith("a\\nfile: found x\\n\\x1b[31m\\udc80yyy")
     str(error).encode()
+
+
+OF_DATA = (
+    pa.ArrowInvalid("a\nb"), pa.ArrowKeyError("k"), pl.exceptions.ComputeError("c"), pl.exceptions.PanicException("p"),
+    zlib.error("z"), lzma.LZMAError("x"), OverflowError("large"), UnicodeDecodeError("utf-8", b"x", 0, 1, "no"),
+    RecursionError("deep"), MemoryError(), EOFError("end"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("error", OF_DATA, ids=lambda error: type(error).__name__)
+def test_what_libraries_raise_because_of_data_names_the_place(error: BaseException) -> None:
+    with pytest.raises(InputError, match=r"^pods\.csv: found .+, expected a table$") as raised, \
+            reading("pods.csv", "a table"):  # fmt: skip
+        raise error
+    assert raised.value.__cause__ is error
+
+
+@pytest.mark.parametrize("error", [KeyError("k"), TypeError("t"), ZeroDivisionError(), KeyboardInterrupt(), OSError()])
+def test_a_bug_or_a_signal_is_not_the_fault_of_data(error: BaseException) -> None:
+    with pytest.raises(type(error)), reading("pods.csv", "a table"):
+        raise error
+    with pytest.raises(InputError, match=r"^run: found no 'k', expected a saved run$"), \
+            reading("run", "a saved run", (KeyError,)):  # fmt: skip
+        raise KeyError("k")
+
+
+def test_an_error_that_names_its_place_stays_as_it_is() -> None:
+    with pytest.raises(StoredError, match=r"^as it was$") as raised, reading("run", "a run", (FastsimError,)):
+        raise StoredError("as it was")
+    assert raised.value.exit_code == 2 and isinstance(raised.value, ResultError)

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, Place, StatefulDecider
+from fastsim.engine.adaptive.restored_state import check_state
+from fastsim.engine.checkpoint_folder import restoring
 from fastsim.engine.rounds.checkpoint import DECIDED, RoundCheckpoint
 from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.engine.tables import ROW
@@ -18,6 +20,9 @@ from fastsim_ext.adaptive.snapshot import recorded_again, restore, snapshot
 
 if TYPE_CHECKING:
     from fastsim.engine.adaptive.run import AdaptiveDriver
+
+STATE = "the state of a run of adaptive jobs"
+"""What a checkpoint has to be, in messages."""
 
 
 def decisions(setting: AdaptiveSetting, recorded: bool, measured: bool) -> dict[str, Any]:
@@ -72,25 +77,28 @@ def state_of(rounds: AdaptiveDriver, decided: Mapping[str, Any], note: Mapping[s
 
 def take_over(rounds: AdaptiveDriver, state: RoundCheckpoint, decided: Mapping[str, Any]) -> None:
     """Restore a checkpoint, maybe under another policy; jobs keep their measurements and fits."""
+    with restoring("checkpoint", STATE):
+        _take_over(rounds, state, decided)
+
+
+def _take_over(rounds: AdaptiveDriver, state: RoundCheckpoint, decided: Mapping[str, Any]) -> None:
     state.check(decided, policy_identity(rounds.plan))
     merged, *measured = state.meta.get("fit_settings", [None])
     _check_fits(merged, measured, rounds.plan)
     for number, *stored in state.meta["jobs"]:
         _check(number, rounds.jobs[number] if number < len(rounds.jobs) else None, stored)
-    try:
-        rounds.places = {job: Place(group, tuple(nodes)) for job, group, nodes in state.meta["places"]}
-        step_times = {job: rounds.step_times(job, place) for job, place in rounds.places.items()}
-        restore(rounds.loop, rounds.performance, step_times, state.meta["loop"], state.arrays)
-        moments = state.arrays["tasks"].view(MOMENT).tolist()
-        recorded_again(rounds.loop, moments, state.arrays["gpus"].view(np.int32).tolist())
-        rounds.rows.append(state.arrays["rows"].tobytes())
-        rounds.calls = state.meta["calls"]
-        if merged != rounds.plan.merged:
-            _convert_fits(rounds)
-        if state.meta["policy"] is not None:
-            stateful_decider(rounds.plan).restore(state.meta["memory"])
-    except (ValueError, KeyError, IndexError, AssertionError) as error:
-        raise ResultError(f"checkpoint: found {error}, expected the state of a run of adaptive jobs") from error
+    check_state(rounds, state.meta, state.arrays)
+    rounds.places = {job: Place(group, tuple(nodes)) for job, group, nodes in state.meta["places"]}
+    step_times = {job: rounds.step_times(job, place) for job, place in rounds.places.items()}
+    restore(rounds.loop, rounds.performance, step_times, state.meta["loop"], state.arrays)
+    moments = state.arrays["tasks"].view(MOMENT).tolist()
+    recorded_again(rounds.loop, moments, state.arrays["gpus"].view(np.int32).tolist())
+    rounds.rows.append(state.arrays["rows"].tobytes())
+    rounds.calls = state.meta["calls"]
+    if merged != rounds.plan.merged:
+        _convert_fits(rounds)
+    if state.meta["policy"] is not None:
+        stateful_decider(rounds.plan).restore(state.meta["memory"])
 
 
 def _check_fits(merged: bool | None, measured: list[int], plan: AdaptivePlan) -> None:

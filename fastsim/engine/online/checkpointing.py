@@ -22,15 +22,17 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import ipc
 
-from fastsim.engine.checkpoint_folder import Checkpoint, Checkpoints, PartChecksums, unfinished
+from fastsim.engine.checkpoint_folder import Checkpoint, Checkpoints, PartChecksums, check_range, restoring, unfinished
 from fastsim.engine.online.arrivals import pieces
 from fastsim.engine.online.recorder import TABLES, FileTables, FrameTables
+from fastsim.engine.online.restored_state import check_nodes, check_pods, check_rules
 from fastsim.engine.summary import Waits
 from fastsim.engine.tables import ROW, arrow
-from fastsim.errors import InputError, ResultError, ScenarioError
+from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation import interrupts
 
 if TYPE_CHECKING:
+    from fastsim.cluster.cluster import Cluster
     from fastsim.engine.online.recorder import Recorder
     from fastsim.engine.online.run import OnlineRun
     from fastsim.scenario.run_rules import Rules
@@ -154,23 +156,35 @@ class CheckpointWriter:
         """The workload, cut where checkpoints are due and where the run starts."""
         return pieces(workload.batches(BATCH_ROWS), self.checkpoints.pods or 0, self._pods)
 
-    def take_over_nodes(self, columns: dict[str, Any]) -> None:
+    def take_over_nodes(self, cluster: Cluster, columns: dict[str, Any]) -> None:
         """Restore the free resources of all nodes; tables are made of the columns afterwards."""
         if self.start is None:
             return
+        with restoring(self.folder):
+            self._compare_cluster(self.start, cluster)
+            self._restore_nodes(self.start, columns)
+            check_nodes(columns)
+
+    def _compare_cluster(self, start: Checkpoint, cluster: Cluster) -> None:
+        then, now = start.meta["decided"]["cluster"], cluster.checksum()
+        if then != now:
+            raise ScenarioError(f"{self.folder}: cluster", _short(now), f"{_short(then)}, as before")
+
+    def _restore_nodes(self, start: Checkpoint, columns: dict[str, Any]) -> None:
         for name in NODE_STATE:
-            stored = self.start.arrays[name]
+            stored = start.arrays[name]
             if stored.shape != columns[name].shape or stored.dtype != columns[name].dtype:
-                found = f"{len(columns[name])} nodes that differ from its own"
-                raise ScenarioError(f"{self.folder}: cluster", found, "the cluster of the checkpoint")
+                raise ValueError(f"{name} of {stored.dtype} and shape {stored.shape}")
             columns[name][...] = stored
 
     def take_over(self, run: OnlineRun, batches: Iterator[pa.RecordBatch]) -> None:
         """Read the pods that had arrived, compare them with those of the checkpoint, and restore the tables."""
         if self.start is None:
             return
-        self.compare(run, self.start)
         meta, arrays = self.start.meta, self.start.arrays
+        with restoring(self.folder):
+            self.compare(run, self.start)
+            _check_system(arrays["in_system"], meta["loop"]["arrived"])
         where, rows = run.workload.name, int(meta["loop"]["arrived"])
         while run.pods < rows:
             batch = next(batches, None)
@@ -182,13 +196,13 @@ class CheckpointWriter:
                 run.rule_columns.restore_arrivals(batch, run.pods - batch.num_rows, arrays["in_system"])
         if run.recorder.checksum.hexdigest() != meta["sha256"]:
             raise InputError(where, "other pods", f"those that had arrived at the checkpoint (the first {rows})")
-        try:
+        with restoring(self.folder):
             self._restore(run, meta, arrays)
-        except (ValueError, KeyError, TypeError, IndexError, OverflowError, AssertionError) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise ResultError(f"{self.folder}: found {reason}, expected the checkpoint of a run") from error
 
     def _restore(self, run: OnlineRun, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+        check_pods(run, meta, arrays)
+        if run.rule_columns is not None:
+            check_rules(run, arrays, meta)
         run.work.restore(arrays["slots"], meta["line"])
         run.online.departures.restore(arrays["departures"], meta["scheduled"])
         if run.rule_columns is not None and run.queue_loop is not None:
@@ -205,6 +219,14 @@ class CheckpointWriter:
         if now["plan"]["queue"] == "drop" and start.meta["line"]["waiting"]:
             found = f"{start.meta['line']['waiting']} waiting pods"
             raise ScenarioError(f"{self.folder}: queue", found, "a queue for them to stand in")
+
+
+def _check_system(numbers: Any, arrived: int) -> None:
+    """ValueError unless these are arrival numbers in order."""
+    if numbers.dtype != np.int64 or numbers.ndim != 1:
+        raise ValueError(f"in_system of {numbers.dtype} and shape {numbers.shape}")
+    check_range(numbers, 0, arrived - 1, "in_system")
+    check_range(np.diff(numbers), 1, arrived, "steps of in_system")
 
 
 def _may_change(start: Checkpoint, name: str, now: Mapping[str, Any]) -> bool:

@@ -26,6 +26,9 @@ from fastsim.engine.checkpoint_folder import (
     STATE,
     UNREADABLE,
     Checkpoints,
+    check_range,
+    check_stored_run,
+    restoring,
     state_checksum,
     stored_state_of,
     unfinished,
@@ -35,7 +38,7 @@ from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.engine.tables import ROW
-from fastsim.errors import InputError, PolicyError, ResultError, ScenarioError
+from fastsim.errors import InputError, PolicyError, ResultError, ScenarioError, StoredError
 from fastsim_ext.rounds import snapshot as round_state
 from fastsim_ext.rounds.ordered_loop import OrderedLoop
 from fastsim_ext.rounds.share_loop import ShareLoop
@@ -159,15 +162,17 @@ class RoundCheckpoint:
         expected = "expected the checkpoint of a run in rounds"
         try:
             meta, arrays = stored_state_of(path, "header")
+            if not isinstance(meta.get("note", {}), dict):
+                raise TypeError("notes that are no mapping")
             kind, version, checksum = (meta.pop(name) for name in ("kind", "version", "checksum"))
         except FileNotFoundError as error:
             raise ResultError(f"{path}: found no such file, {expected}") from error
         except UNREADABLE as error:
-            raise ResultError(f"{path}: cannot be read, {expected}") from error
+            raise StoredError(f"{path}: cannot be read, {expected}") from error
         if kind != KIND or version != VERSION:
-            raise ResultError(f"{path}: found {kind!r} of version {version}, expected {KIND!r} of version {VERSION}")
+            raise StoredError(f"{path}: found {kind!r} of version {version}, expected {KIND!r} of version {VERSION}")
         if checksum != state_checksum(meta, arrays):
-            raise ResultError(f"{path}: found other bytes than were written, {expected}")
+            raise StoredError(f"{path}: found other bytes than were written, {expected}")
         return cls(meta, arrays)
 
     def check(self, decided: Mapping[str, Any], policy: list[Any]) -> None:
@@ -182,13 +187,11 @@ class RoundCheckpoint:
 
     def restore(self, loop: ShareLoop | OrderedLoop) -> None:
         """Restore the state of a loop that has not begun."""
-        try:
+        with restoring("checkpoint", "the state of a run in rounds"):
             if isinstance(loop, OrderedLoop):
                 round_state.ordered_restore(loop, self.meta["loop"], self.arrays)
             else:
                 round_state.restore(loop, self.meta["loop"], self.arrays)
-        except (ValueError, KeyError, AssertionError) as error:
-            raise ResultError(f"checkpoint: found {error}, expected the state of a run in rounds") from error
 
     def rest(self, batches: Iterable[JobBatch]) -> Iterator[JobBatch]:
         """The jobs that had not arrived; those that had must be the same."""
@@ -304,9 +307,15 @@ def is_of_rounds(work: Path) -> bool:
 
 
 def stored_state(work: Path) -> RoundCheckpoint:
-    """The state in a working folder with all its notes; ResultError if it is damaged or something else."""
+    """The state in a working folder with all its notes; StoredError if it is damaged or something else."""
     state = RoundCheckpoint.read(work / STATE)
     missing = [name for name in NOTES if name not in state.note]
     if missing:
-        raise ResultError(f"{work / STATE}: found a state without {missing[0]}, expected the checkpoint of fs.simulate")
+        raise StoredError(f"{work / STATE}: found a state without {missing[0]}, expected the checkpoint of fs.simulate")
+    with restoring(work):
+        check_stored_run(state.note["scenario"], state.note["checkpoints"])
+        check_range(np.array(state.note["spent_s"], float), 0.0, math.inf, "note.spent_s")
+        if not isinstance(state.note["forked_from"], dict | None):
+            raise ValueError(f"note.forked_from of type {type(state.note['forked_from']).__name__}")
+        check_range([state.rounds, state.now_s, state.jobs], -math.inf, math.inf, "rounds, time and jobs")
     return state

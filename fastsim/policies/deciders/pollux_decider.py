@@ -72,6 +72,9 @@ class PolluxDecider:
         self.held = {job: np.array(row, np.int8) for job, row in state["held"]}
         ids, states = state["population"]
         self.population = tuple(ids), np.array(states, np.int8).reshape(len(states), len(ids), len(self.nodes))
+        for rows in (*self.held.values(), self.population[1]):
+            if rows.shape[-1:] != (len(self.nodes),) or (rows < 0).any() or (rows > self.nodes.gpus).any():
+                raise ValueError("other GPUs of jobs than nodes have")
         self.search.restore_stream(*state["stream"])
         self.solver_s = state["solver_s"]
 

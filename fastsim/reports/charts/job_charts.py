@@ -99,7 +99,7 @@ def completion_hours(result: Result, name: str = "run") -> pl.Series:
     jobs = result.jobs
     if jobs.is_empty():
         raise ResultError(f"{name}: found no jobs, expected a run that recorded them (record='placements' or 'all')")
-    window = result.provenance.get("scenario", {}).get("window")
+    window = (result.provenance.get("scenario") or {}).get("window")
     if window is not None:
         first, last = (int(part) for part in (window.split(":") if isinstance(window, str) else window))
         jobs = jobs.filter(pl.col("pod_id").is_between(first, last, closed="left"))
@@ -139,7 +139,7 @@ def _demand(result: Result, gpus: int | None) -> float:
 def _gpus(result: Result, gpus: int | None) -> int:
     if gpus is not None:
         return gpus
-    text = result.provenance.get("scenario", {}).get("cluster")
+    text = (result.provenance.get("scenario") or {}).get("cluster")
     if text is None:
         raise ScenarioError("demand_over_load: gpus", "nothing", "GPUs of the cluster: the run was not made from texts")
     from fastsim.workload.texts import cluster_from
@@ -162,7 +162,7 @@ def _written_load(result: Result) -> float | None:
 
 
 def _workload(result: Result) -> str:
-    return str(result.provenance.get("scenario", {}).get("workload", ""))
+    return str((result.provenance.get("scenario") or {}).get("workload", ""))
 
 
 def _distinct_names(names: list[str], loads: list[float | None]) -> list[str]:

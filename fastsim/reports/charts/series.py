@@ -89,7 +89,7 @@ def _numbered(names: Sequence[str]) -> list[str]:
 
 def run_name(result: Result) -> str:
     """Default name of a run: its scenario's name, or its policy."""
-    scenario = result.provenance.get("scenario", {})
+    scenario = result.provenance.get("scenario") or {}
     return str(scenario.get("name") or result.provenance.get("policy", "run"))
 
 

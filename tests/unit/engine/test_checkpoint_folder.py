@@ -16,6 +16,7 @@ from fastsim.engine.checkpoint_folder import (
     Checkpoint,
     Checkpoints,
     PartChecksums,
+    check_range,
     unfinished,
     working_folder,
 )
@@ -172,3 +173,12 @@ def test_wrong_distances_are_refused(pods: Any) -> None:
 def test_wrong_seconds_are_refused(wall_s: Any) -> None:
     with pytest.raises(ScenarioError, match="checkpoint_s"):
         Checkpoints(wall_s=wall_s).check()
+
+
+def test_a_value_out_of_range_is_named_with_its_position() -> None:
+    check_range(np.array([0, 5]), 0, np.array([0, 5]), "pods")
+    with pytest.raises(ValueError, match=r"pods\[1\] = 6 \(allowed: 0 to 5\)"):
+        check_range(np.array([0, 6]), 0, 5, "pods")
+    check_range(np.array([0.0, np.nan]), 0.0, 5.0, "wait", missing=True)
+    with pytest.raises(ValueError, match=r"wait\[1\] = nan \(allowed: 0\.0 to 5\.0\)"):
+        check_range(np.array([0.0, np.nan]), 0.0, 5.0, "wait")

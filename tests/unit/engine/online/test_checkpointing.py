@@ -19,9 +19,11 @@ from fastsim.engine.online.checkpointing import CheckpointWriter, JournalTables
 from fastsim.engine.online.closing_stages import Deschedule, Inflation
 from fastsim.engine.online.plan import QUEUES
 from fastsim.engine.online.recorder import TABLES, FileTables
+from fastsim.engine.online.restored_state import ACCOUNT, SLOT
 from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.engine.result import FRAMES
 from fastsim.engine.tables import INTERVAL, OUTCOME, POD, ROW
+from fastsim.errors import StoredError
 from fastsim.foundation import parquet
 from fastsim.policies.deschedule import DESCHEDULERS
 from fastsim.workload import Workload
@@ -151,6 +153,40 @@ def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def rewritten(out: Path, **meta: Any) -> None:
     state = Checkpoint.read(working_folder(out))
     Checkpoint(state.meta | meta, state.arrays).write(working_folder(out))
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("gpu_left", -1), ("gpu_left", 1001), ("gpu_left", 2**31 - 1), ("cpu_left", -1), ("cpu_left", 2**62),
+    ("mem_left", -1), ("pods", -1), ("mig_used", 1), ("tags", -1), ("tags", 2**31 - 1), ("present", 2),
+    ("in_system", -1), ("in_system", 2**62), ("cpu_left", 7), ("pods", 1000),
+])  # fmt: skip
+def test_changed_values_of_a_checkpoint_are_refused_by_name(stopped: Path, name: str, value: int) -> None:
+    folder = working_folder(stopped)
+    state = Checkpoint.read(folder)
+    changed = state.arrays[name].copy()
+    changed.flat[0] = value
+    Checkpoint(state.meta, state.arrays | {name: changed}).write(folder)
+    with pytest.raises(StoredError, match=rf"found .*{name}.*expected the checkpoint of a run"):
+        fs.resume(stopped)
+
+
+@pytest.mark.parametrize(("field", "value", "message"), [
+    ("cls", 1 << 20, r"slots\.cls"), ("node", 9, r"slots\.node"), ("gpus", 1 << 63, "gpus"),
+    ("submit", float("nan"), r"slots\.submit"), ("start", 1e299, r"slots\.start"), ("after", 1 << 20, r"slots\.after"),
+    ("seq", -1, "."), ("duration", -1.0, r"slots\.duration"), ("attempt", -1, r"slots\.attempt"),
+])  # fmt: skip
+def test_changed_pods_of_a_checkpoint_are_refused_by_name(
+    stopped: Path, field: str, value: float, message: str
+) -> None:
+    folder = working_folder(stopped)
+    state = Checkpoint.read(folder)
+    slots = state.arrays["slots"].copy()
+    count = len(slots) // (SLOT.itemsize + ACCOUNT.itemsize)
+    rows = slots[: count * SLOT.itemsize].view(SLOT)
+    rows[field][rows["node"] >= 0] = value
+    Checkpoint(state.meta, state.arrays | {"slots": slots}).write(folder)
+    with pytest.raises(StoredError, match=rf"found .*{message}.*expected the checkpoint of a run"):
+        fs.resume(stopped)
 
 
 def test_other_pods_are_refused(stopped: Path) -> None:

@@ -1,0 +1,331 @@
+"""Checks of a checkpoint's values before the compiled loop works on them: it indexes memory by them without looking.
+
+Each function raises ValueError naming the first wrong value. What can be worked out again is compared: free resources
+of nodes with what their pods hold, the waiting line with the pods that wait, departures with the pods that run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fastsim.engine.checkpoint_folder import (
+    COUNT,
+    LATEST,
+    MOST,
+    SPAN,
+    SPANS,
+    TIME,
+    check_numbers,
+    check_range,
+    check_records,
+    records_of,
+)
+from fastsim.engine.online.kernel_columns import WHOLE
+from fastsim.engine.online.recorder import TABLES
+from fastsim.engine.tables import ROW
+
+if TYPE_CHECKING:
+    from fastsim.engine.online.run import OnlineRun
+    from fastsim.scenario.outages import Change
+
+SLOT = np.dtype(
+    [("seq", "i8"), ("pod_id", "i8"), ("submit", "f8"), ("duration", "f8"), ("start", "f8"), ("first_start", "f8"),
+     ("began", "f8"), ("lost", "f8"), ("gpus", "u8"), ("cls", "i4"), ("node", "i4"), ("priority", "i4"),
+     ("attempt", "i4"), ("preemptions", "i4"), ("turn", "i4"), ("before", "i4"), ("after", "i4")], align=True,
+)  # fmt: skip
+"""A pod in the system, as ``fastsim_ext/state/pod_table.pxd`` has it."""
+ACCOUNT = np.dtype(
+    [("ideal", "f8"), ("delay", "f8"), ("left", "f8"), ("paused", "f8"), ("held", "f8"), ("delayed", "f8"),
+     ("cost", "f8"), ("tenant", "i8")], align=True,
+)  # fmt: skip
+"""What a pod has used, from the same file."""
+DEPARTURE = np.dtype([("t", "f8"), ("seq", "i8"), ("slot", "i4"), ("turn", "i4")], align=True)
+"""A departure, as ``fastsim_ext/state/departure_queue.pxd`` has it."""
+MEMBER = np.dtype(
+    [("tenant", "i4"), ("group", "i4"), ("gang", "i4"), ("next_in_gang", "i4"), ("next_on_node", "i4"),
+     ("previous_on_node", "i4"), ("preemptible", "i4"), ("joined", "i8"), ("place", "i8"), ("est", "f8"),
+     ("est_left", "f8"), ("restart", "f8"), ("attained", "f8")], align=True,
+)  # fmt: skip
+"""Tenant, group and gang of a pod, as ``fastsim_ext/state/pod_membership.pxd`` has them."""
+GANG = np.dtype(
+    [("job", "i8"), ("size", "i4"), ("count", "i4"), ("first", "i4"), ("last", "i4"), ("next_gang", "i4")], align=True
+)
+"""A gang of pods, from the same file."""
+MOST_AHEAD = 1_000_000
+"""More failures than a run leaves out at a time."""
+COUNTS = ("running", "pending", "finished", "unplaced", "lost", "arrived_cpu", "arrived_gpu", "unplaced_cpu",
+          "unplaced_gpu")  # fmt: skip
+LOOP: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("events", "sample_k", "arrived", "change_next", "deschedule_next", "attempts"), COUNT),
+    "sample_k": (-MOST, MOST), "now": TIME, "began": TIME, "freed": (0, 1), "next_sample": (-np.inf, LATEST),
+    "area_from": (-np.inf, LATEST),
+}  # fmt: skip
+"""Ranges of the loop's numbers."""
+
+
+def check_nodes(columns: Mapping[str, Any]) -> None:
+    """What is free on each node is within what it has: tables of nodes search and index by it."""
+    check_range(columns["present"], 0, 1, "present")
+    check_range(columns["gpu_left"], 0, _gpu_milli(columns), "gpu_left")
+    check_range(columns["cpu_left"], 0, columns["cpu_cap"], "cpu_left")
+    check_range(columns["mem_left"], 0, columns["mem_cap"], "mem_left")
+    check_range(columns["pods"], 0, columns["max_pods"], "pods")
+    check_range(columns["mig_used"], 0, WHOLE * columns["mig_gpus"].astype(np.int64), "mig_used")
+    check_range(columns["tags"], 0, columns["pods"][:, None], "tags")
+
+
+def check_header(meta: Mapping[str, Any]) -> None:
+    """The plain values of a state have their names and types; those of the loop are within their ranges."""
+    kinds: dict[str, Any] = {
+        "scenario": dict, "decided": dict, "loop": dict, "line": dict, "spent": dict, "tables": dict, "waits": dict,
+        "checksums": dict, "stages": list, "sha256": str, "scheduled": int, "forked_from": dict | None,
+        "checkpoints": dict,
+    }  # fmt: skip
+    for name, kind in kinds.items():
+        if name not in meta or not isinstance(meta[name], kind):
+            raise ValueError(f"{name} of type {type(meta.get(name)).__name__}")
+    check_numbers(meta["loop"], LOOP, "loop")
+    check_numbers(meta["loop"].get("counts"), dict.fromkeys(COUNTS, COUNT), "loop.counts")
+    check_numbers(meta["waits"], dict.fromkeys((*SPANS, "preemptions", "restarts"), COUNT), "waits")
+    check_numbers(meta["spent"], dict.fromkeys(("wall_s", "cpu_s", "loop_s"), SPAN), "spent")
+    area = meta["loop"].get("area")
+    if not isinstance(area, list) or len(area) != 8 or not all(isinstance(part, int | float) for part in area):
+        raise ValueError("loop.area, no list of eight numbers")
+    check_range(np.array(area, float), 0.0, LATEST, "loop.area")
+    for name, segments in meta["tables"].items():
+        if name not in TABLES or not all(_is_segment(name, segment) for segment in segments):
+            raise ValueError(f"tables.{name}: other files than a run writes")
+    for tag, row, count in meta["stages"]:
+        if not isinstance(tag, str) or len(bytes.fromhex(row)) != ROW.itemsize or not 0 < count < MOST:
+            raise ValueError("stages, no rows of stages")
+
+
+def _is_segment(table: str, segment: Any) -> bool:
+    name, size = segment
+    return bool(re.fullmatch(rf"{table}\.\d{{1,6}}\.arrows", name)) and isinstance(size, int) and 0 <= size < MOST
+
+
+def check_pods(run: OnlineRun, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Pods, their departures and the waiting line; for a run whose classes of pods are known."""
+    part, each = arrays["slots"], SLOT.itemsize + ACCOUNT.itemsize
+    count = part.nbytes // each
+    slots = records_of({"slots": part[: count * SLOT.itemsize]}, "slots", SLOT, count)
+    accounts = records_of({"accounts": part[count * SLOT.itemsize :]}, "accounts", ACCOUNT, count)
+    loop, line = meta["loop"], meta["line"]
+    check_numbers(line, {**dict.fromkeys(("free", "head", "tail"), (-1, count - 1)), "waiting": (0, count),
+                         "cost": SPAN}, "line")  # fmt: skip
+    held = np.array(line["tenant_held"], np.float64)
+    check_range(held, 0.0, LATEST, "tenant_held")
+    here = slots["seq"] != -1
+    check_records(slots, {"before": (-1, count - 1), "after": (-1, count - 1), "turn": COUNT}, "slots")
+    _check_present(run, loop, slots[here], accounts[here], len(held))
+    running = here & (slots["node"] >= 0)
+    _check_held(run.columns, run, slots[running])
+    if sorted(slots["seq"][here].tolist()) != arrays["in_system"].tolist():
+        raise ValueError("other arrival numbers in the slots than in in_system")
+    free = followed(slots["after"], line["free"], "free slots")
+    if sorted(free) != np.flatnonzero(~here).tolist():
+        raise ValueError("free slots that are not free")
+    waiting = followed(slots["after"], line["head"], "the waiting line")
+    expected = _entries(run, meta, arrays, slots, here & ~running)
+    if sorted(waiting) != expected or len(waiting) != line["waiting"]:
+        raise ValueError(f"{len(waiting)} pods in the waiting line, expected {len(expected)}")
+    _check_departures(records_of(arrays, "departures", DEPARTURE), meta, slots, running)
+    _check_counts(run, loop, int(running.sum()), int((here & ~running).sum()))
+
+
+def followed(after: npt.NDArray[Any], first: int, name: str) -> list[int]:
+    """The positions of a linked list in its order; ValueError if it comes back to itself."""
+    found: list[int] = []
+    at = int(first)
+    while at >= 0:
+        found.append(at)
+        if len(found) > len(after):
+            raise ValueError(f"{name} without end")
+        at = int(after[at])
+    return found
+
+
+def _gpu_milli(columns: Mapping[str, Any]) -> npt.NDArray[Any]:
+    """Milli-GPU of each device of the empty nodes."""
+    devices = np.arange(columns["gpu_left"].shape[1]) < columns["num_gpu"][:, None]
+    return np.where(devices, WHOLE, 0)
+
+
+def _check_present(run: OnlineRun, loop: Mapping[str, Any], slots: Any, accounts: Any, tenants: int) -> None:
+    """Pods that wait or run: places, times, and what they have used."""
+    now, nodes = loop["now"], len(run.columns["num_gpu"])
+    check_records(slots, {
+        "seq": (0, loop["arrived"] - 1), "cls": (0, run.work.n_classes - 1), "node": (-1, nodes - 1),
+        "submit": (-LATEST, now), "duration": (*SPAN, True), "start": (-LATEST, now, True),
+        "first_start": (-LATEST, now, True), "began": (-LATEST, max(now, 0.0)), "lost": SPAN, "attempt": COUNT,
+        "preemptions": COUNT,
+    }, "slots")  # fmt: skip
+    if np.isnan(slots["start"][slots["node"] >= 0]).any():
+        raise ValueError("slots.start: missing of a pod that runs")
+    check_records(accounts, {
+        "ideal": (*SPAN, True), **dict.fromkeys(("delay", "paused", "held", "delayed", "cost"), SPAN), "left": TIME,
+        "tenant": (-1, tenants - 1),
+    }, "accounts")  # fmt: skip
+
+
+def _check_held(columns: Mapping[str, Any], run: OnlineRun, slots: Any) -> None:
+    """Nodes have free what their pods do not hold."""
+    rows, node = run.classes.rows(), slots["node"]
+    mig, width = run.classes.mig_milli(rows)[slots["cls"]], columns["gpu_left"].shape[1]
+    asked = rows[slots["cls"]]
+    devices = (slots["gpus"][:, None] >> np.arange(width, dtype=np.uint64)) & np.uint64(1)
+    if (slots["gpus"] & ~_lowest_bits(columns["num_gpu"][node])).any():
+        raise ValueError("slots.gpus: devices that the node does not have")
+    kind = np.where((asked["num_gpu"] == 1) & (asked["gpu_milli"] < WHOLE), 0, asked["num_gpu"])
+    tagged = asked["num_gpu"] > 0
+    left = {
+        "cpu_left": (columns["cpu_cap"].copy(), node, asked["cpu_milli"]),
+        "mem_left": (columns["mem_cap"].copy(), node, asked["memory_mib"]),
+        "gpu_left": (_gpu_milli(columns), node, devices.astype(np.int64) * (asked["gpu_milli"] * tagged)[:, None]),
+        "mig_used": (np.zeros(len(columns["cpu_cap"]), np.int64), node, -mig),
+        "pods": (np.zeros(len(columns["cpu_cap"]), np.int64), node, np.full(len(node), -1)),
+        "tags": (np.zeros(columns["tags"].shape, np.int64), (node[tagged], kind[tagged]), np.full(tagged.sum(), -1)),
+    }
+    for name, (amounts, places, taken) in left.items():
+        np.subtract.at(amounts, places, taken)
+        wrong = np.argwhere(amounts != columns[name])
+        if len(wrong):
+            at = tuple(int(k) for k in wrong[0])
+            raise ValueError(f"{name}{list(at)} = {columns[name][at]}, its pods leave {amounts[at]}")
+    if not columns["present"][node].all():
+        raise ValueError("slots.node: a node that is not there")
+
+
+def _lowest_bits(count: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """So many bits set, the lowest ones; 64 at most."""
+    return np.array([(1 << int(bits)) - 1 for bits in count], np.uint64)
+
+
+def _check_departures(departures: Any, meta: Mapping[str, Any], slots: Any, running: npt.NDArray[Any]) -> None:
+    """Each pod that runs and will end has one departure, those of earlier turns are void."""
+    check_numbers(meta, {"scheduled": COUNT}, "header")
+    check_records(departures, {
+        "t": (meta["loop"]["now"], LATEST), "seq": (0, meta["scheduled"] - 1), "slot": (0, len(slots) - 1),
+    }, "departures")  # fmt: skip
+    due = departures["slot"][departures["turn"] == slots["turn"][departures["slot"]]]
+    ends = np.flatnonzero(running & ~np.isnan(slots["duration"]))
+    if sorted(due.tolist()) != ends.tolist():
+        raise ValueError(f"{len(due)} departures of {len(ends)} pods that will end")
+
+
+def _check_counts(run: OnlineRun, loop: Mapping[str, Any], running: int, pending: int) -> None:
+    counts, sample_s = loop["counts"], run.options.sample_s or 0.0
+    if (counts["running"], counts["pending"]) != (running, pending):
+        raise ValueError(f"counts of {counts['running']} running and {counts['pending']} pending pods")
+    left = counts["finished"] + counts["unplaced"] + counts["lost"] + running + pending
+    if left != loop["arrived"]:
+        raise ValueError(f"counts of {left} pods, {loop['arrived']} have arrived")
+    next_s = loop["next_sample"]
+    if next_s > -np.inf and (next_s != loop["sample_k"] * sample_s or not loop["now"] <= next_s):
+        raise ValueError(f"loop.next_sample = {next_s}")
+    check_numbers(loop, {"deschedule_next": (0, len(run.options.deschedule))}, "loop")
+    if not isinstance(loop["at_capacity"], str) or len(bytes.fromhex(loop["at_capacity"])) != ROW.itemsize:
+        raise ValueError("loop.at_capacity, no row of a timeline")
+
+
+def _entries(run: OnlineRun, meta: Mapping[str, Any], arrays: Mapping[str, Any], slots: Any, waits: Any) -> list[int]:
+    """The slots that stand in the waiting line: every pod without a node, and of a complete gang its last one."""
+    if "rules" not in meta or run.queue_loop is None or run.rule_columns is None:
+        return [int(slot) for slot in np.flatnonzero(waits)]
+    here = slots["seq"] != -1
+    members = records_of(arrays, "members", MEMBER)
+    if len(members) < len(slots):
+        raise ValueError(f"{len(members)} records of members, expected {len(slots)} or more")
+    members = members[: len(slots)]
+    gangs = records_of(arrays, "gangs", GANG)
+    ends = meta["rules"]
+    last = len(gangs) - 1
+    check_numbers(ends, {"free_gang": (-1, last), "forming": (-1, last), "joins": COUNT}, "rules")
+    tenants, groups = run.queue_loop.tenants.count, len(run.rule_columns.groups)
+    check_records(members[here], {
+        "tenant": (-1, tenants - 1), "group": (-1, groups - 1), "gang": (-1, last),
+        "next_in_gang": (-1, len(slots) - 1), "preemptible": (0, 1), "joined": (0, ends["joins"]), "place": COUNT,
+        "est": (*TIME, True), "est_left": (*TIME, True), "restart": SPAN, "attained": SPAN,
+    }, "members")  # fmt: skip
+    check_records(gangs, {"next_gang": (-1, last), "first": (-1, len(slots) - 1), "last": (-1, len(slots) - 1)},
+                  "gangs")  # fmt: skip
+    free, forming = (followed(gangs["next_gang"], ends[name], name) for name in ("free_gang", "forming"))
+    alone = waits & (members["gang"] == -1)
+    entries: list[int] = np.flatnonzero(alone).tolist()
+    for number in set(range(len(gangs))) - set(free):
+        listed = _gang(number, gangs[number], members, here)
+        if waits[listed].all() and number not in forming:
+            entries.append(int(gangs[number]["last"]))
+        elif waits[listed].any() and number not in forming:
+            raise ValueError(f"gang {number} runs in part")
+    inside = here & (members["gang"] >= 0)
+    if int(inside.sum()) != sum(int(gangs[k]["count"]) for k in set(range(len(gangs))) - set(free)):
+        raise ValueError("pods of gangs that are not there")
+    return sorted(entries)
+
+
+def _gang(number: int, gang: Any, members: Any, here: Any) -> list[int]:
+    """The slots of a gang in use."""
+    listed = followed(members["next_in_gang"], gang["first"], f"gang {number}")
+    fine = here[listed].all() and (members["gang"][listed] == number).all() and len(listed) == gang["count"] > 0
+    if not fine or listed[-1] != gang["last"] or not 1 <= gang["count"] <= gang["size"]:
+        raise ValueError(f"gang {number} of other pods than it lists")
+    return listed
+
+
+def check_rules(run: OnlineRun, arrays: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
+    """Nodes that are away, and how many of their changes are past."""
+    assert run.rule_columns is not None
+    if "rules" not in meta:
+        return
+    for name, column in run.rule_columns.columns.items():
+        if arrays[name].dtype != column.dtype or arrays[name].shape != column.shape:
+            raise ValueError(f"{name} of {arrays[name].dtype} and shape {arrays[name].shape}")
+    check_range(arrays["away"], 0, 1 << 30, "away")
+    check_range(arrays["spared"], 0, 1, "spared")
+    if ((arrays["away"] == 0) != (run.columns["present"] == 1)).any():
+        raise ValueError("away: another number of reasons than nodes that are away have")
+    check_numbers(meta["loop"], {"planned": (-MOST, MOST), "failed": (-MOST, MOST), "ended": (0, 1)}, "loop")
+
+
+class PastChanges(NamedTuple):
+    """Changes of nodes up to a time: reasons of each node to be away, and how many changes were planned ones."""
+
+    away: npt.NDArray[np.int32]
+    failed: int
+    planned: int
+
+
+def past_changes(changes: Iterator[Change], count: int, now_s: float, away: npt.NDArray[np.int32]) -> PastChanges:
+    """Take the changes of nodes that are past, from ``away`` on; ValueError if one of them is of a later time.
+
+    Failures while nothing runs are left out ahead of their time.
+    """
+    away, failed, planned, ahead = away.copy(), 0, 0, 0
+    for change in islice(changes, count):
+        ahead += change.t_s > now_s
+        if change.t_s > now_s and (not change.random or ahead > MOST_AHEAD):
+            raise ValueError(f"loop.change_next = {count}, more changes of nodes than there were until {now_s:g} s")
+        by = -1 if change.comes else 1
+        away[change.position] += by
+        failed += by if change.random else 0
+        planned += not change.random
+    return PastChanges(away, failed, planned)
+
+
+def check_past(past: PastChanges, loop: Mapping[str, Any], arrays: Mapping[str, Any], planned: int) -> None:
+    """Nodes are away for the reasons that are past, but for failures that were left out because nothing ran."""
+    if loop["ended"]:
+        return
+    spared = arrays["spared"].astype(np.int32)
+    if (arrays["away"] + spared != past.away).any():
+        raise ValueError("away: another number of reasons than changes of nodes until then have left")
+    if (loop["planned"], loop["failed"]) != (planned - past.planned, past.failed - int(spared.sum())):
+        raise ValueError(f"{loop['planned']} planned changes of nodes to come and {loop['failed']} nodes that failed")
