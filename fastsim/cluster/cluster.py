@@ -15,16 +15,17 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from fastsim.cluster import node_types
-from fastsim.cluster.node_table import NODE_SCHEMA, REQUIRED, Where, node_table, offered, watts
+from fastsim.cluster.node_table import NODE_SCHEMA, Where, node_table, offered, watts
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.checksum import content_checksum
-from fastsim.foundation.csv_table import csv_line, map_text, read_csv
+from fastsim.foundation.csv_table import map_text
 from fastsim.foundation.parquet import parquet_table, replacing, write_parquet
 from fastsim.foundation.random_streams import shuffled_order
 from fastsim.hardware import mig
 from fastsim.hardware.model_catalog import Catalog
 
 if TYPE_CHECKING:
+    from fastsim.cluster.column_mapping import Columns
     from fastsim.kubernetes.snapshot import Snapshot
 
 PRESETS = {"openb": False, "openb-all": True}
@@ -72,14 +73,17 @@ class Cluster:
 
     @classmethod
     def uniform(
-        cls, *, nodes: int, gpu: str | None = None, gpus: int = 8, cpu_milli: int = 96_000, memory_mib: int = 393_216,
-        catalog: Catalog | None = None, **columns: Any,
+        cls, *, nodes: int, gpu: str | None = None, gpus: int | None = None, cpu_milli: int = 96_000,
+        memory_mib: int = 393_216, catalog: Catalog | None = None, **columns: Any,
     ) -> Cluster:  # fmt: skip
-        """`nodes` equal nodes with `gpus` devices of model `gpu` (none if `gpu` is None); further columns by name.
+        """`nodes` equal nodes with `gpus` (8) devices of model `gpu`, none without `gpu`; further columns by name.
 
         `mig` partitions them: `"3g.40gb+2g.20gb+2g.20gb"` all alike, or a list with one layout for each GPU.
         """
-        shape = {"gpu_model": gpu, "num_gpu": gpus if gpu else 0, "cpu_milli": cpu_milli, "memory_mib": memory_mib}
+        if gpus and not gpu:
+            raise ScenarioError("cluster.uniform: gpus", f"{gpus} without a model", "gpu=MODEL with it, or no gpus")
+        count = 8 if gpus is None and gpu else gpus or 0
+        shape = {"gpu_model": gpu or None, "num_gpu": count, "cpu_milli": cpu_milli, "memory_mib": memory_mib}
         return cls.mix([(nodes, {"name": "node", **shape, **columns})], catalog=catalog, name="uniform")
 
     @classmethod
@@ -98,8 +102,13 @@ class Cluster:
         return cls(table, catalog or Catalog.default(), name)
 
     @classmethod
-    def from_arrow(cls, data: Any, *, catalog: Catalog | None = None, name: str = "cluster") -> Cluster:
-        """Nodes from anything with the Arrow PyCapsule interface."""
+    def from_arrow(
+        cls, data: Any, columns: Columns | None = None, *, catalog: Catalog | None = None, name: str = "cluster",
+        where: str | None = None,
+    ) -> Cluster:  # fmt: skip
+        """Nodes from anything with the Arrow PyCapsule interface; ``columns`` and ``where`` as in `from_csv`."""
+        if columns is not None or where is not None:
+            return cls.from_csv(data, columns, catalog=catalog, where=where, name=name)
         from fastsim.foundation.parquet import arrow_table
 
         return cls(arrow_table(data, name), catalog or Catalog.default(), name)
@@ -110,10 +119,30 @@ class Cluster:
         return cls(parquet_table(path), catalog or Catalog.default(), str(path))
 
     @classmethod
-    def from_csv(cls, path: str | os.PathLike[str], *, catalog: Catalog | None = None) -> Cluster:
-        """Nodes from a CSV file (plain or .gz) with the columns of `NODE_SCHEMA`."""
-        table = read_csv(path, {f.name: f.type for f in NODE_SCHEMA}, REQUIRED)
-        return cls(table, catalog or Catalog.default(), str(path), lambda row: f"{path}:{csv_line(path, row)}")
+    def from_csv(
+        cls, data: Any, columns: Columns | None = None, *, catalog: Catalog | None = None, where: str | None = None,
+        delimiter: str = ",", name: str | None = None,
+    ) -> Cluster:  # fmt: skip
+        """Nodes of a CSV file (plain or .gz) or a frame, under other names; see `cluster.column_mapping`.
+
+        ``columns``: column of `NODE_SCHEMA` -> source column or expression, such as ``{"num_gpu": "cap_gpu",
+        "memory_mib": "cap_mem * 1024"}``. ``where``: a condition over source columns. Columns that nothing uses stay as
+        `native_` ones.
+        """
+        from fastsim.cluster.column_mapping import source_of
+        from fastsim.cluster.importers import nodes_of
+
+        return nodes_of(source_of(data, name, delimiter), columns, where=where, catalog=catalog)
+
+    @classmethod
+    def from_polars(cls, frame: Any, columns: Columns | None = None, **options: Any) -> Cluster:
+        """Nodes of a polars frame under other names; options as in `from_csv`."""
+        return cls.from_csv(frame.collect() if hasattr(frame, "collect") else frame, columns, **options)
+
+    @classmethod
+    def from_pandas(cls, frame: Any, columns: Columns | None = None, **options: Any) -> Cluster:
+        """Nodes of a pandas frame under other names, without its index; options as in `from_csv`."""
+        return cls.from_csv(frame, columns, **options)
 
     @classmethod
     def from_openb(cls, path: str | os.PathLike[str], *, catalog: Catalog | None = None) -> Cluster:
@@ -217,7 +246,7 @@ class Cluster:
 
     @cached_property
     def _checksum(self) -> str:
-        table = self._self_contained(everywhere=True)
+        table = self.own_columns(everywhere=True)
         return content_checksum(table.to_batches(), table.schema)
 
     def reordered(self, order: Sequence[int]) -> Cluster:
@@ -245,13 +274,13 @@ class Cluster:
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Writes canonical Parquet, complete or not at all; watts outside the default catalogue become columns."""
-        table = self._self_contained()
+        table = self.own_columns()
         stamp = {"fastsim.schema": "nodes", "fastsim.schema_version": "1.0", "fastsim.time_unit": "s"}
         write_parquet(path, table.to_batches(), table.schema, stamp, ("node_id",))
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Writes CSV, complete or not at all; columns without any value are left out."""
-        table = self._self_contained()
+        table = self.own_columns()
         for index, item in enumerate(table.schema):
             if pa.types.is_map(item.type):
                 texts = pa.array(map(map_text, table[item.name].to_pylist()), pa.string())
@@ -259,14 +288,14 @@ class Cluster:
         with replacing(path) as partial:
             pa.csv.write_csv(table, partial, pa.csv.WriteOptions(quoting_style="needed"))
 
-    def _self_contained(self, everywhere: bool = False) -> pa.Table:
-        """The nodes with all watts that differ from the default catalogue as columns; no empty columns."""
+    def own_columns(self, everywhere: bool = False) -> pa.Table:
+        """The nodes with watts as columns where the catalogue is not the default one; no empty columns."""
         nodes, default = self.nodes, Catalog.default()
         if everywhere or self.catalog != default:
             for index, name in enumerate(NODE_SCHEMA.names):
                 if name in self.watts.column_names:
                     nodes = nodes.set_column(index, NODE_SCHEMA.field(name), self.watts[name])
-        return nodes.select([f.name for f in NODE_SCHEMA if nodes[f.name].null_count < len(nodes)])
+        return nodes.select([name for name in nodes.column_names if nodes[name].null_count < len(nodes)])
 
 
 def _preset(name: str) -> dict[str, int]:

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.errors import InputError
+from fastsim.foundation.limits.quantities import MOST_SECONDS, MOST_SECONDS_TEXT
 from fastsim.foundation.parquet import fresh_dictionary
 from fastsim.hardware import mig
-from fastsim.hardware.model_catalog import Catalog
+from fastsim.hardware.model_catalog import MOST_WATTS, Catalog
 from fastsim.hardware.node_constraints import MAX_GPUS
 
 NODE_SCHEMA = pa.schema(
@@ -41,6 +42,9 @@ NODE_SCHEMA = pa.schema(
 )
 """The full node table; every column after `num_gpu` may be null."""
 
+NATIVE = "native_"
+"""What begins the names of further columns: texts as the source had them, which no run looks at."""
+
 REQUIRED = ("cpu_milli", "memory_mib", "num_gpu")
 """Columns a node table must have; `node_id` and `name` are numbered when absent."""
 
@@ -49,6 +53,7 @@ _LIMIT = 2**40
 # Arrow looks for a time-zone library whenever it has to infer the type of a Python value; these are typed.
 _NONE, _ONE, _MOST_GPUS, _MOST = (pa.scalar(value, pa.int64()) for value in (0, 1, MAX_GPUS, _LIMIT))
 _NO_WATTS, _NO_NAME = pa.scalar(0.0, pa.float64()), pa.scalar("", pa.string())
+_MOST_WATTS, _MOST_SECONDS = pa.scalar(float(MOST_WATTS), pa.float64()), pa.scalar(MOST_SECONDS, pa.float64())
 
 Where = Callable[[int], str]
 """Names row `i` (from 0) of the input, as in "nodes.csv:17"."""
@@ -75,12 +80,13 @@ def _complete(table: pa.Table, name: str, where: Where) -> pa.Table:
     for column in REQUIRED:
         if column not in names:
             raise InputError(f"{name}: {column}", f"columns {', '.join(names)}", "this required column")
-    for column in (name for name in names if name not in NODE_SCHEMA.names):
+    native = [name for name in names if name.startswith(NATIVE)]
+    for column in (name for name in names if name not in NODE_SCHEMA.names and name not in native):
         likely = difflib.get_close_matches(column, NODE_SCHEMA.names, n=1, cutoff=0.85)
         if likely and likely[0] not in names:
             raise InputError(f"{name}: {column}", "an unknown column", likely[0], "rename or drop the column")
-    columns = [_column(table, field, where) for field in NODE_SCHEMA]
-    return pa.Table.from_arrays(columns, schema=NODE_SCHEMA)
+    schema = pa.schema([*NODE_SCHEMA, *(pa.field(name, pa.string()) for name in native)])
+    return pa.Table.from_arrays([_column(table, field, where) for field in schema], schema=schema)
 
 
 def _column(table: pa.Table, field: pa.Field, where: Where) -> pa.Array:
@@ -136,15 +142,16 @@ def _further_rules(filled: Mapping[str, Any]) -> Iterable[tuple[str, Any, str]]:
             yield name, pc.less(filled[name], _ONE), expected
     for name in _WATTS:
         if name in filled:
-            good = pc.and_(pc.is_finite(filled[name]), pc.greater_equal(filled[name], _NO_WATTS))
-            yield name, pc.invert(good), "watts, >= 0"
+            good = pc.and_(pc.less_equal(filled[name], _MOST_WATTS), pc.greater_equal(filled[name], _NO_WATTS))
+            yield name, pc.invert(good), f"0 to {MOST_WATTS:,} watts"
     for kind in ("gpu", "cpu"):
         high, low = f"{kind}_peak_w", f"{kind}_idle_w"
         if high in filled and low in filled:
             yield high, pc.less(filled[high], filled[low]), f"at least {low}"
     for name in ("add_s", "remove_s"):
         if name in filled:
-            yield name, pc.invert(pc.is_finite(filled[name])), "a finite number of seconds; null = never"
+            good = pc.less_equal(pc.abs(filled[name]), _MOST_SECONDS)
+            yield name, pc.invert(good), f"seconds within {MOST_SECONDS_TEXT} of 0; null = never"
     if "add_s" in filled and "remove_s" in filled:
         yield "remove_s", pc.less_equal(filled["remove_s"], filled["add_s"]), "later than add_s"
     yield from _map_rules(filled)

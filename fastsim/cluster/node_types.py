@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fastsim.errors import InputError
+from fastsim.foundation.limits.work_budget import Work, refuse_excess
 from fastsim.foundation.random_streams import shuffled_order
 
 TABLES = Path(__file__).parent / "tables"
@@ -90,9 +91,12 @@ def apportioned(counts: Mapping[str, int], total: int) -> dict[str, int]:
 def expanded(parts: Iterable[tuple[int, Mapping[str, Any]]], seed: int | None) -> dict[str, list[Any]]:
     """One row per node, named `<name>-0000`, ...; in the order given, or interleaved by a seeded shuffle."""
     rows: list[dict[str, Any]] = []
-    for index, (count, shape) in enumerate(parts):
+    parts = list(parts)
+    for index, (count, _) in enumerate(parts):
         if count < 0:
             raise InputError(f"cluster.mix[{index}]", f"{count} nodes", "0 or more")
+    refuse_excess("cluster", sum(count for count, _ in parts), Work.NODES)
+    for index, (count, shape) in enumerate(parts):
         stem = shape.get("name") or f"type{index}"
         rows += [{**shape, "name": f"{stem}-{i:04d}"} for i in range(count)]
     if seed is not None:

@@ -6,6 +6,7 @@ A run is deterministic, so running the same scenario up to a decision reproduces
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from fastsim.engine.online.plan import PodRequest
 from fastsim.engine.online.run import OnlineRun
 from fastsim.engine.tables import REASONS
 from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.limits.work_budget import Work, amount_text, refuse_excess, refuse_progress
 from fastsim_ext.online.decision_trace import DecisionTrace, RulesDecisionTrace, filtered, picked, scored
 
 if TYPE_CHECKING:
@@ -36,6 +38,13 @@ PREEMPTION, BACKFILL, OVER_QUOTA, GANG, GANG_TOO_LARGE = (
 """Rules that can affect a decision."""
 RESERVED = -3
 """Reason of a node where the pod fits, but would delay a pod ahead of it in the queue."""
+BESIDE_GANG = -4
+"""Reason of a node where the pod of a gang fits, but not beside the pods of the gang that were placed before it."""
+REASON_BYTES, FIGURE_BYTES = 4, 8
+"""Bytes of a reason, and of each figure, of one node in a decision."""
+WARNED_AT = 0.1
+"""Part of the budget from which a record of decisions says how large it will be."""
+FEWER = "select fewer pods"
 
 
 class SelectedPod(NamedTuple):
@@ -86,6 +95,10 @@ class Decision:
             reason[_best(self, weights)] = RESERVED
         return dataclasses.replace(self, reason__n=reason, node=node, gpus=gpus if node >= 0 else 0, how=how)
 
+    def beside_gang(self) -> Decision:
+        """This decision about the pod of a gang that found no room beside those placed before it."""
+        return dataclasses.replace(self, reason__n=np.where(self.reason__n == 0, BESIDE_GANG, self.reason__n))
+
 
 def _best(decision: Decision, weights: Any) -> int:
     """The node with the highest weighted points among those that can host the pod."""
@@ -93,8 +106,17 @@ def _best(decision: Decision, weights: Any) -> int:
     return int(total.argmax())
 
 
+class LargeRecord(UserWarning):
+    """The recorded decisions will take much memory."""
+
+
 class ReplayComplete(Exception):
     """Raised when all decisions are recorded, to end the run."""
+
+
+def decision_bytes(nodes: int, terms: int) -> int:
+    """Bytes of one recorded decision: numbers of every node, and points of every node under each term."""
+    return nodes * (REASON_BYTES + FIGURE_BYTES * (3 + 2 * terms))
 
 
 class DecisionRecorder:
@@ -104,8 +126,15 @@ class DecisionRecorder:
         self.run, self.pods, self.attempt = run, pods, attempt
         self.recorded: dict[int, list[Decision]] = {seq: [] for seq in pods}
         self.tried: Counter[int] = Counter()
-        self.open = set(pods)
+        self.open, self.placed = set(pods), set[int]()
         self.pending: dict[int, Decision] = {}
+        self.kept = 0
+        self.each = decision_bytes(len(run.cluster), len(run.plan.terms))
+        refuse_excess("explain", len(pods) * self.each, Work.DECISION_BYTES, FEWER)
+        if len(pods) * self.each > WARNED_AT * Work.DECISION_BYTES.most:
+            more = ", or more if pods are tried again" if attempt == "all" else ""
+            size = amount_text(len(pods) * self.each, Work.DECISION_BYTES)
+            warnings.warn(f"explain: {size}{more}", LargeRecord, stacklevel=2)
         self.weights = np.array([term.weight for term in run.plan.terms], np.int64)
 
     def before(self, seq: int, cls: int, t_s: float) -> None:
@@ -122,8 +151,15 @@ class DecisionRecorder:
         if pending is None:
             return
         decision = pending.with_answer(node, gpus, how, self.weights)
+        if node >= 0:
+            self.placed.add(seq)
+        elif not how and seq not in self.placed:  # one that was placed before is a pod that could not be moved
+            decision = decision.beside_gang()
         if self.attempt == "placed":
+            self.kept -= len(self.recorded[seq])
             self.recorded[seq].clear()
+        self.kept += 1
+        refuse_progress("explain", self.kept * self.each, Work.DECISION_BYTES, FEWER)
         self.recorded[seq].append(decision)
         if self.attempt == "first" or node >= 0 or self.run.plan.queue == "drop":
             self._close(seq)

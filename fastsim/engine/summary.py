@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,15 @@ import polars as pl
 from fastsim.engine.checkpoint_folder import SPANS
 from fastsim.engine.tables import FRAG_COLUMNS
 from fastsim.engine.totals.job_totals import UNKNOWN, JobTotals
+from fastsim.errors import ResultError
 from fastsim.foundation.exact_percentiles import ExactPercentiles
 from fastsim_ext.state.pod_outcomes import spans_of
 
 WHOLE = ("preemptions", "restarts")
 """Figures that are integers even where they are null."""
+
+ROUNDING = 1e-6
+"""How far below 0 the difference of two rounded sums may lie."""
 
 Row = Any
 
@@ -116,6 +121,16 @@ def row_frame(row: dict[str, Any]) -> pl.DataFrame:
     whole = {name for name, value in row.items() if isinstance(value, int)} | set(WHOLE)
     kinds = {name: pl.Int64 if name in whole else pl.Float64 for name in row}
     return pl.DataFrame([row], schema=kinds)
+
+
+def refuse_impossible(summary: pl.DataFrame) -> None:
+    """ResultError if a figure is negative or not finite: all of them are counts, shares, times, watts or costs."""
+    for name, value in summary.row(0, named=True).items():
+        if isinstance(value, int | float) and not -ROUNDING <= value < math.inf:
+            raise ResultError(
+                f"summary: {name}: found {value}, expected a finite number of 0 or more; amounts or times of the run "
+                "are beyond what its numbers can hold, or fastsim is wrong"
+            )
 
 
 def _counts(row: Row) -> dict[str, int]:

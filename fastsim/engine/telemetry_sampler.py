@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.pod_profiles import PodProfiles
+from fastsim.foundation.limits.work_budget import Work, refuse_excess
 from fastsim.telemetry.readings_table import SCHEMA
 from fastsim.telemetry.telemetry import QUANTITIES, Telemetry
 from fastsim_ext.state.gpu_readings import DEVICE_FIELDS, GpuReadings
@@ -51,7 +52,7 @@ class Sampling:
         self.readings: GpuReadings | None = None
         self._refreshes: Iterator[float] = iter(())
         self._next_refresh_s = math.inf
-        self._sample = 0
+        self._sample = self._first = 0
         gpus = len(self.node)
         self._latest = {name: np.zeros(gpus) for name in QUANTITIES} | {"pod_id": np.full(gpus, -1)}
         self._room = max(1, WINDOW_ROWS // (max(gpus, 1) * len(QUANTITIES)))
@@ -78,7 +79,7 @@ class Sampling:
         }  # fmt: skip
         devices = device_columns(self.devices) | levels | {"head__u": np.zeros(len(self.node), np.int32)}
         self.readings = GpuReadings(self.device__u, devices, self.profiles.columns(), begin_s)
-        self._sample = math.ceil(begin_s / self.telemetry.every_s)
+        self._sample = self._first = math.ceil(begin_s / self.telemetry.every_s)
         self._refreshes = self.telemetry.refreshes(begin_s, self.seed)
         self._next_refresh_s = next(self._refreshes, math.inf)
 
@@ -88,6 +89,9 @@ class Sampling:
         Columns: ``t``, ``pod_id``, ``gpu`` and ``profile``.
         """
         assert self.readings is not None
+        samples = max(until_s / self.telemetry.every_s, self._sample) - self._first
+        do = "a longer time between samples makes fewer"
+        refuse_excess("telemetry", samples * len(self.node) * len(QUANTITIES), Work.READINGS, do)
         at, count = 0, len(rows["t"])
         if self.profiles.fresh:
             self.readings.use_profiles(self.profiles.columns())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import IO, TYPE_CHECKING
 
@@ -13,7 +13,7 @@ import pyarrow.csv
 
 from fastsim.errors import InputError
 from fastsim.foundation import interrupts
-from fastsim.foundation.packed_file import opened_bytes, opened_text
+from fastsim.foundation.limits.packed_file import opened_bytes, opened_text
 from fastsim.foundation.parquet import one_line
 
 if TYPE_CHECKING:
@@ -44,17 +44,11 @@ def read_csv(path: str | os.PathLike[str], types: Mapping[str, pa.DataType], req
     An unreadable file is an InputError naming file, line, column, what was found and what was expected.
     """
     header = _header(path, types, set(required))
-    convert = pa.csv.ConvertOptions(
-        column_types={name: pa.string() if pa.types.is_map(types[name]) else types[name] for name in header},
-        null_values=[""], strings_can_be_null=True,
-    )  # fmt: skip
-    read = pa.csv.ReadOptions(use_threads=False)
     try:
-        with opened_bytes(path) as source:
-            table = pa.csv.read_csv(source, read_options=read, convert_options=convert)
+        table = _texts_and_numbers(path, header, types)
         for index, name in enumerate(header):
             if pa.types.is_map(types[name]):
-                maps = [_map(text, types[name]) for text in table[name].to_pylist()]
+                maps = [map_of(text, types[name]) for text in table[name].to_pylist()]
                 table = table.set_column(index, pa.field(name, types[name]), pa.array(maps, types[name]))
         return table
     except (OSError, ValueError, pa.ArrowException) as error:
@@ -62,10 +56,43 @@ def read_csv(path: str | os.PathLike[str], types: Mapping[str, pa.DataType], req
         raise InputError(str(path), one_line(error), "a readable CSV file") from error
 
 
-def csv_line(path: str | os.PathLike[str], row: int) -> int:
+def csv_texts(
+    path: str | os.PathLike[str], names: Sequence[str] | None = None, required: Iterable[str] = (),
+    delimiter: str = ",",
+) -> pa.Table:  # fmt: skip
+    """All columns of a CSV file (plain or .gz) as texts; an empty field is null.
+
+    ``names`` are the columns of a file without a header. Every row has as many fields as there are columns.
+    """
+    header = list(names or _first_row(path, delimiter))
+    _unique_columns(path, header, set(required))
+    types = dict.fromkeys(header, pa.string())
+    try:
+        return _texts_and_numbers(path, header, types, names is None, delimiter)
+    except FileNotFoundError as error:
+        raise InputError(str(path), "no such file", "a CSV file") from error
+    except (OSError, ValueError, pa.ArrowException) as error:
+        _raise_csv_fault(path, header, types, names is None, delimiter)
+        raise InputError(str(path), one_line(error), "a readable CSV file") from error
+
+
+def _texts_and_numbers(
+    path: str | os.PathLike[str], header: list[str], types: Mapping[str, pa.DataType], headed: bool = True,
+    delimiter: str = ",",
+) -> pa.Table:  # fmt: skip
+    convert = pa.csv.ConvertOptions(
+        column_types={name: pa.string() if pa.types.is_map(types[name]) else types[name] for name in header},
+        null_values=[""], strings_can_be_null=True,
+    )  # fmt: skip
+    read = pa.csv.ReadOptions(use_threads=False, column_names=None if headed else header)
+    with opened_bytes(path) as source:
+        return pa.csv.read_csv(source, read, pa.csv.ParseOptions(delimiter=delimiter), convert)
+
+
+def csv_line(path: str | os.PathLike[str], row: int, headed: bool = True) -> int:
     """Line number in the file (from 1, header included) of data row `row` (from 0, blank lines not counted)."""
     with _opened(path) as text:
-        seen = -1
+        seen = -1 if headed else 0
         for number, line in enumerate(text, start=1):
             seen += bool(line.strip())
             if seen == row + 1:
@@ -78,7 +105,8 @@ def map_text(pairs: Iterable[tuple[str, object]] | None) -> str | None:
     return None if pairs is None else ";".join(f"{key}={value}" for key, value in pairs)
 
 
-def _map(text: str | None, kind: pa.DataType) -> list[tuple[str, object]] | None:
+def map_of(text: str | None, kind: pa.DataType) -> list[tuple[str, object]] | None:
+    """The map that one CSV field holds; ValueError if it is none."""
     if text is None:
         return None
     pairs = [item.partition("=") for item in text.split(";")]
@@ -89,32 +117,45 @@ def _map(text: str | None, kind: pa.DataType) -> list[tuple[str, object]] | None
 
 
 def _opened(path: str | os.PathLike[str]) -> IO[str]:
-    return opened_text(path, newline="")
+    return opened_text(path, newline="", encoding="utf-8-sig")  # spreadsheets put a byte order mark in front
 
 
 def _header(path: str | os.PathLike[str], types: Mapping[str, pa.DataType], required: set[str]) -> list[str]:
-    try:
-        with _opened(path) as text:
-            header = next(csv.reader(text), [])
-    except FileNotFoundError as error:
-        raise InputError(str(path), "no such file", "a CSV file") from error
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InputError(str(path), one_line(error), "a CSV file, plain or gzipped") from error
+    header = _first_row(path)
     where, known = f"{path}:1", ", ".join(types)
     for name in header:
         if name not in types:
             raise InputError(f"{where}: {name}", "an unknown column", f"columns from: {known}")
-    if len(set(header)) != len(header) or not required <= set(header):
-        raise InputError(where, f"columns {', '.join(header) or '(none)'}", f"at least: {', '.join(sorted(required))}")
+    _unique_columns(path, header, required)
     return header
 
 
-def _raise_csv_fault(path: str | os.PathLike[str], header: list[str], types: Mapping[str, pa.DataType]) -> None:
+def _first_row(path: str | os.PathLike[str], delimiter: str = ",") -> list[str]:
+    try:
+        with _opened(path) as text:
+            return next(csv.reader(text, delimiter=delimiter), [])
+    except FileNotFoundError as error:
+        raise InputError(str(path), "no such file", "a CSV file") from error
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(str(path), one_line(error), "a CSV file, plain or gzipped") from error
+
+
+def _unique_columns(path: str | os.PathLike[str], header: list[str], required: set[str]) -> None:
+    if not header or len(set(header)) != len(header) or not required <= set(header):
+        expected = f"at least: {', '.join(sorted(required))}" if required else "a header of names, each once"
+        raise InputError(f"{path}:1", f"columns {', '.join(header) or '(none)'}", expected)
+
+
+def _raise_csv_fault(
+    path: str | os.PathLike[str], header: list[str], types: Mapping[str, pa.DataType], headed: bool = True,
+    delimiter: str = ",",
+) -> None:  # fmt: skip
     """Reads the file again, slowly, and raises InputError for its first bad field."""
     try:
         with _opened(path) as text:
-            reader = csv.reader(text)
-            next(reader)
+            reader = csv.reader(text, delimiter=delimiter)
+            if headed:
+                next(reader)
             rows = ((reader.line_num, fields) for fields in reader if fields)
             while part := list(islice(rows, FAULT_ROWS)):
                 if not _sound([fields for _, fields in part], header, types):
@@ -152,7 +193,7 @@ def _raise_field_fault(where: str, field: str, kind: pa.DataType) -> None:
         return
     if pa.types.is_map(kind):
         try:
-            _map(field, kind)
+            map_of(field, kind)
         except ValueError:
             raise InputError(where, repr(field), "name=value, more of them after ;") from None
         return

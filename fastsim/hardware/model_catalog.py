@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,6 +13,8 @@ from fastsim.errors import InputError
 
 TABLES = Path(__file__).parent / "tables"
 """Folder of the tables that ship with the package."""
+MOST_WATTS = 1_000_000
+"""Largest draw of a device or a socket, watts; keeps the draw of any cluster in milliwatts inside 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +95,10 @@ def _model(where: str, kind: str, cells: Mapping[str, Any]) -> GpuModel | CpuMod
 
 
 def _plausible(where: str, model: GpuModel | CpuModel) -> None:
-    if not (math.isfinite(model.idle_w) and model.idle_w >= 0):
-        raise InputError(f"{where}: idle_w", model.idle_w, "watts, finite and not negative")
-    if not (math.isfinite(model.peak_w) and model.peak_w >= model.idle_w):
-        raise InputError(f"{where}: peak_w", model.peak_w, f"watts, finite and at least idle_w ({model.idle_w:g})")
+    if not 0 <= model.idle_w <= MOST_WATTS:
+        raise InputError(f"{where}: idle_w", model.idle_w, f"0 to {MOST_WATTS:,} watts")
+    if not model.idle_w <= model.peak_w <= MOST_WATTS:
+        raise InputError(f"{where}: peak_w", model.peak_w, f"idle_w ({model.idle_w:g}) to {MOST_WATTS:,} watts")
     if isinstance(model, CpuModel) and model.cores_per_socket < 1:
         raise InputError(f"{where}: cores_per_socket", model.cores_per_socket, "1 or more")
     if isinstance(model, GpuModel) and model.memory_mib is not None and model.memory_mib < 0:

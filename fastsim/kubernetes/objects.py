@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastsim.errors import InputError, short
+from fastsim.foundation.limits.packed_file import most_bytes, too_large
 from fastsim.foundation.nested_text import json_value
-from fastsim.foundation.packed_file import most_bytes, too_large
 from fastsim.foundation.parquet import one_line
 from fastsim.kubernetes.yaml_text import yaml_documents
 

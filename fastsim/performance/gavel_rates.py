@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from fastsim.errors import InputError
+from fastsim.foundation.limits.packed_file import opened_text
 from fastsim.foundation.nested_text import json_value
-from fastsim.foundation.packed_file import opened_text
 from fastsim.foundation.parquet import one_line
 from fastsim.performance.rate_table import RATE_SCHEMA, rate_table
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.errors import InputError, ScenarioError, short
+from fastsim.foundation.limits.quantities import is_span
 from fastsim.foundation.random_streams import Stream
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def failures_from(text: str) -> tuple[float | None, float | None]:
             means[name.strip()] = float(number)
         except ValueError:
             raise ScenarioError("failures", repr(text), expected) from None
-    if set(means) != {"mtbf", "mttr"} or not all(0 < mean < math.inf for mean in means.values()):
+    if set(means) != {"mtbf", "mttr"} or not all(is_span(mean, math.ulp(0)) for mean in means.values()):
         raise ScenarioError("failures", repr(text), expected)
     return means["mtbf"], means["mttr"]
 
@@ -112,7 +113,8 @@ def _window(row: Any, where: str) -> Maintenance:
         window = Maintenance(str(node), float(down_s), math.inf if up_s is None else float(up_s))
     except (KeyError, TypeError, ValueError):
         raise InputError(where, repr(row), expected) from None
-    if node is None or not -math.inf < window.down_s < window.up_s:
+    times = [time for time in window[1:] if time != math.inf]
+    if node is None or not window.down_s < window.up_s or not all(is_span(abs(time)) for time in times):
         raise InputError(where, repr(row), expected)
     return window
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fastsim.errors import FastsimError, ScenarioError, suggestion
+from fastsim.foundation.limits.quantities import MOST_SECONDS_TEXT, is_span
 from fastsim.foundation.nested_text import json_value, toml_value
 from fastsim.scenario.run_rules import quotas_from, quotas_text, weights_from, weights_text
 from fastsim.scenario.user_code import refuse_user_code
@@ -229,14 +230,15 @@ class Scenario:
             yield _problem("seed", repr(self.seed), "a whole number from 0 to 2**64 - 1")
         if self.record not in RECORDS:
             yield _problem("record", repr(self.record), f"one of {', '.join(RECORDS)}")
-        if self.sample_s is not None and not (_is_number(self.sample_s) and 0 < self.sample_s < math.inf):
-            yield _problem("sample_s", repr(self.sample_s), "seconds above 0")
+        if self.sample_s is not None and not is_span(self.sample_s, math.ulp(0)):
+            yield _problem("sample_s", repr(self.sample_s), f"seconds above 0, at most {MOST_SECONDS_TEXT}")
         if self.until_s is not None and not (_is_number(self.until_s) and self.until_s >= 0):
             yield _problem("until_s", repr(self.until_s), "seconds of 0 or more")
         for name, least in (("round_s", math.ulp(0)), ("realloc_s", 0), ("begin_s", 0)):
             value = getattr(self, name)
-            if value is not None and not (_is_span(value) and value >= least):
-                yield _problem(name, repr(value), "seconds of 0 or more" if not least else "seconds above 0")
+            if value is not None and not is_span(value, least):
+                expected = f"seconds {'above 0' if least else 'of 0 or more'}, at most {MOST_SECONDS_TEXT}"
+                yield _problem(name, repr(value), expected)
         if not (_is_number(self.profiling) and 0 <= self.profiling <= 1):
             yield _problem("profiling", repr(self.profiling), "a part from 0 to 1")
         if self.references is not None and not (_is_number(self.references, int) and self.references >= 1):
@@ -246,10 +248,10 @@ class Scenario:
                 yield _problem(name, repr(getattr(self, name)), "true or false")
         if self.inflation is not None and not (_is_number(self.inflation) and 1 <= self.inflation < math.inf):
             yield _problem("inflation", repr(self.inflation), "a ratio of 1 or more")
-        if self.checkpoint_every_s is not None and not _is_span(self.checkpoint_every_s):
-            yield _problem("checkpoint_every_s", repr(self.checkpoint_every_s), "seconds of 0 or more")
-        if not _is_span(self.restart_s):
-            yield _problem("restart_s", repr(self.restart_s), "seconds of 0 or more")
+        for name in ("checkpoint_every_s", "restart_s"):
+            value = getattr(self, name)
+            if not is_span(value) and not (value is None and name == "checkpoint_every_s"):
+                yield _problem(name, repr(value), f"seconds of 0 or more, at most {MOST_SECONDS_TEXT}")
         if not isinstance(self.deschedule, tuple):
             yield _problem("deschedule", repr(self.deschedule), "a list such as ['frag_one_pod:0.05']")
         for name, what in (("out", "a folder"), ("log", "a file")):
@@ -272,10 +274,6 @@ def _quotas(table: Any) -> str:
 
 def _weights(table: Any) -> str:
     return weights_text(weights_from(table))
-
-
-def _is_span(value: object) -> bool:
-    return _is_number(value) and 0 <= value < math.inf  # type: ignore[operator]
 
 
 def _counted(mistakes: int) -> str:

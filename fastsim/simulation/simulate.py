@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.engine.checkpoint_folder import Checkpoints
 from fastsim.engine.online.plan import OnlinePlan, OnlinePolicy
+from fastsim.engine.summary import refuse_impossible
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.foundation.parquet import replacing_folder
@@ -24,6 +25,7 @@ from fastsim.simulation.run_warnings import Message, absent_tenants, ignored_col
 from fastsim.simulation.run_warnings import PodTooLarge as PodTooLarge
 from fastsim.simulation.run_warnings import RunWarning as RunWarning
 from fastsim.simulation.scenario_checks import is_monitored_policy, is_round_policy, refuse_foreign_fields
+from fastsim.simulation.work_estimate import refuse_large
 from fastsim.workload import texts
 
 if TYPE_CHECKING:
@@ -171,6 +173,7 @@ def _played_pods(
     if start is not None and not isinstance(start, Checkpoint):
         raise PolicyError("policy", str(scenario.policy), "a policy for jobs, as in the checkpoint")
     inputs = prepared(scenario, progress=progress)
+    warn(refuse_large(inputs.cluster, inputs.workload, inputs.options, out is None), depth=4)
     oversized = Oversized(inputs.cluster)
     writer = (
         None if checkpoints is None else opened_writer(stack, scenario.written(), out, overwrite, checkpoints, start)
@@ -178,6 +181,7 @@ def _played_pods(
     folder = None if out is None else stack.enter_context(replacing_folder(out))
     options = dataclasses.replace(inputs.options, oversized=oversized, folder=folder, checkpoint_writer=writer)
     result = run_online(inputs.cluster, inputs.workload, inputs.plan, inputs.typical, options)
+    refuse_impossible(result.summary)
     provenance = _provenance(scenario, None if writer is None else writer.forked_from)
     result = result.labelled((*_citations(inputs.policy), FASTSIM), **provenance)
     interrupts.check()
@@ -220,6 +224,7 @@ def _played_rounds(
         result, messages = played_adaptive(scenario, policy, progress, writer)
     else:
         result, messages = played_rounds(scenario, policy, progress, writer)
+    refuse_impossible(result.summary)
     provenance = _provenance(scenario, None if writer is None else writer.forked_from)
     result = result.labelled((*_citations(policy), FASTSIM), **provenance)
     interrupts.check()

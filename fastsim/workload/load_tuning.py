@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.errors import ScenarioError
+from fastsim.foundation.limits.work_budget import Work, refuse_excess
 from fastsim.foundation.random_streams import Ints, Stream, shuffled_order
 from fastsim.hardware.mig import gpu_milli
 from fastsim.hardware.node_constraints import further
@@ -44,15 +45,15 @@ def shuffled(workload: Workload, seed: int = 0) -> Workload:
 
 
 def tuned(workload: Workload, ratio: float, cluster_gpu_milli: int, seed: int = 0) -> Workload:
-    """Pods dropped or cloned until the GPU request is about `ratio` times the cluster's; `ratio` <= 0 changes nothing.
+    """Pods dropped or cloned until the GPU request is about `ratio` times the cluster's; 0 changes nothing.
 
     Clones follow the pods, are drawn from all of them with equal chance and are named `<name>-tuned-<k>`.
     """
     table = workload.table()
     note = {"ratio": ratio, "cluster_gpu_milli": cluster_gpu_milli, "seed": seed}
-    if not math.isfinite(ratio):
-        raise ScenarioError("workload.tune: ratio", ratio, "a finite number")
-    if ratio <= 0:
+    if not 0 <= ratio < math.inf:
+        raise ScenarioError("workload.tune: ratio", ratio, "a finite number of 0 or more")
+    if ratio == 0:
         return _order_only(workload, table, note)
     rows, clones = tune_rows(
         table[s.GPU_MILLI].to_numpy(), table[s.NUM_GPU].to_numpy(), ratio * cluster_gpu_milli,
@@ -87,6 +88,7 @@ def tune_rows(
         raise ScenarioError("workload.tune", "no pod that asks for a GPU", "some GPU request to scale up")
     if total < target:
         pool = everyone if source is None else source
+        refuse_excess("workload.tune", len(demand) * target / total, Work.HELD_PODS)
         return everyone, _cloned(per_device, demand, total, target, rng, pool)
     return everyone, everyone[:0]
 
@@ -123,6 +125,7 @@ def inflated(workload: Workload, ratio: float, cluster: Cluster, seed: int = 0) 
     cpu = table[s.CPU_MILLI].to_numpy()
     gpu = table[s.GPU_MILLI].to_numpy().astype(np.int64) * table[s.NUM_GPU].to_numpy() + _instances_milli(table)
     room = (cluster.total_cpu_milli - int(cpu.sum()), cluster.total_gpu_milli - int(gpu.sum()))
+    refuse_excess("workload.inflated: ratio", len(table) * ratio, Work.HELD_PODS)
     wanted = math.ceil(len(table) * ratio) - len(table)
     drawn = _by_name(table)[Stream(seed, "tune.inflate").below(len(table), wanted)] if wanted else np.zeros(0, np.int64)
     over = (np.cumsum(cpu[drawn]) > room[0]) | (np.cumsum(gpu[drawn]) > room[1])

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.errors import InputError
+from fastsim.foundation.limits.quantities import MOST_SECONDS, MOST_SECONDS_TEXT
 from fastsim.foundation.parquet import fresh_dictionary
 from fastsim.hardware import mig
 from fastsim.hardware.node_constraints import constraint_fault, further
@@ -24,7 +25,7 @@ MOST_GPUS = 64
 MEMORY_LIMIT = 2**40
 """Largest memory request, MiB."""
 
-_ZERO = pa.scalar(0.0, pa.float64())
+_ZERO, _MOST = pa.scalar(0.0, pa.float64()), pa.scalar(MOST_SECONDS, pa.float64())
 _COUNTS = (s.GPU_MEMORY_MIB, s.MAX_PER_NODE, s.BATCH_SIZE, s.MIN_REPLICAS, s.MAX_REPLICAS)
 _SPANS = (s.DURATION_S, s.EST_DURATION_S, s.TOTAL_WORK, s.SLO)
 _DATES = (s.SUBMIT_S, s.DEADLINE_S, s.ORIG_START_S, s.ORIG_END_S)
@@ -46,7 +47,7 @@ def required_columns(where: str, names: Sequence[str]) -> None:
     if missing:
         hint = "times are seconds: submit_s, duration_s" if s.SUBMIT_S in missing else ""
         raise InputError(f"{where}: {missing[0]}", f"columns {', '.join(names)}", "this required column", hint)
-    for name in (name for name in names if name not in s.POD_SCHEMA.names):
+    for name in (name for name in names if name not in s.POD_SCHEMA.names and not s.is_native(name)):
         likely = difflib.get_close_matches(name, s.POD_SCHEMA.names, n=1, cutoff=0.85)
         if likely and likely[0] not in names:
             raise InputError(f"{where}: {name}", "an unknown column", f"{likely[0]}", "rename or drop the column")
@@ -106,11 +107,11 @@ def _numbers(batch: pa.RecordBatch) -> Iterable[Fault]:
 
 
 def _weights(weights: pa.Array) -> Iterable[Fault]:
-    good = pc.and_(pc.is_finite(weights), pc.greater(weights, 0.0))
+    good = pc.and_(pc.less_equal(weights, _MOST), pc.greater(weights, 0.0))
     bad = pc.invert(good).fill_null(False)
     if pc.any(bad).as_py():
         row = _first(bad)
-        yield Fault(row, s.WEIGHT, weights[row].as_py(), "a finite number above 0; null = 1")
+        yield Fault(row, s.WEIGHT, weights[row].as_py(), "a number above 0, at most 2**53; null = 1")
 
 
 def _passed_deadlines(batch: pa.RecordBatch) -> Iterable[Fault]:
@@ -134,15 +135,18 @@ def _outside(batch: pa.RecordBatch, name: str, low: int, high: int) -> Iterable[
 
 def _not_finite(batch: pa.RecordBatch, name: str, negative: bool) -> Iterable[Fault]:
     column = batch.column(name)
-    good = pc.is_finite(column)
+    good = pc.less_equal(pc.abs(column), _MOST)  # not so for NaN
     if not negative:
         good = pc.and_(good, pc.greater_equal(column, _ZERO))
     bad = pc.invert(good).fill_null(False)
     if pc.any(bad).as_py():
         row = _first(bad)
+        found = column[row].as_py()
         null = "; null = runs for ever" if name == s.DURATION_S else ""
         kind = "a finite number of seconds" if name.endswith("_s") else "a finite number"
-        yield Fault(row, name, column[row].as_py(), f"{kind}{'' if negative else ', not negative'}{null}")
+        if MOST_SECONDS < abs(found) < np.inf:
+            kind = f"at most {MOST_SECONDS_TEXT}" if name.endswith("_s") else "at most 2**53"
+        yield Fault(row, name, found, f"{kind}{'' if negative else ', not negative'}{null}")
 
 
 def _gpus(batch: pa.RecordBatch) -> Iterable[Fault]:

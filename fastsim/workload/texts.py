@@ -10,7 +10,8 @@ cluster           ``openb``, ``openb-all`` · ``openb:1000?seed=3`` (scaled) · 
                   · ``synergy:16?cpus=24`` (servers of 8 GPUs) · ``synergy:FILE.ini``
                   · ``kubernetes:PATH`` (objects as YAML or JSON, a file or folder, or several: ``A,B``, with the pods
                   that run there; ``empty=true``: without them)
-                  · a Parquet or CSV file · ``openb:nodes.csv`` (an openb node list);
+                  · a Parquet or CSV file · ``openb:nodes.csv`` (an openb node list) · ``pai:FILE``, ``alibaba:FILE``
+                  (nodes of published traces);
                   every one takes ``watts=FILE``, a table of GPU and CPU models, and ``shuffle=SEED``,
                   another order of the nodes
 workload          ``synth:openb?pods=1000&seed=1`` (``load=1``: as much demand as GPUs of the run)
@@ -21,7 +22,9 @@ workload          ``synth:openb?pods=1000&seed=1`` (``load=1``: as much demand a
                   · ``kubernetes:PATH?nodes=PATH`` (pods, and their nodes if those are in another file;
                   ``as=trace``: at their recorded times, finished ones included)
                   · a Synergy trace (``synergy:FILE``) · a Philly log (``philly:FILE``)
-                  · a job list of Sia or Pollux (``sia:FILE``);
+                  · a job list of Sia or Pollux (``sia:FILE``) · a published trace (``helios:FILE``, ``acme:FILE``,
+                  ``pai:FILE``, ``swf:FILE``, ``slurm:FILE``, ``alibaba:FILE``, ``tiresias:FILE``, ``opendc:FOLDER``;
+                  ``where=gpu_num>0`` keeps rows, further options as in the module of its importer);
                   every one takes ``tune=1.3`` (GPU demand relative to the cluster) and ``tune_seed=0``
 typical pods      a workload text, or ``same`` for the run's own, with ``threshold=95``, ``step=1``,
                   ``cpu_pods=true`` and ``gpu_weight=0``; or a Parquet file of typical pods
@@ -31,12 +34,13 @@ typical pods      a workload text, or ``same`` for the run's own, with ``thresho
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
-from fastsim.errors import InputError, ScenarioError, suggestion
+from fastsim.errors import InputError, ScenarioError, reading, short, suggestion
 from fastsim.foundation.object_cache import OBJECTS
 from fastsim.foundation.option_texts import names_file, names_folder
 
@@ -46,6 +50,8 @@ if TYPE_CHECKING:
     from fastsim.workload import Workload
     from fastsim.workload.typical_pods import TypicalPods
 
+TRACES = ("helios", "acme", "pai", "swf", "slurm", "alibaba", "tiresias", "opendc")
+"""Published traces whose importers go by name, `helios:FILE`."""
 HELD_ROWS = 1_000_000
 """Workloads of at most so many rows are read into memory; longer ones are streamed by every run."""
 
@@ -92,7 +98,8 @@ def cluster_from(source: Any) -> Cluster:
 
     if isinstance(source, Cluster):
         return source
-    return OBJECTS.cached(("cluster", str(source)), lambda: _cluster_of(source))
+    with reading(f"cluster {short(source)}", "a cluster that can be read"):
+        return OBJECTS.cached(("cluster", str(source)), lambda: _cluster_of(source))
 
 
 def _cluster_of(source: Any) -> Cluster:
@@ -123,8 +130,10 @@ def workload_from(source: Any, cluster: Cluster | None = None) -> OfferedPods:
     key = ("pods", _joined(head, options), size)
     untuned = OBJECTS.cached(key, lambda: _opened_pods(head, {**options, **beside}))
     ratio, seed = tuning.get("tune", 0), tuning.get("tune_seed", 0)
-    if not isinstance(ratio, int | float) or not isinstance(seed, int):
-        raise ScenarioError(f"workload {source!r}", f"tune={ratio}, tune_seed={seed}", "a ratio and a whole number")
+    numbers = isinstance(ratio, int | float) and isinstance(seed, int) and not {type(ratio), type(seed)} & {bool}
+    if not numbers or not 0 <= ratio < math.inf or seed < 0:
+        found, expected = f"tune={ratio}, tune_seed={seed}", "a ratio (0 = as they are) and a whole number, 0 or more"
+        raise ScenarioError(f"workload {source!r}", found, expected)
     if not ratio or cluster is None:
         whole = _on(untuned, cluster)
         return OfferedPods(whole, whole)
@@ -144,8 +153,9 @@ def _on(offered: Workload, cluster: Cluster | None) -> Workload:
 
 
 def _opened_pods(head: str, options: Mapping[str, Any]) -> Workload:
-    pods = _read_pods(head, dict(options))
-    return in_memory(pods) if OBJECTS.caching else pods
+    with reading(f"workload {head!r}", "pods that can be read"):
+        pods = _read_pods(head, dict(options))
+        return in_memory(pods) if OBJECTS.caching else pods
 
 
 def typical_from(source: Any, untuned: Workload, cluster: Cluster | None = None) -> TypicalPods:
@@ -205,6 +215,11 @@ def _built_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
         return _cluster_called(text, Cluster.from_synergy, {**options, "spec": rest})
     if kind == "kubernetes" and rest:
         return _cluster_called(text, Cluster.from_kubernetes, {**options, "path": rest})
+    if kind in ("pai", "alibaba") and rest:
+        from fastsim.workload.published_traces import import_nodes
+
+        _refuse_options("cluster", options, CLUSTER_OPTIONS)
+        return import_nodes(kind, rest)
     raise _unknown("cluster", head, PRESETS)
 
 
@@ -225,6 +240,10 @@ def _read_pods(head: str, options: dict[str, Any]) -> Workload:
             options["read_as"] = options.pop("as")
         objects: Workload = _called(f"workload {head!r}", _kubernetes_pods, {**options, "path": rest})
         return objects
+    if kind in TRACES and rest:
+        from fastsim.workload.published_traces import import_trace
+
+        return import_trace(kind, rest, **options)
     path = rest if kind in ("openb", "gavel", "synergy", "philly", "sia") and rest else head
     if not names_file(path):
         raise _unknown("workload", path, SYNTHETIC)
@@ -287,13 +306,18 @@ def _parts(field: str, text: Any) -> tuple[str, dict[str, Any]]:
     if names_file(text):
         return str(text), {}
     head, _, query = str(text).strip().partition("?")
+    return head, settings_of(f"{field} {text!r}", [unquote(word) for word in query.split("&")])
+
+
+def settings_of(where: str, words: Iterable[str]) -> dict[str, Any]:
+    """Options that stand as `name=value`, with numbers and true or false for what looks like them."""
     options: dict[str, Any] = {}
-    for word in filter(None, query.split("&")):
+    for word in filter(None, words):
         name, equals, value = word.partition("=")
         if not equals or name in options:
-            raise ScenarioError(f"{field} {text!r}", f"option {word!r}", "name=value, each name once")
-        options[name] = _value(unquote(value))
-    return head, options
+            raise ScenarioError(where, f"option {word!r}", "name=value, each name once")
+        options[name] = _value(value)
+    return options
 
 
 def _value(text: str) -> Any:

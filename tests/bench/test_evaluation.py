@@ -93,6 +93,6 @@ def test_curves_count_arrivals_only() -> None:
     result = fs.simulate(cluster, workload, "fgd", typical=pods.typical, record="timeline")
     made = curves(result.timeline, cluster.total_gpus)
     at_end = 100 * result.summary["gpu_milli_alloc"].item() / cluster.total_gpu_milli
-    assert set(made) == {"arrive_pct", *LIMITS, "power_w", "grar"}
+    assert set(made) == {"arrive_pct", *LIMITS, "power_cpu_w", "power_w", "grar"}
     assert made["alloc_pct"][130] == pytest.approx(at_end, abs=0.5)
     assert set(POLICIES) >= {"fgd", "random"}

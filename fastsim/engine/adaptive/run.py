@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, ClassVar
@@ -11,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.adaptive.checkpoint import decisions, state_of, stateful_decider, take_over
+from fastsim.engine.adaptive.checkpoint import STATE, decisions, state_of, stateful_decider, take_over
 from fastsim.engine.adaptive.ground_truth import GroundTruth
 from fastsim.engine.adaptive.plan import (
     MODES,
@@ -23,7 +24,9 @@ from fastsim.engine.adaptive.plan import (
     Place,
     SpeedEstimate,
 )
+from fastsim.engine.checkpoint_folder import restoring
 from fastsim.engine.rounds.checkpoint import CheckpointClock, CheckpointSchedule, RoundCheckpoint
+from fastsim.engine.rounds.headway import RoundHeadway
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
 from fastsim.engine.tables import ROW
@@ -155,16 +158,19 @@ def run_adaptive(
     """
     rounds = adaptive_driver(setting, plan, tuple(jobs), record_tasks, metrics)
     loop, write = rounds.loop, _checkpoint_writer(rounds, checkpoint, resume, record_tasks)
+    headway = RoundHeadway()
     while (loop.active or loop.expected) and loop.now_s < until_s:
         interrupts.check()
-        loop.work()
-        rounds.decide()
+        with nullcontext() if resume is None else restoring("checkpoint", STATE):
+            loop.work()
+            rounds.decide()
         write(False)
         if CHECKED:
             loop.verify()
         if loop.quiet > MOST_QUIET and not loop.expected:
             found = f"no job at work for {MOST_QUIET} rounds at {loop.now_s:g} s"
             raise PolicyError("places", found, f"GPUs for one of {len(loop.active)} jobs")
+        headway.look(loop.rounds, len(loop.ended_jobs), loop.now_s)
         if progress is not None and loop.rounds % PAUSE_ROUNDS == 0:
             progress(len(loop.ended_jobs))
     write(True)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from fastsim.foundation.limits.work_budget import Work, refuse_excess
+
 if TYPE_CHECKING:
     from fastsim.engine.online.plan import PodRequest
     from fastsim.engine.online.run import OnlineRun
@@ -90,6 +92,7 @@ def deschedule(run: OnlineRun, step: Deschedule) -> None:
 
 def inflate(run: OnlineRun, step: Inflation) -> None:
     """Place clones of random pods until the demand would exceed the cluster, note the state, remove them."""
+    refuse_excess("inflation", run.pods * step.ratio, Work.HELD_PODS)
     class_of = np.concatenate([np.zeros(0, np.int32), *run.class_of])
     clones = math.ceil(run.pods * step.ratio) - run.pods
     drawn = np.random.Generator(np.random.PCG64DXSM(step.seed)).integers(0, max(run.pods, 1), max(clones, 0))

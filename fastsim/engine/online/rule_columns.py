@@ -11,7 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.engine.online.plan import BACKFILL
+from fastsim.engine.online.restored_state import check_past, past_changes
 from fastsim.errors import InputError
+from fastsim.foundation.limits.work_budget import Work, refuse_progress
 from fastsim.hardware.node_constraints import COLUMNS, NONE, Conditions, eligible, node_labels
 from fastsim.scenario.outages import Change, away_at_start, merged, planned, taken
 from fastsim.scenario.run_rules import NO_RULES, Rules
@@ -47,6 +49,9 @@ class Numbers:
     def __init__(self) -> None:
         self._known: dict[str | None, int] = {}
 
+    def __len__(self) -> int:
+        return len(self._known)
+
     def of(self, name: str | None) -> int:
         """The number of a name."""
         return self._known.setdefault(name, len(self._known))
@@ -68,6 +73,7 @@ class RuleColumns:
         self.tenants, self.groups = Numbers(), Numbers()
         self.groups.of(None)  # at once: no number may depend on how pods come in batches
         self._weighed: list[str | None] = []
+        self._fed = 0  # node changes
         self._changes: Iterator[Change] = merged(cluster, rules.outages, seed)
         self._nodes = cluster.offered.to_pylist()
         self._labels = [node_labels(row) for row in self._nodes]
@@ -107,6 +113,8 @@ class RuleColumns:
     def feed_changes(self, online: QueueLoop) -> None:
         """The next node changes."""
         following = taken(self._changes, AT_ONCE)
+        self._fed += len(following)
+        refuse_progress("failures", self._fed, Work.NODE_CHANGES, "until_s ends a run with what it did")
         t_s, position, comes, random = zip(*following, strict=True) if following else ((), (), (), ())
         online.feed_changes(
             np.array(t_s, np.float64), np.array(position, np.int32), np.array(comes, np.int32),
@@ -151,9 +159,11 @@ class RuleColumns:
         else:
             online.restore_members(self._recalled)
         self._recalled = {}
+        past = past_changes(self._changes, meta["loop"]["change_next"], meta["loop"]["now"], self.columns["away"])
+        if ends is not None:
+            check_past(past, meta["loop"], arrays, len(planned(self.cluster, self.rules.outages)))
         for name, column in self.columns.items():
             column[...] = arrays[name] if ends is not None else {"away": 1 - present, "spared": 0}[name]
-        taken(self._changes, meta["loop"]["change_next"])
 
     def add_rules(self, online: QueueLoop, first: int, classes: PodClasses, wants: Any) -> None:
         """The conditions of new classes, from class ``first`` on; ``wants`` are positions in ``classes.conditions``."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from fastsim.engine.online.arrivals import Arrivals, arrivals, positions, stream
 from fastsim.engine.online.closing_stages import Deschedule, Inflation, closing_stages, deschedule
+from fastsim.engine.online.headway import Headway
 from fastsim.engine.online.kernel_columns import (
     CACHED_KERNELS,
     COLUMN_SETTINGS,
@@ -107,7 +108,7 @@ class OnlineRun:
         self.classes = PodClasses()
         self.columns = node_columns(cluster, self.ids)
         if options.checkpoint_writer is not None:
-            options.checkpoint_writer.take_over_nodes(self.columns)
+            options.checkpoint_writer.take_over_nodes(cluster, self.columns)
         self.telemetry_hook = self._telemetry_hook(options)
         self.scorers = UserScorers(
             plan, self.columns, self.classes, {} if self.telemetry_hook is None else self.telemetry_hook.columns
@@ -132,6 +133,7 @@ class OnlineRun:
         self.stages: list[tuple[str, Any, int]] = []
         self.checkpoint_writer = options.checkpoint_writer
         self.recorder = self._recorder()
+        self.headway = Headway(options.folder is None)
         self.writer: Inline | Background = Inline() if options.folder is None else Background()
 
     def _telemetry_hook(self, options: OnlineOptions) -> TelemetryHook | None:
@@ -270,6 +272,10 @@ class OnlineRun:
     def _breathe(self) -> None:
         """Collect rows, write a checkpoint if one is due, report progress."""
         interrupts.check()
+        if self.work.n_outcomes:
+            now = np.frombuffer(self.online.state()[0], ROW)[0]
+            gone = int(now["finished"] + now["unplaced"] + now["lost"])
+            self.headway.add_stays(self.work.n_outcomes, gone, self.online.arrived, self.online.now)
         self.collect_records()
         if self.checkpoint_writer is not None and self.checkpoint_writer.due(self):
             self.writer.do(self.checkpoint_writer.write, self.checkpoint_writer.state(self), self.recorder)
@@ -285,6 +291,7 @@ class OnlineRun:
     def collect_records(self) -> None:
         """Pass the rows that the compiled tables have written to the recorder."""
         if self.online.n_rows:
+            self.headway.add_rows(self.online.n_rows)
             rows = np.frombuffer(self.online.drain_rows(), ROW)
             self.writer.do(self.recorder.events, rows, max(self.typical.kept, 1))
         if self.work.n_outcomes and not self.recorder.listed and self.telemetry_hook is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, ClassVar
@@ -11,10 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from fastsim.engine.checkpoint_folder import records_of, restoring
 from fastsim.engine.rounds.checkpoint import CheckpointClock, CheckpointSchedule, RoundCheckpoint
+from fastsim.engine.rounds.headway import RoundHeadway
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT
+from fastsim.engine.rounds.restored_state import check_state
 from fastsim.engine.tables import ROW
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
@@ -24,6 +28,8 @@ PAUSE_ROUNDS, PAUSE_JOB_ROUNDS = 4096, 2_000_000
 """Most rounds, and most rounds of jobs, between two reports of progress, at which Ctrl-C is noticed."""
 MOST_WAITING = 20_000
 """Active jobs of a stream without end at which it is clear that the line only grows."""
+STATE = "the state of a run in rounds"
+"""What a checkpoint has to be, in messages."""
 RECORDS = {"ended_jobs": GANG, "tasks": MOMENT, "held": np.dtype(np.int32), "rows": ROW}
 """Types of the records that the loop has drained, by attribute of the driver; a checkpoint has the same names."""
 
@@ -69,6 +75,7 @@ class Driver(ABC):
     solver_s: float = 0.0
     decided: dict[str, Any] = field(default_factory=dict)
     clock: CheckpointClock | None = None
+    headway: RoundHeadway = field(default_factory=RoundHeadway)
     records: ClassVar[dict[str, Any]] = RECORDS
 
     @abstractmethod
@@ -108,6 +115,7 @@ class Driver(ABC):
     def report_progress(self) -> None:
         """Report how far the run is; ScenarioError if its queue grows without end."""
         interrupts.check()
+        self.headway.look(int(self.loop.rounds), int(self.loop.ended), self.loop.now_s)
         if self.options.endless and self.options.window is not None and self.loop.table.n > MOST_WAITING:
             found = f"{self.loop.table.n:,} jobs at once at {self.loop.now_s:g} s"
             raise ScenarioError("rounds", found, "fewer: more jobs arrive than the cluster finishes")
@@ -144,14 +152,16 @@ class Driver(ABC):
 
     def take_over(self, state: RoundCheckpoint) -> None:
         """Restore a checkpoint, before the first round."""
-        state.check(self.decided, self.plan.identity)
-        state.restore(self.loop)
-        self.batches = state.rest(self.batches)
-        self.price = state.arrays["price"].view(np.float64).copy()
-        self.solver_s = state.meta["solver_s"]
-        for name, kind in self.records.items():
-            getattr(self, name).append(state.arrays[name].view(kind))
-        self.restore_memory(state.meta)
+        with restoring("checkpoint", STATE):
+            state.check(self.decided, self.plan.identity)
+            check_state(state.meta, state.arrays, len(self.setting.oracle.kinds))
+            state.restore(self.loop)
+            self.batches = state.rest(self.batches)
+            self.price = state.arrays["price"].view(np.float64).copy()
+            self.solver_s = state.meta["solver_s"]
+            for name, kind in self.records.items():
+                getattr(self, name).append(records_of(state.arrays, name, kind))
+            self.restore_memory(state.meta)
 
     @abstractmethod
     def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -186,7 +196,10 @@ class Driver(ABC):
         while (stop := Stop(loop.advance(self.budget()))) is not Stop.DONE:
             if CHECKED:
                 loop.verify()
-            handlers[stop]()
+            with (
+                nullcontext() if resume is None or resume.meta.get("memory") is None else restoring("checkpoint", STATE)
+            ):
+                handlers[stop]()
             if stop is Stop.WANT_ARRIVALS:
                 self.report_progress()  # only a pause lies between two rounds, where a checkpoint can be taken
         if checkpoint is not None and checkpoint.at_end:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastsim.errors import FastsimError, InputError, PolicyError, ScenarioError
+from fastsim.foundation.limits.work_budget import Work, refuse_excess
 from fastsim.foundation.nested_text import json_value
 
 LISTED = ("deschedule",)
@@ -126,6 +127,7 @@ def _steps(table: Mapping[str, Any], where: str) -> list[Any]:
     plain = all(isinstance(item, int | float) and not isinstance(item, bool) and item >= 0 for item in numbers)
     if len(table) != 3 or not plain or not isinstance(points, int) or isinstance(points, bool) or points < 1:
         raise ScenarioError(where, str(dict(table)), "{ from = A, to = B, points = N } with 0 <= A and 0 <= B")
+    refuse_excess(where, points, Work.RUNS)
     low, high = (float(item) for item in numbers if item is not None)
     step = (high - low) / max(points - 1, 1)
     values = [low + k * step for k in range(points)]

@@ -58,6 +58,7 @@ error.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections import Counter
@@ -71,6 +72,7 @@ from fastsim.errors import ScenarioError, suggestion
 from fastsim.experiments.sweep.axes import Cutoffs, Mistakes, axes_of, choices_of, cutoffs_of, is_cut
 from fastsim.experiments.sweep.run import FAILED, PLAN, TABLE, State, SweepFailed, Watch, Where, swept
 from fastsim.experiments.sweep.scenario_builder import FIELDS, JOB_KEYS, Builder
+from fastsim.foundation.limits.work_budget import Work, refuse_excess
 from fastsim.foundation.nested_text import toml_value
 
 if TYPE_CHECKING:
@@ -166,6 +168,7 @@ def sweep_of(values: Mapping[str, Any], where: str = "sweep") -> list[Run]:
         cutoffs = cutoffs_of(values.get("cutoff_rates", {}), f"{where}: cutoff_rates")
     except ScenarioError as error:
         mistakes.add(error)
+    refuse_excess(where, math.prod(len(axis.choices) for axis in axes), Work.RUNS)
     builder, scenarios = Builder(where, values.get("policy_names"), mistakes), []
     for choice in choices_of(axes):
         if not is_cut(fixed | choice.values, cutoffs):

@@ -10,10 +10,22 @@ from typing import Any
 
 import numpy as np
 
+from fastsim.errors import ScenarioError
+from fastsim.foundation.limits.work_budget import Work, refuse_excess
 from fastsim.foundation.random_streams import Floats, Ints, Stream, normal_quantile
 
 _NANO = 1_000_000_000
 _BLOCK = 1024
+LEAST_PER_HOUR, MOST_PER_HOUR = 1e-6, 4_000_000
+"""Bounds of mean rates: with the largest, a block of hours in billionths of a mean gap stays inside 64 bits."""
+
+
+def refuse_rate(rate_per_hour: float, arrivals: float) -> None:
+    """ScenarioError unless so many arrivals can be drawn at this mean rate (per hour)."""
+    if not LEAST_PER_HOUR <= rate_per_hour <= MOST_PER_HOUR:
+        expected = f"{LEAST_PER_HOUR:g} to {MOST_PER_HOUR:,} arrivals per hour"
+        raise ScenarioError("synth.rate_per_hour", rate_per_hour, expected)
+    refuse_excess("synth.rate_per_hour", arrivals / rate_per_hour, Work.HOURS, "raise the rate")
 
 
 class PoissonClock:
@@ -65,20 +77,24 @@ class SeasonalClock(PoissonClock):
         self._knots: Ints = np.zeros(1, np.int64)
 
     def _seconds(self, counted: Ints) -> Floats:
-        while len(counted) and self._knots[-1] <= counted[-1]:
-            self._add_hours()
+        if len(counted):
+            self._add_hours(int(counted[-1]))
         hour = np.searchsorted(self._knots, counted, side="right") - 1
         start, rate = self._knots[hour], np.diff(self._knots)[hour]
         seconds: Floats = 3600.0 * hour + (counted - start) / rate * 3600.0
         return seconds
 
-    def _add_hours(self) -> None:
-        first = len(self._knots) - 1
-        factor = np.exp(self._walk() - self._sd**2 / 2) * self._day[(first + np.arange(_BLOCK)) % 24]
-        if self._clip:
-            factor = np.clip(factor, *self._clip)
-        rates = np.maximum(np.rint(factor * self.rate_per_hour * _NANO), 1).astype(np.int64)
-        self._knots = np.concatenate((self._knots, self._knots[-1] + np.cumsum(rates)))
+    def _add_hours(self, counted: int) -> None:
+        """Go on by blocks of hours until the arrivals up to this count lie inside one."""
+        pieces, hours, last = [self._knots], len(self._knots) - 1, int(self._knots[-1])
+        while last <= counted:
+            factor = np.exp(self._walk() - self._sd**2 / 2) * self._day[(hours + np.arange(_BLOCK)) % 24]
+            if self._clip:
+                factor = np.clip(factor, *self._clip)
+            rates = np.maximum(np.rint(factor * self.rate_per_hour * _NANO), 1).astype(np.int64)
+            pieces.append(last + np.cumsum(rates))
+            hours, last = hours + _BLOCK, int(pieces[-1][-1])
+        self._knots = np.concatenate(pieces)
 
     def _walk(self) -> Floats:
         """The logarithm of the hourly factor: each hour keeps a part of the one before."""

@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from fastsim.errors import ScenarioError
+from fastsim.foundation.limits.work_budget import Work, refuse_excess
 from fastsim.workload import schema as s
 from fastsim.workload.generators.python_random import Twister
 
@@ -28,6 +29,7 @@ def gaps_s(jobs: int, least_s: int = 20, most_s: int = 40, seed: int = SEED) -> 
     """Seconds after each of so many submissions."""
     if jobs < 0 or not 0 <= least_s <= most_s:
         raise ScenarioError("monitored jobs", f"{jobs} jobs, {least_s} to {most_s} s", "0 or more, bounds in order")
+    refuse_excess("monitored jobs: jobs", jobs, Work.HELD_PODS)
     width = most_s - least_s + 1
     return [least_s + int(draw * width) for draw in Twister(seed).floats(jobs).tolist()]
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.errors import ScenarioError
+from fastsim.foundation.limits.work_budget import Work, refuse_excess
 from fastsim.performance.oracle import Oracle
 from fastsim.workload import schema as s
 from fastsim.workload.generators.gavel_jobs import (
@@ -121,6 +122,7 @@ def synth_gavel_trace(
     """
     _check(jobs, seed, {"multi_gpu": multi_gpu, "priorities": priorities})
     gap_s = _gap_s(rate_per_hour, mean_gap_s)
+    refuse_excess("synth.jobs", jobs, Work.HELD_PODS)
     recipe = ScriptRecipe(_oracle(rates), seed, gap_s, multi_gpu, priorities, min_h, max_h, lengths)
     table = script_jobs(recipe, jobs)
     parameters = {"jobs": jobs, "seed": seed, "mean_gap_s": gap_s, "rates": recipe.oracle.name, "multi_gpu": multi_gpu,
@@ -136,6 +138,7 @@ def _check(jobs: int, seed: int, flags: dict[str, bool]) -> None:
     for name, flag in flags.items():
         if not isinstance(flag, bool):
             raise ScenarioError(f"synth.{name}", repr(flag), "true or false")
+    refuse_excess("synth.jobs", jobs, Work.PODS)
 
 
 def _gap_s(rate_per_hour: float | None, mean_gap_s: float | None) -> float:

@@ -18,9 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.errors import ScenarioError
+from fastsim.foundation.limits.work_budget import Work, refuse_excess
 from fastsim.foundation.random_streams import Stream
 from fastsim.workload import schema as s
-from fastsim.workload.generators.arrivals_and_durations import Mixture, PoissonClock, SeasonalClock
+from fastsim.workload.generators.arrivals_and_durations import Mixture, PoissonClock, SeasonalClock, refuse_rate
 from fastsim.workload.generators.gavel import synth_gavel, synth_gavel_trace
 from fastsim.workload.generators.requests import FREQUENT, SET, Columns, ModelSets, Requests, RequestTable
 from fastsim.workload.generators.sia import synth_sia
@@ -134,6 +135,7 @@ def _check(options: OpenbOptions) -> None:
             raise ScenarioError(f"synth.{name}", repr(value), "a whole number")
     if options.pods < 0:
         raise ScenarioError("synth.pods", options.pods, "0 or more")
+    refuse_excess("synth.pods", options.pods, Work.PODS)
     for name in ("rate_per_hour", "load"):
         value = getattr(options, name)
         if value is not None and not (math.isfinite(value) and value > 0):
@@ -170,9 +172,12 @@ class _Recipe:
         if options.load is not None and options.gpu_milli:
             gpu_seconds = self.requests.mean_gpu_seconds(mean_s)
             self.rate_per_hour = 3600 * options.load * options.gpu_milli / 1000 / gpu_seconds
+        if options.arrivals != "order":
+            refuse_rate(self.rate_per_hour, options.pods)
         self.resident_chance = self.requests.resident_chance(mean_s) if mean_s else self.requests.chance
         standing = self.rate_per_hour / 3600 * self.requests.mean_seconds(mean_s) if options.warm_start else 0
         self.residents = round(standing)
+        refuse_excess("synth.warm_start", self.residents, Work.PODS)
 
     def columns(self) -> list[str]:
         """Names of the columns every batch has."""

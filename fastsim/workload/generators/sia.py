@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastsim.errors import ScenarioError
+from fastsim.foundation.limits.work_budget import Work, refuse_excess
 from fastsim.foundation.random_streams import Stream
 from fastsim.performance.applications.application import Application, Applications, TunedConfig, tuned_configs
 from fastsim.workload import schema as s
-from fastsim.workload.generators.arrivals_and_durations import SeasonalClock
+from fastsim.workload.generators.arrivals_and_durations import SeasonalClock, refuse_rate
 from fastsim.workload.importers.sia import CATEGORIES, job_list
 from fastsim.workload.workload import Workload
 
@@ -61,8 +62,8 @@ class SiaOptions:
             count = getattr(self, name)
             if isinstance(count, bool) or not isinstance(count, int) or count < value:
                 raise ScenarioError(f"synth.{name}", repr(count), f"a whole number, {value} or more")
-        if not 0 < self.rate_per_hour < math.inf:
-            raise ScenarioError("synth.rate_per_hour", self.rate_per_hour, "jobs per hour, above 0")
+        refuse_excess("synth.jobs", self.jobs, Work.HELD_PODS)
+        refuse_rate(self.rate_per_hour, self.jobs / self.copies)
         if self.style not in STYLES:
             raise ScenarioError("synth.style", repr(self.style), f"one of {', '.join(STYLES)}")
         shares = self.rigid_share, self.fixed_batch_share

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.errors import ScenarioError
+from fastsim.foundation.limits.work_budget import Work, refuse_excess
 from fastsim.performance.sensitivity import Sensitivity
 from fastsim.workload import schema as s
 from fastsim.workload.generators.synergy_jobs import JobLog, SynergyRecipe, SynergyStream, split_of
@@ -75,10 +76,11 @@ def synth_synergy(
     return Workload(SynergySource(recipe, jobs), columns, name="synth:synergy", rows=jobs, metadata=metadata)
 
 
-def _check(seed: object, jobs: object, multi_gpu: object, pickled: object) -> None:
+def _check(seed: int, jobs: int, multi_gpu: object, pickled: object) -> None:
     for name, value in (("seed", seed), ("jobs", jobs)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise ScenarioError(f"synth.{name}", repr(value), "a whole number, 0 or more")
+    refuse_excess("synth.jobs", jobs, Work.PODS)
     for name, flag in (("multi_gpu", multi_gpu), ("pickled", pickled)):
         if not isinstance(flag, bool):
             raise ScenarioError(f"synth.{name}", repr(flag), "true or false")
@@ -104,6 +106,7 @@ def job_log(log: Log, exponential: bool, multi_gpu: bool) -> JobLog:
     if isinstance(log, int):
         if isinstance(log, bool) or log < 1:
             raise ScenarioError("synth.log", log, "1 job or more")
+        refuse_excess("synth.log", log, Work.HELD_PODS)
         return JobLog(np.ones(log, np.int64), name=f"{log} jobs", tells_gpus=False)
     if isinstance(log, Workload):
         workload = log

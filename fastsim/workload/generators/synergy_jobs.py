@@ -25,6 +25,7 @@ import pyarrow as pa
 from fastsim.errors import InputError, ScenarioError
 from fastsim.performance.sensitivity import Sensitivity
 from fastsim.workload import schema as s
+from fastsim.workload.generators.arrivals_and_durations import refuse_rate
 from fastsim.workload.generators.gavel_jobs import PIECE, gavel_seconds
 from fastsim.workload.generators.python_random import Twister, chain, floats_at, numbers_at
 
@@ -85,8 +86,7 @@ class SynergyRecipe:
         for name, value, known in (("arrivals", self.arrivals, ARRIVALS), ("durations", self.durations, DURATIONS)):
             if value not in known:
                 raise ScenarioError(f"synth.{name}", repr(value), f"one of {', '.join(known)}")
-        if not (math.isfinite(self.rate_per_hour) and self.rate_per_hour > 0):
-            raise ScenarioError("synth.rate_per_hour", self.rate_per_hour, "jobs per hour, above 0")
+        refuse_rate(self.rate_per_hour, 1)
         if log is None:
             if self.arrivals != "poisson" or self.durations == "log" or self.multi_gpu or self.pickled:
                 found = f"arrivals={self.arrivals}, durations={self.durations}, multi_gpu={self.multi_gpu}"

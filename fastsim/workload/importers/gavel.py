@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.errors import InputError
-from fastsim.foundation.packed_file import opened_text
+from fastsim.foundation.limits.packed_file import opened_text
 from fastsim.foundation.parquet import one_line, replacing
 from fastsim.performance.gavel_rates import JOB_TYPES, JobType
 from fastsim.workload import schema as s

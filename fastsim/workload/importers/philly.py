@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from fastsim.errors import InputError, ScenarioError, short
 from fastsim.foundation.csv_table import csv_line, read_csv
+from fastsim.foundation.limits.packed_file import opened_text
 from fastsim.foundation.nested_text import json_value
-from fastsim.foundation.packed_file import opened_text
 from fastsim.foundation.parquet import one_line
 from fastsim.workload import schema as s
 from fastsim.workload.workload import Held, Workload
@@ -181,8 +181,8 @@ def _logged(name: str, document: Any) -> Iterator[PhillyJob]:
             raise InputError(where, f"{type(error).__name__}: {one_line(error)}", expected) from None
         if submit is None:
             raise InputError(f"{where}: submitted_time", "nothing", "a time such as 2017-10-07 01:11:39")
-        texts = (_text(entry, name, where) for name in ("status", "vc", "jobid"))
-        yield PhillyJob(submit, attempts, *texts)
+        status, tenant, job, _ = (_text(entry, name, where) for name in ("status", "vc", "jobid", "user"))
+        yield PhillyJob(submit, attempts, status, tenant, job)
 
 
 def _text(entry: dict[str, Any], name: str, where: str) -> str | None:
@@ -195,7 +195,11 @@ def _text(entry: dict[str, Any], name: str, where: str) -> str | None:
 def _attempt(given: dict[str, Any]) -> Attempt:
     start, end = _time(given["start_time"]), _time(given["end_time"])
     known = None if start is None or end is None else (end - start).total_seconds()
-    return Attempt(known, sum(len(place["gpus"]) for place in given["detail"]), start, end)
+    lists = [place["gpus"] for place in given["detail"]]
+    for gpus in lists:
+        if not isinstance(gpus, list):
+            raise TypeError(f"gpus of {short(gpus)} are no list")
+    return Attempt(known, sum(map(len, lists)), start, end)
 
 
 def _time(text: str | None) -> datetime | None:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.errors import InputError
-from fastsim.foundation.packed_file import opened_text
+from fastsim.foundation.limits.packed_file import opened_text
 from fastsim.foundation.parquet import one_line, replacing
 from fastsim.workload import schema as s
 from fastsim.workload.workload import Held, Workload

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fastsim.decisions.replay import SelectedPod, replayed, sampled_pods, selected_pods
+from fastsim.decisions.replay import LargeRecord, SelectedPod, decision_bytes, replayed, sampled_pods, selected_pods
 from fastsim.engine.online.closing_stages import Deschedule, RunningPod, RunView
 from fastsim.errors import InputError, ScenarioError
 from fastsim.scenario.scenario import Scenario
@@ -140,3 +140,34 @@ def test_a_name_without_its_namespace_where_one_namespace_has_it() -> None:
         selected_pods(workload, ["p8"])
     with pytest.raises(InputError, match="no such pod"):
         selected_pods(workload, ["p"])
+
+
+def test_decisions_that_would_take_too_much_are_refused_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert decision_bytes(1000, 2) == 1000 * (4 + 8 + 8 + 8 + 2 * (8 + 8))
+    workload = pods({}, {}, {})
+    inputs = made(workload)
+    chosen = sampled_pods(workload, 3)
+    monkeypatch.setenv("FASTSIM_BUDGET", str(2 * decision_bytes(1, len(inputs.plan.terms)) / 2**32))
+    with pytest.raises(ScenarioError, match=r"explain: found .* bytes of recorded decisions, .*select fewer pods"):
+        replayed(inputs, chosen)
+    with pytest.warns(LargeRecord, match=r"bytes of recorded decisions$"):
+        assert len(replayed(inputs, sampled_pods(workload, 2))) == 2
+
+
+def test_all_attempts_of_a_pod_stop_at_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    workload = pods({"duration_s": 5.0}, {"duration_s": 7.0}, {"num_gpu": 2})
+    inputs = made(workload, queue="fifo_skip")
+    waiting = selected_pods(workload, [12])
+    assert len(replayed(inputs, waiting, "all")) == 3
+    monkeypatch.setenv("FASTSIM_BUDGET", str(2 * decision_bytes(1, len(inputs.plan.terms)) / 2**32))
+    with pytest.warns(LargeRecord), pytest.raises(ScenarioError, match="bytes of recorded decisions, expected at most"):
+        replayed(inputs, waiting, "all")
+
+
+def test_a_large_record_says_before_the_run_how_much_it_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    workload = pods({}, {}, {})
+    inputs = made(workload)
+    each = decision_bytes(1, len(inputs.plan.terms))
+    monkeypatch.setenv("FASTSIM_BUDGET", str(10 * each / 2**32))
+    with pytest.warns(LargeRecord, match=f"explain: {3 * each} bytes of recorded decisions, or more if pods are tried"):
+        replayed(inputs, sampled_pods(workload, 3), "all")

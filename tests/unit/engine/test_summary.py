@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.run import OnlineOptions, run_online
-from fastsim.engine.summary import Waits, frag_milli, summary_frame
+from fastsim.engine.summary import Waits, frag_milli, refuse_impossible, row_frame, summary_frame
 from fastsim.engine.tables import OUTCOME, ROW
 from fastsim.engine.totals.job_totals import FIGURES, JobTotals
+from fastsim.errors import ResultError
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.online.loop import AREAS
 from tests.unit.engine.online.test_online import FGD, pods
@@ -124,3 +126,10 @@ def test_a_retarget_after_the_run_does_not_rewrite_its_means() -> None:
     after = run_online(cluster, load, FGD, whole, OnlineOptions(retarget=twin)).summary
     assert alone["mean_frag_milli"].item() == (600 * 2 + 900 * 2) / 4
     assert after.equals(alone)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -6.2e15, -1])
+def test_a_figure_that_cannot_be_is_an_error_and_no_result(value: float) -> None:
+    refuse_impossible(row_frame({"pods": 3, "mean_power_w": None, "energy_kwh": 0.0, "tenant_gini": -1e-17}))
+    with pytest.raises(ResultError, match=r"summary: mean_power_w: found .*, expected a finite number of 0 or more"):
+        refuse_impossible(row_frame({"pods": 3, "mean_power_w": value}))

@@ -165,6 +165,12 @@ def test_no_ratio_keeps_everything_and_nonsense_is_refused() -> None:
     assert pods(made().tune(0, 10_000))["cpu_milli"] == [1000, 2000, 3000, 4000]
     with pytest.raises(ScenarioError, match="finite"):
         made().tune(float("nan"), 10_000)
+    with pytest.raises(ScenarioError, match="0 or more"):
+        made().tune(-1, 10_000)
+    with pytest.raises(ScenarioError, match="at most 50,000,000 pods or jobs in memory"):
+        made().tune(1e300, 10_000)
+    with pytest.raises(ScenarioError, match="at most 50,000,000 pods or jobs in memory"):
+        made().inflated(1e9, Cluster.mix(g2=1))
     cpu_only = pa.table({name: [0] for name in REQUIRED})
     with pytest.raises(ScenarioError, match="no pod that asks for a GPU"):
         Workload.from_arrow(cpu_only).tune(1.0, 1000)

@@ -62,7 +62,7 @@ def test_the_first_cell_that_cannot_be_converted(columns: dict[str, Any], fault:
 def test_the_edges_of_the_rules_are_allowed() -> None:
     conforming = good(
         cpu_milli=[0, CPU_LIMIT, 1], memory_mib=[0, MEMORY_LIMIT, 1], num_gpu=[1, 1, 32_767], gpu_milli=[1, 1000, 1000],
-        duration_s=[0.0, None, 1e300], deadline_s=[1e9, None, 1e9], gang_size=[1, None, 2], job_id=[None, None, 7],
+        duration_s=[0.0, None, 2.0**53], deadline_s=[1e9, None, 1e9], gang_size=[1, None, 2], job_id=[None, None, 7],
         max_per_node=[0, None, 1], orig_start_s=[-5.0, None, None], slo=[0.0, None, None],
     )  # fmt: skip
     assert request_fault(conforming) is None
@@ -84,8 +84,13 @@ def test_the_edges_of_the_rules_are_allowed() -> None:
          Fault(1, "est_duration_s", -1.0, "a finite number of seconds, not negative")),
         ({"duration_s": [None, -1.0, None]},
          Fault(1, "duration_s", -1.0, "a finite number of seconds, not negative; null = runs for ever")),
-        ({"weight": [1.0, None, 0.0]}, Fault(2, "weight", 0.0, "a finite number above 0; null = 1")),
-        ({"weight": [0.5, float("inf"), 1.0]}, Fault(1, "weight", float("inf"), "a finite number above 0; null = 1")),
+        ({"duration_s": [None, 1e308, None]},
+         Fault(1, "duration_s", 1e308, "at most 2**53 s, not negative; null = runs for ever")),
+        ({"submit_s": [-1e300, 0.0, 1.0]}, Fault(0, "submit_s", -1e300, "at most 2**53 s")),
+        ({"total_work": [None, None, 1e300]}, Fault(2, "total_work", 1e300, "at most 2**53, not negative")),
+        ({"weight": [1.0, None, 0.0]}, Fault(2, "weight", 0.0, "a number above 0, at most 2**53; null = 1")),
+        ({"weight": [0.5, float("inf"), 1.0]},
+         Fault(1, "weight", float("inf"), "a number above 0, at most 2**53; null = 1")),
         ({"slo": [None, float("-inf"), None]}, Fault(1, "slo", float("-inf"), "a finite number, not negative")),
         ({"slo": [None, -1.0, None]}, Fault(1, "slo", -1.0, "a finite number, not negative")),
         (
@@ -148,7 +153,7 @@ def test_order_is_carried_over_batches_even_over_an_empty_one() -> None:
 
 
 def test_the_smallest_id_and_a_negative_time_may_come_first() -> None:
-    assert RowOrder().fault(good(pod_id=[-(2**63) + 1, 0, 1], submit_s=[-1e300, -1.0, 0.0])) is None
+    assert RowOrder().fault(good(pod_id=[-(2**63) + 1, 0, 1], submit_s=[-(2.0**53), -1.0, 0.0])) is None
 
 
 def test_rows_are_counted_over_the_whole_stream() -> None:

@@ -12,6 +12,7 @@ from fastsim.engine.online.closing_stages import Deschedule, Inflation
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.engine.result import Result
+from fastsim.errors import ScenarioError
 from fastsim.policies.deschedule import CosSim, FragMultiPod, FragOnePod
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
@@ -177,3 +178,8 @@ def test_an_empty_cluster_has_nothing_to_deschedule(policy: Any) -> None:
     nothing = pods({"num_gpu": 2})
     result = played(one_gpu_nodes(1), nothing, deschedule=(Deschedule(policy, 1.0),))
     assert result.stages["pods_running"].to_list() == [0, 0, 0]
+
+
+def test_an_inflation_beyond_the_budget_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="inflation: found 1,000,000,000 pods or jobs in memory, expected at most"):
+        played(node(1), pods(share(500)), inflation=Inflation(1e9))

@@ -114,6 +114,11 @@ def test_cutoffs_may_stand_in_a_file(tmp_path: Path) -> None:
         ({"cutoff_rates": {"2:2:2": {"fifo": "a"}}}, r"x: cutoff_rates\.2:2:2\.fifo: found 'a'"),
         ({"cutoff_rates": "none.json"}, r"x: cutoff_rates: found none\.json"),
         ({"cutoff_rates": {"2:2:2": {"fifo": 1}}, "rate_per_hour": [2]}, "no run below the cutoff rates"),
+        (
+            {name: list(range(1, 201)) for name in ("seed", "round_s", "restart_s")},
+            "x: found 8,000,000 runs, expected at",
+        ),
+        ({"jobs": {"from": 1, "to": 2, "points": 10**10}}, "x: jobs: found 10,000,000,000 runs, expected at most"),
         ({"out": "runs"}, "x: out: found an unknown key"),
     ],
 )

@@ -8,8 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fastsim.errors import ScenarioError
 from fastsim.foundation.random_streams import Stream
-from fastsim.workload.generators.arrivals_and_durations import Mixture, PoissonClock, SeasonalClock, normal_cdf
+from fastsim.workload.generators.arrivals_and_durations import (
+    MOST_PER_HOUR,
+    Mixture,
+    PoissonClock,
+    SeasonalClock,
+    normal_cdf,
+    refuse_rate,
+)
 
 FLAT: dict[str, Any] = {"hour_factor": [1.0] * 24, "hour_log_sd": 0.0, "hour_correlation": 0.0}
 EVER = 1e300
@@ -82,6 +90,24 @@ def test_time_never_runs_backwards_over_more_hours_than_one_block() -> None:
     times = whole.times(apart(3000))
     assert (np.diff(times) >= 0).all() and times[-1] > 2 * 1024 * 3600
     assert np.concatenate([pieces.times(apart(1000)) for _ in range(3)]).tolist() == times.tolist()
+
+
+@pytest.mark.parametrize("rate", [1e-320, 0.0, 1e300, math.nan])
+def test_a_rate_that_no_clock_can_follow_is_refused(rate: float) -> None:
+    with pytest.raises(ScenarioError, match="expected 1e-06 to 4,000,000 arrivals per hour"):
+        refuse_rate(rate, 1)
+
+
+def test_a_rate_within_the_bounds_may_still_take_too_many_hours() -> None:
+    refuse_rate(1e-6, 100)
+    with pytest.raises(ScenarioError, match="found 1,000,000,000 hours of arrivals"):
+        refuse_rate(1e-6, 1000)
+
+
+def test_the_largest_rate_counts_inside_64_bits() -> None:
+    moody = FLAT | {"hour_log_sd": 0.6, "hour_correlation": 0.5}
+    times = SeasonalClock(1, MOST_PER_HOUR, moody).times(apart(1000))
+    assert (np.diff(times) >= 0).all() and times[0] >= 0 and times[-1] < 10
 
 
 def test_the_normal_distribution_function_at_known_points() -> None:

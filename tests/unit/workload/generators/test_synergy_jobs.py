@@ -101,7 +101,7 @@ def test_a_log_tells_arrivals_durations_and_gpus() -> None:
     [
         ({"split": (20, 80)}, "per cent of jobs for each of image, language, speech"),
         ({"split": (20, -1, 3)}, "per cent of jobs"),
-        ({"rate_per_hour": 0}, "jobs per hour, above 0"),
+        ({"rate_per_hour": 0}, "arrivals per hour"),
         ({"arrivals": "random"}, "one of poisson, static, log"),
         ({"durations": "long"}, "one of gavel, short, log"),
         ({"arrivals": "static"}, "expected a log of jobs"),

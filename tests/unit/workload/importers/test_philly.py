@@ -104,6 +104,12 @@ def test_the_reduced_form(tmp_path: Path) -> None:
         ('[{"submitted_time": "2017-10-09 07:00:00", "attempts": [], "vc": ["a"]}]', r"job 1: vc: found \['a'\]"),
         ('[{"submitted_time": "2017-10-09 07:00:00", "attempts": [], "status": 3}]', "job 1: status: found 3"),
         ('[{"submitted_time": "2017-10-09 07:00:00", "attempts": [], "jobid": {}}]', "job 1: jobid: found {}"),
+        ('[{"submitted_time": "2017-10-09 07:00:00", "attempts": [], "user": [1]}]', r"job 1: user: found \[1\]"),
+        (
+            '[{"submitted_time": "2017-10-09 07:00:00", "attempts": [{"start_time": null, "end_time": null, '
+            '"detail": [{"ip": "m1", "gpus": "gpu0"}]}]}]',
+            "gpus of 'gpu0' are no list",
+        ),
         ('[{"submitted_time": ["2017"], "attempts": []}]', "job 1: found ValueError"),
         (
             '[{"submitted_time": "2017-10-09 07:00:00", "attempts": [{"start_time": "2017-10-09 07:00:00+01:00", '

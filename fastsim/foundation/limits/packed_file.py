@@ -67,6 +67,6 @@ def opened_bytes(path: str | os.PathLike[str]) -> IO[bytes]:
     return io.BufferedReader(Unpacked(path), 1 << 16) if str(path).endswith(".gz") else open(path, "rb")
 
 
-def opened_text(path: str | os.PathLike[str], newline: str | None = None) -> IO[str]:
+def opened_text(path: str | os.PathLike[str], newline: str | None = None, encoding: str = "utf-8") -> IO[str]:
     """A text in UTF-8, unpacked if the name of the file ends in .gz."""
-    return io.TextIOWrapper(opened_bytes(path), encoding="utf-8", newline=newline)
+    return io.TextIOWrapper(opened_bytes(path), encoding=encoding, newline=newline)

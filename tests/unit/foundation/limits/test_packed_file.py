@@ -10,7 +10,7 @@ import pytest
 
 from fastsim.errors import InputError
 from fastsim.foundation.csv_table import read_csv
-from fastsim.foundation.packed_file import CHOICE, MOST_MIB, Unpacked, most_bytes, opened_bytes, opened_text
+from fastsim.foundation.limits.packed_file import CHOICE, MOST_MIB, Unpacked, most_bytes, opened_bytes, opened_text
 
 
 def packed(path: Path, content: bytes) -> Path:

@@ -1,0 +1,92 @@
+"""The budget of one command: how much of each kind of work is begun, and the one setting that raises it.
+
+Work is counted before it begins where texts and tables say how much it will be, and while it goes on where they do
+not. ``FASTSIM_BUDGET=4`` in the environment allows four times as much of every kind.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from enum import Enum
+
+from fastsim.errors import ScenarioError
+
+CHOICE = "FASTSIM_BUDGET"
+MULTIPLIES = f"{CHOICE} multiplies what is allowed"
+NAMED_FACTOR = 1000
+"""Largest factor that a message proposes; what needs more is a mistake in most cases."""
+
+
+class Work(Enum):
+    """Kinds of work: what is counted, and how much of it there may be by default."""
+
+    NODES = "nodes", 1_000_000
+    PODS = "pods or jobs", 1_000_000_000
+    HELD_PODS = "pods or jobs in memory", 50_000_000
+    HOURS = "hours of arrivals", 100_000_000
+    RUNS = "runs", 1_000_000
+    HELD_ROWS = "rows of the timeline in memory", 20_000_000
+    WRITTEN_ROWS = "rows of the timeline", 1_000_000_000
+    READINGS = "readings of GPUs", 2_000_000_000
+    NODE_CHANGES = "failures and repairs of nodes", 100_000_000
+    ROUNDS = "rounds since a job ended", 2_000_000
+    STAYS = "stays on nodes since a pod ended", 5_000_000
+    DECISION_BYTES = "bytes of recorded decisions", 4 << 30
+
+    def __init__(self, counted: str, usual: int) -> None:
+        self.counted, self.usual = counted, usual
+
+    @property
+    def most(self) -> float:
+        """How much of it there may be now."""
+        return self.usual * factor()
+
+
+def factor() -> float:
+    """By how much the environment multiplies every budget; 1 unless it says otherwise."""
+    text = os.environ.get(CHOICE, "")
+    if not text:
+        return 1.0
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise ScenarioError(CHOICE, repr(text), "a number above 0, by which every budget of work is multiplied")
+    return number
+
+
+def refuse_excess(where: str, amount: float, work: Work, do: str = "") -> None:
+    """ScenarioError if ``amount`` of this work is more than the budget; ``do`` is another remedy."""
+    if not amount <= work.most:
+        expected = f"at most {amount_text(work.most, work)}"
+        raise ScenarioError(where, amount_text(amount, work), expected, remedy(amount, work, do))
+
+
+def refuse_progress(where: str, amount: float, work: Work, do: str) -> None:
+    """ScenarioError if work that goes on without a known end has come to more than the budget."""
+    if not amount <= work.most:
+        expected = f"at most {amount_text(work.most, work)}"
+        raise ScenarioError(where, amount_text(amount, work), expected, f"{do}, or {MULTIPLIES}")
+
+
+def amount_text(amount: float, work: Work) -> str:
+    """An amount of this work in words, large ones to three digits."""
+    number = _float(amount)
+    text = f"{number:,.0f}" if number < 1e15 else f"{number:.3g}" if number < math.inf else "more than 1e308"
+    return f"{text} {work.counted}"
+
+
+def remedy(amount: float, work: Work, do: str = "") -> str:
+    """The setting with which so much of this work is begun, after another remedy."""
+    times = _float(amount) / work.usual
+    how = f"{CHOICE}={math.ceil(times)} allows it" if times <= NAMED_FACTOR else MULTIPLIES
+    return f"{do}, or {how}" if do else how
+
+
+def _float(amount: float) -> float:
+    try:
+        return float(amount)
+    except OverflowError:  # whole numbers have no largest
+        return math.inf
