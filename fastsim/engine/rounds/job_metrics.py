@@ -106,11 +106,13 @@ def utilization(run: RoundOutcome) -> float:
 
 
 def utilization_by_model(run: RoundOutcome) -> dict[str, float]:
-    """Busy part of the time of each GPU model; NaN for a model without GPUs."""
+    """Busy part of the time of each GPU model; 0 for a model without GPUs."""
     ends = np.cumsum(run.gpus__g)[:-1]
     parts = np.split(run.busy_s, ends)
     names, span_s = run.setting.gpu_models, measured_s(run)
-    return {name: mean(busy / span_s) if span_s > 0 else 0.0 for name, busy in zip(names, parts, strict=True)}
+    return {
+        name: mean(busy / span_s) if len(busy) and span_s > 0 else 0.0 for name, busy in zip(names, parts, strict=True)
+    }
 
 
 def measured_s(run: RoundOutcome) -> float:

@@ -18,6 +18,7 @@ from fastsim.engine.rounds.driver import nothing_runs
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.options import PATIENCE, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
+from fastsim.engine.shares.models_in_use import models_with_gpus, on_every_model, options_on, setting_on
 from fastsim.engine.shares.plan import ALONE, Allocation, Floats, Ints, SharePlan, checked_allocation, view_of
 from fastsim.engine.tables import ROW
 from fastsim.errors import PolicyError, ScenarioError
@@ -47,20 +48,26 @@ def run_ideal(
     """
     if not 0 <= realloc_s < float("inf"):
         raise ScenarioError("realloc_s", realloc_s, "seconds, finite and not negative")
-    gpus = tuple(int(count) for count in setting.gpus__g)
-    arrivals = JobArrivals(runnable(batches, setting, gpus))
-    run = IdealRun(setting, plan, options, arrivals, realloc_s, tenants)
+    every = tuple(int(count) for count in setting.gpus__g)
+    models = models_with_gpus(every)
+    gpus, used, chosen = (
+        tuple(every[g] for g in models),
+        setting_on(setting, every, models),
+        options_on(options, models),
+    )
+    arrivals = JobArrivals(runnable(batches, used, gpus))
+    run = IdealRun(used, plan, chosen, arrivals, realloc_s, tenants)
     while not run.finished():
         run.step()
         if progress is not None and run.events % PAUSE_EVENTS == 0:
             progress(run.ended)
     jobs = np.concatenate([*run.ended_jobs, run.jobs])
-    busy_s = run.busy_s__g / np.maximum(gpus, 1)
-    return RoundOutcome(
-        setting, options, jobs[np.argsort(jobs["id"])], np.zeros(0, MOMENT), np.zeros(0, np.int32), np.zeros(0, ROW),
-        run.events, run.calls, run.now_s, run.max_active, run.job_events, 0, 0, np.repeat(busy_s, gpus), gpus,
-        run.solver_s,
+    outcome = RoundOutcome(
+        used, chosen, jobs[np.argsort(jobs["id"])], np.zeros(0, MOMENT), np.zeros(0, np.int32), np.zeros(0, ROW),
+        run.events, run.calls, run.now_s, run.max_active, run.job_events, 0, 0,
+        np.repeat(run.busy_s__g / gpus, gpus), gpus, run.solver_s,
     )  # fmt: skip
+    return on_every_model(outcome, setting, options, every, models)
 
 
 class JobArrivals:

@@ -15,6 +15,7 @@ from fastsim.engine.rounds.driver import Driver
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.options import QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, RoundOutcome
+from fastsim.engine.shares.models_in_use import models_with_gpus, on_every_model, options_on, setting_on
 from fastsim.engine.shares.plan import SharePlan, checked_allocation, view_of
 from fastsim.engine.tables import ROW
 from fastsim.errors import PolicyError
@@ -103,19 +104,23 @@ def run_rounds(
 ) -> RoundOutcome:
     """Play jobs in rounds until those that count have finished; ``progress`` takes the number of those that have.
 
-    ``checkpoint`` is the schedule of checkpoints, ``resume`` the state that the run begins with.
+    ``checkpoint`` is the schedule of checkpoints, ``resume`` the state that the run begins with. A model without GPUs
+    is in the figures, 0 busy, and nowhere else: the policy does not see it and no draw is among models with it.
     """
     sizes = gpus_per_server or (1,) * len(setting.gpu_models)
     # GPUs that fill no server are not used.
-    gpus = tuple(int(n) // size * size for n, size in zip(setting.gpus__g, sizes, strict=True))
-    loop = _loop(setting, plan, options, gpus, record_tasks, metrics)
+    every = tuple(int(n) // size * size for n, size in zip(setting.gpus__g, sizes, strict=True))
+    models = models_with_gpus(every)
+    gpus, used = tuple(every[g] for g in models), setting_on(setting, every, models)
+    chosen = options_on(options, models)
+    loop = _loop(used, plan, chosen, gpus, record_tasks, metrics)
     price = np.zeros(len(gpus))
-    driver = ShareDriver(setting, plan, options, runnable(batches, setting, gpus), tenants, progress, loop, price)
-    driver.decided = decisions(setting, options, gpus, record_tasks, metrics is not None) | {
+    driver = ShareDriver(used, plan, chosen, runnable(batches, used, gpus), tenants, progress, loop, price)
+    driver.decided = decisions(used, chosen, gpus, record_tasks, metrics is not None) | {
         "estimates": "none" if plan.estimates is None else str(plan.estimates)
     }  # another policy that resumes keeps them
     driver.play(checkpoint, resume)
-    return _finished(driver, gpus)
+    return on_every_model(_finished(driver, gpus), setting, options, every, models)
 
 
 def _loop(

@@ -90,6 +90,7 @@ class KnotsScheduler:
         self.request_mib: dict[int, int] = {}
         self.attempts = 0
         self._first: int | None = None
+        self._unbound: int | None = None
 
     def arrive(self, pod: int, request_mib: int) -> None:
         """Add a pod to the queue."""
@@ -101,6 +102,9 @@ class KnotsScheduler:
         if self._first is not None:
             first, self._first = self._first, None
             return self._decide(first, now_s, view)
+        if self._unbound is not None:  # binding fails at the end of a pass, after pods that came during it
+            pod, self._unbound = self._unbound, None
+            self.queue.push(pod, self.request_mib[pod])
         running = sum(len(declared.running) for declared in self.declared)
         if not len(self.queue):
             self._release(view)
@@ -144,7 +148,7 @@ class KnotsScheduler:
             return SchedulerStep(next_s=_after(now_s, bound_s))
         self.attempts += 1
         if not self.latency.binds(self.attempts):
-            self.queue.push(pod, self.request_mib[pod])
+            self._unbound = pod
             return SchedulerStep(next_s=_after(now_s, bound_s))
         self.declared[target.gpu].place(pod, self.request_mib.pop(pod))
         self.placed_s[target.gpu] = int(bound_s)

@@ -13,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fastsim.engine.rounds.job_batches import JobBatch
+from fastsim.engine.rounds.job_metrics import utilization_by_model
 from fastsim.engine.rounds.options import Job, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.engine.shares.ideal import run_ideal
@@ -197,6 +198,20 @@ def test_bad_answers_and_bad_numbers_are_told() -> None:
         played(where, even, [], realloc_s=-1.0)
     with pytest.raises(InputError, match="job 0: found w0 on 2 GPUs, expected at most 1"):
         played(setting((1,), [[1.0]], sizes=(2,)), even, [Job(0, 0, 2, 1)])
+
+
+def test_a_model_without_gpus_is_in_the_figures_alone() -> None:
+    jobs = [Job(0.0, 0, 1, 100.0), Job(30.0, 0, 1, 100.0)]
+    seen: list[tuple[str, ...]] = []
+
+    def noted(view: RoundView) -> Allocation:
+        seen.append(view.setting.gpu_models)
+        return even(view)
+
+    run, without = played(setting((0, 1), [[5.0, 1.0]]), noted, jobs), played(setting((1,), [[1.0]]), even, jobs)
+    assert len(set(seen)) == 1 and len(seen[0]) == 1
+    assert run.jobs["finish_s"].tolist() == without.jobs["finish_s"].tolist()
+    assert (run.gpus__g, list(utilization_by_model(run).values())) == ((0, 1), [0.0, 1.0])
 
 
 def test_no_jobs_at_all() -> None:

@@ -187,3 +187,115 @@ def test_who_comes_back_keeps_its_age() -> None:
 def test_nobody_waits(heap_ties: bool) -> None:
     with pytest.raises(IndexError):
         RequestQueue(heap_ties).pop()
+
+
+# ---------------------------------------------------------------- passes as they are specified, written down slowly
+
+REQUEST_MIB = 300
+"""All declare the same, so the heap alone decides; three fit on a GPU of 1000 MiB whose readings lend nothing."""
+STEP_S, REST_S = 0.5, 5.0
+
+
+class SlowPasses:
+    """One GPU: what the specification says of a pass, one statement after another, events up to now before each."""
+
+    def __init__(self, arrivals: list[float], stays: list[float]) -> None:
+        self.coming = sorted((time, pod) for pod, time in enumerate(arrivals))
+        self.stays, self.now_s = stays, self.coming[0][0]
+        self.heap, self.running = list[int](), list[int]()
+        self.end_s: dict[int, float] = {}
+        self.bound: list[tuple[int, float]] = []
+        self.attempts = 0
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, while pods arrive."""
+        self.now_s += seconds
+        self.listen()
+
+    def listen(self) -> None:
+        """Pods that came up to now enter the queue."""
+        while self.coming and self.coming[0][0] <= self.now_s:
+            self.heap.append(self.coming.pop(0)[1])
+
+    def pop(self) -> int:
+        """Of equals the root leaves, and the last one takes its place for good."""
+        first, last = self.heap[0], self.heap.pop()
+        if self.heap:
+            self.heap[0] = last
+        return first
+
+    def purge(self) -> None:
+        """Release the first pod that has ended, and no other."""
+        for pod in self.running:
+            if self.end_s[pod] <= self.now_s:
+                self.running.remove(pod)
+                return
+
+    def play(self) -> list[tuple[int, float]]:
+        """Pods in the order in which they are bound, with the second."""
+        self.listen()
+        while self.coming or self.heap:
+            if not self.heap:
+                self.purge()
+                self.sleep(STEP_S)
+                continue
+            self.one_pass()
+        return self.bound
+
+    def one_pass(self) -> None:
+        """Try one pod after another; bind the first that fits, but for the eighth attempt."""
+        pod: int | None = self.pop()
+        self.purge()
+        skipped = list[int]()
+        while pod is not None and len(self.running) == 1000 // REQUEST_MIB:
+            skipped.append(pod)
+            pod = self.pop() if self.heap else None
+        self.heap.extend(skipped)
+        self.sleep(STEP_S)
+        if pod is None:
+            return
+        self.attempts += 1
+        if self.attempts == 8:
+            self.heap.append(pod)
+            return
+        self.running.append(pod)
+        self.bound.append((pod, self.now_s))
+        self.end_s[pod] = self.now_s + self.stays[pod]
+        self.sleep(REST_S)
+
+
+def bound_by_scheduler(arrivals: list[float], stays: list[float]) -> list[tuple[int, float]]:
+    """The same from the scheduler; events up to a step come before it."""
+    view, bound, end_s = Readings(1000), list[tuple[int, float]](), dict[int, float]()
+    made = scheduler(view, heap_ties=True, one_release=True, zero_draw=True)
+    coming = sorted((time, pod) for pod, time in enumerate(arrivals))
+    now_s = coming[0][0]
+    while len(bound) < len(arrivals):
+        while coming and coming[0][0] <= now_s:
+            made.arrive(coming.pop(0)[1], REQUEST_MIB)
+        view.done = {pod for pod, end in end_s.items() if end <= now_s}
+        later = [time for time in (*(time for time, _ in coming[:1]), *end_s.values()) if time > now_s]
+        view.later_s = min(later, default=math.inf)
+        step = made.step(now_s, view)
+        for one in step.bindings:
+            bound.append((one.pod, one.at_s))
+            end_s[one.pod] = one.at_s + stays[one.pod]
+        now_s = step.next_s
+    return bound
+
+
+HALVES = st.integers(0, 60).map(lambda half: half / 2)
+"""Seconds on the grid of passes, so that arrivals, ends and passes coincide."""
+
+
+@given(st.lists(st.tuples(HALVES, HALVES), min_size=1, max_size=20))
+def test_pods_are_bound_in_the_order_of_the_specification(pods: list[tuple[float, float]]) -> None:
+    arrivals, stays = [time for time, _ in pods], [stay for _, stay in pods]
+    assert bound_by_scheduler(arrivals, stays) == SlowPasses(arrivals, stays).play()
+
+
+def test_a_pod_that_is_not_bound_comes_after_those_that_came_in_its_pass() -> None:
+    # Eight pods a long time apart; the ninth comes half a second after the eighth is admitted, whose binding fails.
+    arrivals = [10.0 * pod for pod in range(8)] + [70.25]
+    bound = bound_by_scheduler(arrivals, [0.0] * 9)
+    assert [pod for pod, _ in bound][-2:] == [8, 7]

@@ -1,0 +1,67 @@
+"""GPU models with GPUs: a run sees only these, and its outcome has all models of its setting again."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastsim.engine.rounds.options import PriceSource, RoundOptions, Setting
+from fastsim.engine.rounds.outcome import RoundOutcome
+from fastsim.engine.shares.plan import Floats
+from fastsim.errors import InputError
+
+Models = tuple[int, ...]
+"""Positions of models in a setting, ascending."""
+
+
+def models_with_gpus(gpus: Sequence[int]) -> Models:
+    """The models of which there are GPUs; InputError if there are none."""
+    models = tuple(g for g, count in enumerate(gpus) if count > 0)
+    if not models:
+        raise InputError("cluster", "no GPU that fills a server", "one at least")
+    return models
+
+
+def setting_on(setting: Setting, gpus: Sequence[int], models: Models) -> Setting:
+    """The setting with these models and so many GPUs of each."""
+    count = np.array([gpus[g] for g in models], np.int64)
+    if np.array_equal(count, setting.gpus__g):
+        return setting
+    names = tuple(setting.gpu_models[g] for g in models)
+    oracle = setting.oracle if names == setting.gpu_models else setting.oracle.restricted(names)
+    return dataclasses.replace(setting, gpu_models=names, gpus__g=count, oracle=oracle)
+
+
+def options_on(options: RoundOptions, models: Models) -> RoundOptions:
+    """The options with prices of these models only."""
+    if options.prices is None:
+        return options
+    return dataclasses.replace(options, prices=PricesOf(options.prices, models))
+
+
+@dataclass(frozen=True)
+class PricesOf:
+    """Prices of some of the models."""
+
+    prices: PriceSource
+    models: Models
+
+    def at(self, now_s: float) -> Floats:
+        """Price of one GPU of each of the models, $/h."""
+        return self.prices.at(now_s)[list(self.models)]
+
+    def next_change_s(self, now_s: float) -> float:
+        """The next time at which a price may differ, seconds; infinite if never."""
+        return self.prices.next_change_s(now_s)
+
+
+def on_every_model(
+    run: RoundOutcome, setting: Setting, options: RoundOptions, gpus: tuple[int, ...], models: Models
+) -> RoundOutcome:
+    """The outcome with all models of the setting; GPUs are numbered as they were, since the others have none."""
+    if len(models) < len(gpus):
+        run.tasks["model"] = np.array(models, np.int32)[run.tasks["model"]]
+    return dataclasses.replace(run, setting=setting, options=options, gpus__g=gpus)
