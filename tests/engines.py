@@ -27,6 +27,6 @@ RUNS: dict[str, dict[str, Any]] = {
 """Scenarios by engine."""
 
 
-def small_run(engine: str) -> fs.Result:
-    """A run of this engine in less than a second."""
-    return fs.simulate(**RUNS[engine])
+def small_run(engine: str, **options: Any) -> fs.Result:
+    """A run of this engine in less than a second, with further options."""
+    return fs.simulate(**RUNS[engine], **options)

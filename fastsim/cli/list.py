@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-KINDS = ("policies", "clusters", "workloads", "importers", "mig")
+KINDS = ("policies", "clusters", "workloads", "importers", "gpus", "mig")
 METRICS, KUBERNETES = "metrics", "kubernetes"
 PUBLISHED = {
     "helios": "jobs of SenseTime's Helios traces (cluster_log.csv)",
@@ -118,9 +118,21 @@ def _describe_policy(policy: str, as_json: bool) -> None:
         click.echo(f"\n{description.citation}")
 
 
+def _gpu_models() -> dict[str, str]:
+    """Watts, memory and source of each GPU model of the catalogue."""
+    from fastsim.hardware.model_catalog import Catalog
+
+    return {
+        name: f"{model.idle_w:g} to {model.peak_w:,g} W, {model.memory_mib:,} MiB ({model.source})"
+        for name, model in Catalog.default().gpu.items()
+    }
+
+
 def _known_names(kind: str) -> dict[str, str]:
     if kind == "importers":
         return IMPORTERS
+    if kind == "gpus":
+        return _gpu_models()
     if kind == "mig":
         from fastsim.hardware.mig import profiles
 

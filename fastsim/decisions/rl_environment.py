@@ -7,6 +7,12 @@
 ((16, 6), True)
 >>> observation, reward, over, cut, info = env.step(int(observation["mask"].argmax()))
 
+Importing this module registers ``fastsim/Placement-v0``, so that ``gymnasium.make`` and ``make_vec`` know it by name:
+
+>>> import gymnasium
+>>> gymnasium.make("fastsim/Placement-v0", cluster="openb:16").action_space
+Discrete(16)
+
 Episodes use the engine of all runs, with its rules for GPUs and pods: an episode has an ordinary result, equal to that
 of a policy if the agent chooses the same nodes. Pods that fit nowhere are dropped without a step; a masked action drops
 the pod.
@@ -21,10 +27,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.decisions.rl_episode import Episode, episode, rewards
+from fastsim.decisions.rl_render import RENDER_MODES, rendered_picture, rendered_text
 from fastsim.engine.online.kernel_columns import read_only
 from fastsim.engine.online.run import OnlineOptions
 from fastsim.engine.result import Result
-from fastsim.errors import FastsimError
+from fastsim.errors import FastsimError, ScenarioError, suggestion
 from fastsim_ext.online.stepped_loop import NODE_FEATURES, POD_FEATURES, stepped
 
 try:
@@ -36,6 +43,8 @@ except ImportError:
 
 Observation = dict[str, npt.NDArray[Any]]
 Reward = str | Mapping[str, float]
+PLACEMENT = "fastsim/Placement-v0"
+"""Name of the environment in Gymnasium's registry."""
 PODS = "synth:openb?pods=500&seed={seed}&tune=1.3&tune_seed={seed}"
 """Generated openb pods that fill the cluster, different for each seed."""
 
@@ -56,15 +65,22 @@ class SchedulingEnv(gymnasium.Env[Observation, SupportsInt]):
     the seed of the episode. ``reward`` is the change by a decision of ``placed`` (pods), ``allocation`` (GPUs),
     ``fragmentation`` (fragmented GPUs, negative) or ``power`` (kW, negative), or weights of several of them. ``policy``
     picks the GPU in the node (``gpu_pick`` overrides) and answers ``advice``. With ``record`` other than ``summary``
-    the result has timeline, placements and jobs.
+    the result has timeline, placements and jobs. ``render_mode`` is None or one of ``RENDER_MODES``.
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012  (Gymnasium's own declaration)
+    metadata = {"render_modes": [*RENDER_MODES], "render_fps": 10}  # noqa: RUF012  (Gymnasium's own declaration)
 
     def __init__(
         self, cluster: Any = "openb:128", workload: Any = PODS, reward: Reward = "fragmentation", *,
         policy: Any = "best_fit", gpu_pick: str | None = None, record: str = "summary", seed: int = 0,
+        render_mode: str | None = None,
     ) -> None:  # fmt: skip
+        if render_mode is not None and render_mode not in RENDER_MODES:
+            known = ", ".join(RENDER_MODES)
+            raise ScenarioError(
+                "render_mode", repr(render_mode), f"one of {known}", suggestion(render_mode, RENDER_MODES)
+            )
+        self.render_mode = render_mode
         self.scenario = {"cluster": cluster, "workload": workload, "policy": policy, "gpu_pick": gpu_pick}
         self.reward__t, self.record, self.next_seed = rewards(reward), record, seed
         self.episode: Episode = self._begun(seed)
@@ -89,6 +105,15 @@ class SchedulingEnv(gymnasium.Env[Observation, SupportsInt]):
         """Place the pod on a node: observation, reward, whether all pods have arrived, False (not cut), information."""
         reward = self.episode.step(int(action))
         return self._observation(), reward, self.episode.over, False, self._info()
+
+    def render(self) -> Any:
+        """The state as text (``ansi``) or as a picture (``rgb_array``); None without a mode."""
+        now = self.episode
+        if self.render_mode is None:
+            return None
+        if self.render_mode == "ansi":
+            return rendered_text(now.node__nf, now.pod__f, now.mask)
+        return rendered_picture(now.node__nf, now.mask)
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """The nodes that can host the pod, by the name that agents with masks call."""
@@ -173,3 +198,11 @@ class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[An
     def _observation(self) -> Observation:
         # The next step writes changed cells only, so that a write by the agent would persist.
         return read_only({"nodes": self.nodes__enf, "pod": self.pod__ef, "mask": self.mask__en})
+
+
+if PLACEMENT not in gymnasium.registry:
+    gymnasium.register(
+        PLACEMENT,
+        f"{__name__}:{SchedulingEnv.__name__}",
+        vector_entry_point=f"{__name__}:{SchedulingVectorEnv.__name__}",
+    )

@@ -5,7 +5,10 @@ the cluster (``node:NAME``, with its labels and taints), or a file with a Kubern
 
 The search assumes that more nodes never hurt. Between a number that suffices and one that does not it tries `PROBES`
 numbers at a time, whatever the number of workers, so that the answer does not depend on it. The answer suffices, and
-one less does not; with a policy that breaks the assumption, a still smaller number may be enough.
+one less does not; with a policy that breaks the assumption, a still smaller number may be enough. A last run with one
+less tells which pods need the answer.
+
+The answers of all kinds, under each tariff of the nodes, are the alternatives; an objective puts the best one first.
 """
 
 from __future__ import annotations
@@ -22,9 +25,13 @@ import pyarrow as pa
 from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.node_table import NODE_SCHEMA
 from fastsim.cluster.node_types import named_parts
-from fastsim.errors import InputError, ScenarioError
+from fastsim.engine.result import Result
+from fastsim.engine.totals.job_totals import HOUR_S
+from fastsim.errors import InputError, ScenarioError, suggestion
 from fastsim.experiments.executors.executor import executor
+from fastsim.experiments.node_prices import Tariffs, node_prices_from, price_per_h
 from fastsim.foundation.option_texts import names_file
+from fastsim.scenario.carbon import carbon_from
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.run_warnings import Message, PodTooLarge
 from fastsim.simulation.simulate import played
@@ -36,8 +43,13 @@ MOST = 10_000
 """Default of the largest number of additions to try."""
 FOUND, ENOUGH, NEVER, MORE = "found", "enough already", "impossible", "not found"
 """Outcomes of a search."""
-FIGURES = ("pods", "pods_unplaced", "pods_pending", "wait_p95_s", "gpu_alloc_pct", "mean_gpu_alloc_pct", "mean_power_w")
+FIGURES = ("pods", "pods_unplaced", "pods_pending", "wait_p95_s", "gpu_alloc_pct", "mean_gpu_alloc_pct", "mean_power_w",
+           "makespan_s", "energy_kwh", "co2_kg", "cost")  # fmt: skip
 """Figures of the run that suffices, or of the largest that was tried."""
+OBJECTIVES = {"cost": "price_per_h", "energy": "energy_kwh", "nodes": "nodes"}
+"""What an alternative is judged by: objective and column, of which less is better."""
+NAMED = 5
+"""Pods that a row names as those that need the last addition."""
 _PART = re.compile(r"\s*(?:(\d+)\s*\*)?\s*([\w.-]+)\s*")
 
 
@@ -93,21 +105,32 @@ class Search:
         """The answer; None if there is none."""
         return int(self.high) if self.high != inf and self.end in (FOUND, ENOUGH) else None
 
+    @property
+    def short(self) -> int:
+        """The largest size that is known not to suffice, 0 if there is none."""
+        return max((size for size in self.figures if size < self.high), default=0)
+
 
 def smallest_additions(
     scenario: Scenario | Mapping[str, Any], kinds: Sequence[str], *, p95_wait_s: float | None = None, most: int = MOST,
-    workers: int = 1, progress: Callable[[int], None] | None = None,
+    workers: int = 1, progress: Callable[[int], None] | None = None, node_prices: Any = None,
+    objective: str | None = None,
 ) -> pl.DataFrame:  # fmt: skip
     """The fewest additions of each kind with which every pod is placed, and 95 % wait less than `p95_wait_s` if given.
 
-    Columns: add, outcome, additions, nodes, gpus (those that are added), runs and figures of the run that suffices.
-    ``progress`` is called with the number of runs so far.
+    Columns: add, outcome, additions, nodes, gpus (those that are added), runs and figures of the run that suffices;
+    ``blocking``, pods that need the last addition; with ``node_prices`` (:mod:`fastsim.experiments.node_prices`) a row
+    for each ``tariff`` with ``price_per_h`` and, for the time of the run, ``price`` of the nodes that are added ($).
+    ``objective`` (one of ``OBJECTIVES``) sorts, best first. ``progress`` is called with the number of runs so far.
     """
     planned = scenario if isinstance(scenario, Scenario) else Scenario.from_dict(scenario)
     base, cluster = _base(planned, p95_wait_s)
     if not kinds or most < 1:
         raise ScenarioError("plan", f"{len(kinds)} kinds of nodes, at most {most}", "one or more")
+    tariffs = node_prices_from(node_prices)
+    _refuse_objective(objective, tariffs)
     units = {kind: unit_of(kind, cluster) for kind in kinds}
+    prices = {kind: price_per_h(tariffs, kind, _counts(kind)) for kind in units}
     searches = [Search(kind, most) for kind in dict.fromkeys(kinds)]
     done = 0
     with executor(workers, threads=True) as pool:
@@ -121,7 +144,16 @@ def smallest_additions(
                     progress(done)
             for search in searches:
                 search.close()
-    return pl.DataFrame([_row(search, units[search.kind], len(search.figures)) for search in searches], _SCHEMA)
+        short = [enlarged(cluster, units[search.kind], search.short) for search in searches]
+        lacking = pool.map(played, [base.with_(cluster=cluster, record="placements", carbon=None) for cluster in short])
+        blocking = [_blocking(result, p95_wait_s) for result, _ in lacking]
+    rows = []
+    for search, pods in zip(searches, blocking, strict=True):
+        row = _row(search, units[search.kind], len(search.figures) + 1)
+        row["blocking"] = "" if search.end == ENOUGH else pods
+        rows += [row | _priced(row, *tariff) for tariff in prices[search.kind].items() or [(None, None)]]
+    table = pl.DataFrame(rows, _SCHEMA)
+    return table if objective is None else table.sort(OBJECTIVES[objective], maintain_order=True, nulls_last=True)
 
 
 def unit_of(kind: str, cluster: Cluster) -> Cluster:
@@ -134,6 +166,13 @@ def unit_of(kind: str, cluster: Cluster) -> Cluster:
         return Cluster(node.drop_columns(["node_id"]), cluster.catalog, kind)
     if names_file(kind):
         return Cluster.from_kubernetes(kind)
+    return Cluster.mix(named_parts(_counts(kind)), catalog=cluster.catalog, name=kind)
+
+
+def _counts(kind: str) -> dict[str, int]:
+    """The nodes of one addition by type; none for a copy of a node and for a file."""
+    if kind.startswith("node:") or names_file(kind):
+        return {}
     parts = [_PART.fullmatch(part) for part in kind.split("+")]
     if None in parts:
         raise ScenarioError("--add", repr(kind), "a node type such as g2, 2*g2+t4, node:NAME or a file")
@@ -141,7 +180,7 @@ def unit_of(kind: str, cluster: Cluster) -> Cluster:
     for part in parts:
         assert part is not None
         counts[part[2]] = counts.get(part[2], 0) + int(part[1] or 1)
-    return Cluster.mix(named_parts(counts), catalog=cluster.catalog, name=kind)
+    return counts
 
 
 def enlarged(cluster: Cluster, unit: Cluster, times: int) -> Cluster:
@@ -177,7 +216,10 @@ def _base(scenario: Scenario, p95_wait_s: float | None) -> tuple[Scenario, Clust
     cluster = texts.cluster_from(scenario.cluster)
     workload, untuned = texts.workload_from(scenario.workload, cluster)
     typical = texts.typical_from(scenario.typical, untuned, cluster)
-    return scenario.with_(cluster=cluster, workload=workload, typical=typical, record="summary", out=None), cluster
+    carbon = carbon_from(scenario.carbon)
+    record = "timeline" if carbon is not None and carbon.changes else "summary"
+    changes = {"workload": workload, "typical": typical, "carbon": carbon, "record": record}
+    return scenario.with_(cluster=cluster, out=None, **changes), cluster
 
 
 def _good(row: Mapping[str, Any], p95_wait_s: float | None) -> bool:
@@ -191,10 +233,41 @@ def _why(messages: Sequence[Message]) -> str:
     return next((text for category, text in messages if category is PodTooLarge), "")
 
 
+def _refuse_objective(objective: str | None, tariffs: Tariffs) -> None:
+    if objective is not None and objective not in OBJECTIVES:
+        known = list(OBJECTIVES)
+        raise ScenarioError("objective", repr(objective), f"one of {', '.join(known)}", suggestion(objective, known))
+    if objective == "cost" and not tariffs:
+        raise ScenarioError("objective", "'cost' without prices of nodes", "node prices such as 'g2=12.5&t4=1'")
+
+
+def _blocking(result: Result, p95_wait_s: float | None) -> str:
+    """Pods that a run leaves without a place, else those that wait too long in it, the first ones by name."""
+    pods = result.jobs.select(
+        "submit_s", "wait_s", name=pl.coalesce(pl.col("native_id").cast(pl.String), pl.col("pod_id").cast(pl.String)),
+        left=pl.col("state").cast(pl.String).is_in(["unplaced", "pending"]),
+    ).sort("submit_s", maintain_order=True)  # fmt: skip
+    wanting = pods.filter("left")
+    if wanting.is_empty() and p95_wait_s is not None:
+        wanting = pods.filter(pl.col("wait_s") >= p95_wait_s)
+    names = wanting["name"].to_list()
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def _priced(row: Mapping[str, Any], tariff: str | None, price: float | None) -> dict[str, Any]:
+    """What the added nodes cost under a tariff: $ for an hour, and for the time of the run."""
+    if price is None or row["additions"] is None:
+        return {"tariff": tariff}
+    hourly = price * row["additions"]
+    return {"tariff": tariff, "price_per_h": hourly, "price": hourly * row["makespan_s"] / HOUR_S}
+
+
 _SCHEMA = {
     "add": pl.String, "outcome": pl.String, "additions": pl.Int64, "nodes": pl.Int64, "gpus": pl.Int64,
+    "tariff": pl.String, "price_per_h": pl.Float64, "price": pl.Float64,
     "runs": pl.Int64, **dict.fromkeys(FIGURES[:3], pl.Int64), **dict.fromkeys(FIGURES[3:], pl.Float64),
-    "why": pl.String,
+    "blocking": pl.String, "why": pl.String,
 }  # fmt: skip
 
 
@@ -207,4 +280,5 @@ def _row(search: Search, unit: Cluster, runs: int) -> dict[str, Any]:
     }  # fmt: skip
     figures = search.figures[shown] if size is not None else {"pods": search.figures[shown]["pods"]}
     outcome = {"add": search.kind, "outcome": search.end, **counts, "runs": runs}
+    outcome |= dict.fromkeys(("tariff", "price_per_h", "price"))
     return {**outcome, **dict.fromkeys(FIGURES), **figures, "why": search.why or None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,15 @@ MOST_WATTS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class GpuModel:
-    """Draw of one device in watts, unused (`idle_w`) and used at all (`peak_w`), and its memory in MiB."""
+    """Draw of one device in watts, unused (`idle_w`) and used at all (`peak_w`), and its memory in MiB.
+
+    ``source`` says where the numbers are from, and which of them are estimates.
+    """
 
     idle_w: float
     peak_w: float
     memory_mib: int | None = None
+    source: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +48,14 @@ class Catalog:
 
     @classmethod
     def default(cls) -> Catalog:
-        """The models of the openb cluster and their published watts, and further ones that can be partitioned."""
+        """The models of the openb cluster and their published watts, and later ones of NVIDIA and AMD."""
         return _default()
 
     @classmethod
     def from_csv(cls, path: str | os.PathLike[str]) -> Catalog:
         """The default catalogue with the models of a watts table added or replaced.
 
-        Columns: kind (gpu or cpu), model, idle_w, peak_w (watts), memory_mib (GPUs), cores_per_socket (CPUs).
+        Columns: kind (gpu or cpu), model, idle_w, peak_w (watts), memory_mib (GPUs), cores_per_socket (CPUs), source.
         """
         return cls.default()._with_rows(path)
 
@@ -68,7 +72,7 @@ class Catalog:
         from fastsim.foundation.csv_table import csv_line, read_csv
 
         types = {"kind": pa.string(), "model": pa.string(), "idle_w": pa.float64(), "peak_w": pa.float64()}
-        types |= {"memory_mib": pa.int64(), "cores_per_socket": pa.int64()}
+        types |= {"memory_mib": pa.int64(), "cores_per_socket": pa.int64(), "source": pa.string()}
         models: dict[str, dict[str, Any]] = {"gpu": {}, "cpu": {}}
         for row, cells in enumerate(read_csv(path, types, ("kind", "model", "idle_w", "peak_w")).to_pylist()):
             where = f"{path}:{csv_line(path, row)}"
@@ -87,7 +91,7 @@ def _model(where: str, kind: str, cells: Mapping[str, Any]) -> GpuModel | CpuMod
             raise InputError(f"{where}: {column}", "nothing", "watts")
     model: GpuModel | CpuModel
     if kind == "gpu":
-        model = GpuModel(cells["idle_w"], cells["peak_w"], cells.get("memory_mib"))
+        model = GpuModel(cells["idle_w"], cells["peak_w"], cells.get("memory_mib"), cells.get("source") or "")
     else:
         model = CpuModel(cells["idle_w"], cells["peak_w"], cells.get("cores_per_socket") or 0)
     _plausible(where, model)

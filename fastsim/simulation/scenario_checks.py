@@ -63,6 +63,13 @@ def _check_telemetry(value: Any) -> None:
         telemetry_from(value)
 
 
+def _check_carbon(value: Any) -> None:
+    if value is not None:
+        from fastsim.scenario.carbon import carbon_from
+
+        carbon_from(value)
+
+
 def is_round_policy(policy: Any) -> bool:
     """Whether a policy is for jobs in rounds instead of pods."""
     return callable(getattr(policy, "begin", None))
@@ -89,6 +96,7 @@ spec.CHECKS.update(
     compat=switches_on,
     window=window_from,
     rates=check_rates,
+    carbon=_check_carbon,
     telemetry=_check_telemetry,
 )
 

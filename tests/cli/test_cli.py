@@ -197,7 +197,7 @@ def test_every_import_verb_is_listed() -> None:
     assert set(IMPORTERS) == set(import_.commands)
 
 
-@pytest.mark.parametrize("kind", ["policies", "clusters", "workloads", "importers", "mig"])
+@pytest.mark.parametrize("kind", ["policies", "clusters", "workloads", "importers", "gpus", "mig"])
 def test_list(capsys: pytest.CaptureFixture[str], kind: str) -> None:
     assert called("list", kind) == 0
     text = capsys.readouterr().out

@@ -22,6 +22,18 @@ def test_what_to_add(capsys: pytest.CaptureFixture[str]) -> None:
     assert row["add"] == "g2" and row["outcome"] in ("found", "enough already") and row["wait_p95_s"] is not None
 
 
+def test_alternatives_with_prices_and_emissions(capsys: pytest.CaptureFixture[str]) -> None:
+    words = [*WORDS, "--add", "t4", "--node-prices", "g2=10&t4=2", "--carbon", "400?pue=1.3", "--objective", "cost"]
+    assert exit_code([*words, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    found = [row["price_per_h"] for row in rows if row["price_per_h"] is not None]
+    assert found == sorted(found) and all(row["tariff"] == "price" for row in rows)
+    assert all(row["co2_kg"] == pytest.approx(row["energy_kwh"] * 1.3 * 0.4) for row in rows if row["co2_kg"])
+    assert exit_code(words) == 0
+    printed = capsys.readouterr().out
+    assert "$/h" in printed and "need the last addition" in printed
+
+
 def test_what_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for more, found in ((["--add", "g22"], "unknown node type"), (["--p95-wait-s", "-1"], "more than 0 s")):
         assert exit_code([*WORDS, *more]) == 2

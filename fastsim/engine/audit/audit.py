@@ -37,7 +37,7 @@ NO_NODES = (
 )  # fmt: skip
 MECHANISM = ("cpu_milli_alloc", "memory_mib_alloc", "cpu_alloc_pct", "memory_alloc_pct", "mean_cpu_alloc_pct")
 """Columns that follow from the mechanism of ordered rounds, not from placements."""
-MAY_BE_UNKNOWN = (*FIGURES, "preemptions", "lost_work_s")
+MAY_BE_UNKNOWN = (*FIGURES, "preemptions", "lost_work_s", "co2_kg")
 """Figures of the summary that some engines do not have."""
 FRAGMENTS = ("frag_milli", "frag_pct", "frag_ratio_pct")
 
@@ -213,7 +213,9 @@ def summary_reasons(run: Evidence, expected: pl.DataFrame) -> dict[str, str]:
     reasons = instant_reasons(run)
     if run.changing:
         about_nodes = [name for name in run.summary if name.startswith(("mean_", "at_capacity_", "power_"))]
-        reasons |= dict.fromkeys((*NO_NODES, *FRAGMENTS, *about_nodes, "grar", "eopc_w", "energy_kwh"), run.changing)
+        reasons |= dict.fromkeys(
+            (*NO_NODES, *FRAGMENTS, *about_nodes, "grar", "eopc_w", "energy_kwh", "co2_kg"), run.changing
+        )
     reasons.pop("pods_unplaced", None)  # the count at the end is known
     if "pods_pending" in reasons:
         reasons["mean_pods_pending"] = reasons.pop("pods_pending")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -9,6 +10,7 @@ import polars as pl
 from fastsim.engine.audit.inputs import LOST, Evidence
 from fastsim.engine.audit.jobs import HOUR_S
 from fastsim.engine.audit.timeline import NODE_COLUMNS, integral, state_by_time
+from fastsim.scenario.carbon import carbon_from
 
 Figures = dict[str, Any]
 KWH_J = 3.6e6
@@ -111,7 +113,21 @@ def means(run: Evidence, expected: pl.DataFrame) -> Figures:
         pairs = (("frag_milli", "frag_milli"), ("power_w", "power_w"), ("pods_pending", "pods_pending"))
         figures |= {f"mean_{name}": over_time(column) / span_s for name, column in pairs}
         figures["energy_kwh"] = over_time("power_w") / KWH_J
+        figures |= emissions(run, expected)
     return figures | {"gpu_hours": over_time("gpu_milli_alloc") / 1000 / HOUR_S}
+
+
+def emissions(run: Evidence, expected: pl.DataFrame) -> Figures:
+    """CO2 of the energy of each span in which the intensity is constant; empty without an intensity."""
+    carbon = carbon_from(run.scenario.carbon)
+    if carbon is None:
+        return {}
+    begins = [run.first_s, *(t for t in carbon.since_s[1:].tolist() if run.first_s < t < run.last_s)]
+    grams = 0.0
+    for begin_s, end_s in pairwise([*begins, run.last_s]):
+        row = max((k for k, since_s in enumerate(carbon.since_s) if since_s <= begin_s), default=0)
+        grams += integral(expected, "power_w", begin_s, end_s) / KWH_J * float(carbon.g_per_kwh[row])
+    return {"co2_kg": grams * carbon.pue / 1000}
 
 
 def end_of(run: Evidence, expected: pl.DataFrame) -> float:

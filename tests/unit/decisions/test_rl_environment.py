@@ -15,6 +15,7 @@ import fastsim as fs
 
 pytest.importorskip("gymnasium", reason="environments need Gymnasium (the rl extra)")
 
+import gymnasium
 from gymnasium.utils.env_checker import check_env
 
 from fastsim.decisions.rl_environment import SchedulingEnv, SchedulingVectorEnv
@@ -49,6 +50,38 @@ def test_gymnasium_finds_nothing_to_complain_about() -> None:
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*(Inf|infinity|not within|flatten).*")
         check_env(environment(), skip_render_check=True)
+
+
+@pytest.mark.parametrize("mode", [None, "ansi", "rgb_array"])
+def test_an_environment_by_name_passes_every_check_in_every_mode(mode: str | None) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*(Inf|infinity|not within|flatten).*")
+        env = gymnasium.make("fastsim/Placement-v0", cluster=CLUSTER, workload=STAYING, render_mode=mode)
+        check_env(env.unwrapped)
+
+
+def test_an_environment_by_the_name_of_its_module() -> None:
+    env = gymnasium.make("fastsim.decisions.rl_environment:fastsim/Placement-v0", cluster=CLUSTER, workload=STAYING)
+    assert isinstance(env.unwrapped, SchedulingEnv) and env.unwrapped.spec is not None
+
+
+def test_many_by_name_are_one_compiled_vector_or_single_ones() -> None:
+    given: dict[str, Any] = {"cluster": CLUSTER, "workload": STAYING}
+    vector = gymnasium.make_vec("fastsim/Placement-v0", num_envs=3, **given)
+    assert isinstance(vector, SchedulingVectorEnv)
+    singles = gymnasium.make_vec("fastsim/Placement-v0", num_envs=3, vectorization_mode="sync", **given)
+    ours, theirs = vector.reset(seed=7)[0], singles.reset(seed=7)[0]  # seeds 7, 8 and 9 in both
+    for _ in range(5):
+        for name in ours:
+            assert np.array_equal(ours[name], theirs[name]), name
+        actions = ours["mask"].argmax(axis=1)
+        ours, theirs = vector.step(actions)[0], singles.step(actions)[0]
+
+
+def test_a_mode_that_is_none_is_refused() -> None:
+    with pytest.raises(fs.ScenarioError, match="render_mode: found 'human', expected one of ansi, rgb_array"):
+        environment(render_mode="human")
 
 
 def played(env: SchedulingEnv, seed: int, agent: Callable[[SchedulingEnv], int]) -> fs.Result:

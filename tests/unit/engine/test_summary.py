@@ -43,7 +43,8 @@ def test_what_is_not_known_is_null_among_floats() -> None:
         "gpu_alloc_pct", "cpu_alloc_pct", "memory_alloc_pct", "frag_pct", "frag_ratio_pct", "grar",
         "at_capacity_gpu_alloc_pct", "at_capacity_frag_pct", "at_capacity_grar",
         "mean_gpu_alloc_pct", "mean_cpu_alloc_pct", "mean_frag_milli", "mean_power_w", "mean_pods_pending",
-        "energy_kwh", "preemptions", "lost_work_s", *(f"wait_{f}" for f in figures), *(f"jct_{f}" for f in figures),
+        "energy_kwh", "co2_kg", "preemptions", "lost_work_s",
+        *(f"wait_{f}" for f in figures), *(f"jct_{f}" for f in figures),
         *FIGURES,
     }  # fmt: skip
     whole = {"preemptions", "restarts"}

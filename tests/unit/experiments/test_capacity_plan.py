@@ -100,6 +100,45 @@ def test_what_will_never_do() -> None:
     assert enough.select("outcome", "additions", "nodes").row(0) == (ENOUGH, 0, 0)
 
 
+def test_alternatives_have_prices_energy_and_emissions(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_text("node_type,reserved,spot\ng2,7.5,4\nt4,1,\n")
+    base = {"cluster": "mix?t4=1", "workload": workload(duration_s=[36_000.0] * 7), "carbon": "500?pue=1.2"}
+    table = smallest_additions(base, ["t4", "g2"], node_prices=str(path), objective="cost")
+    assert table.select("add", "tariff", "nodes", "price_per_h").rows() == [
+        ("t4", "reserved", 6, 6.0), ("g2", "spot", 2, 8.0), ("g2", "reserved", 2, 15.0), ("t4", "spot", 6, None),
+    ]  # fmt: skip
+    first = table.row(0, named=True)
+    assert first["price"] == pytest.approx(6.0 * first["makespan_s"] / 3600)
+    assert first["co2_kg"] == pytest.approx(first["energy_kwh"] * 1.2 * 0.5) and first["energy_kwh"] > 0
+    by_nodes = smallest_additions(base, ["t4", "g2"], objective="nodes")
+    assert by_nodes["add"].to_list() == ["g2", "t4"] and by_nodes["tariff"].to_list() == [None, None]
+    energies = smallest_additions(base, ["t4", "g2"], objective="energy")["energy_kwh"].to_list()
+    assert energies == sorted(energies)
+
+
+def test_an_intensity_that_changes_is_weighed(tmp_path: Path) -> None:
+    path = tmp_path / "grid.csv"
+    path.write_text("since_s,g_per_kwh\n0,100\n30,400\n")
+    base: dict[str, Any] = {
+        "cluster": "mix?t4=1", "workload": workload(duration_s=[100.0] * 7), "carbon": str(path),
+    }  # fmt: skip
+    row = smallest_additions(base, ["t4"]).row(0, named=True)
+    full = simulate(enlarged(Cluster.mix(t4=1), Cluster.mix(t4=1), 6), base["workload"], carbon=str(path))
+    assert row["co2_kg"] == full.summary["co2_kg"].item() > 0
+
+
+def test_pods_that_need_the_last_addition_are_named() -> None:
+    table = smallest_additions({"cluster": "mix?t4=1", "workload": workload()}, ["t4", "g2"])
+    assert table["blocking"].to_list() == ["6", "5, 6"]  # a t4 hosts one pod, a g2 four
+    few = smallest_additions({"cluster": "mix?t4=1", "workload": workload()}, ["t4"], most=3)
+    assert few["blocking"][0] == "4, 5, 6"
+    waits = {"cluster": Cluster.mix(t4=1), "workload": workload(duration_s=[100.0] * 7)}
+    assert smallest_additions(waits, ["t4"], p95_wait_s=50.0)["blocking"][0]
+    enough = smallest_additions({"cluster": "mix?g2=9", "workload": workload()}, ["t4"])
+    assert enough["blocking"].to_list() == [""]
+
+
 def test_nodes_of_a_kubernetes_cluster(tmp_path: Path) -> None:
     """A copy has the labels and taints of the constraints; an object in a file is a kind of node, too."""
     tainted = node("n1", zone="a")
@@ -130,6 +169,9 @@ def test_names_of_added_nodes() -> None:
         ([], {}, "0 kinds of nodes"),
         (["g2"], {"most": 0}, "at most 0"),
         (["g2"], {"p95_wait_s": 0.0}, "plan: p95_wait_s"),
+        (["g2"], {"objective": "beauty"}, "objective: found 'beauty'"),
+        (["g2"], {"objective": "cost"}, "without prices of nodes"),
+        (["g2"], {"node_prices": "t4=1"}, "node prices: found none of 'g2'"),
     ],
 )
 def test_what_is_refused(kinds: list[str], options: dict[str, Any], found: str) -> None:

@@ -17,6 +17,28 @@ def test_products_have_catalogue_names() -> None:
     assert product("Made-Up") == Product("Made-Up")
 
 
+@pytest.mark.parametrize(
+    ("label", "model"),
+    [
+        ("NVIDIA-L4", "L4"), ("NVIDIA-L40S", "L40S"), ("NVIDIA-A10G", "A10G"), ("NVIDIA-A30", "A30"),
+        ("NVIDIA-H100-PCIe", "H100-PCIe"), ("NVIDIA-H100-80GB-HBM3", "H100-80GB"), ("NVIDIA-H200", "H200"),
+        ("NVIDIA-H200-MIG-1g.18gb", "H200"), ("NVIDIA-B200", "B200"), ("NVIDIA-GB200", "GB200"),
+        ("AMD_Instinct_MI250X", "MI250X/2"), ("AMD_Instinct_MI300X_OAM", "MI300X"),
+    ],
+)  # fmt: skip
+def test_labels_of_later_boards(label: str, model: str) -> None:
+    known = product(label)
+    assert known.gpu_model == model
+    catalog, unknown = with_products(Catalog.default(), [model])
+    assert not unknown and catalog.gpu[model].memory_mib == known.memory_mib
+
+
+def test_a_die_of_a_board_draws_half_its_watts() -> None:
+    catalog, _ = with_products(Catalog.default(), ["MI250X/2"])
+    board, die = catalog.gpu["MI250X"], catalog.gpu["MI250X/2"]
+    assert (2 * die.idle_w, 2 * die.peak_w, die.memory_mib) == (board.idle_w, board.peak_w, 65536)
+
+
 def test_models_are_added_with_the_watts_of_their_like() -> None:
     catalog, unknown = with_products(Catalog.default(), ["T4", "V100", "P4", "Made-Up"])
     assert unknown == ["P4", "Made-Up"]

@@ -20,6 +20,26 @@ def test_default_watts_are_the_published_ones() -> None:
     assert catalog.cpu[""] == catalog.cpu["Intel-Xeon-ES-2682-V4"] == CpuModel(15, 120, 16)
 
 
+@pytest.mark.parametrize(
+    ("model", "peak_w", "memory_mib"),
+    [
+        ("L4", 72, 23034), ("L40S", 350, 46068), ("A10G", 300, 23028), ("A30", 165, 24576), ("H100-PCIe", 350, 81559),
+        ("H100-80GB", 700, 81559), ("H200", 700, 143771), ("B200", 1000, 183359), ("GB200", 1200, 189471),
+        ("MI250X", 560, 128 * 1024), ("MI300X", 750, 192 * 1024),
+    ],
+)  # fmt: skip
+def test_later_models_have_the_limits_of_their_data_sheets(model: str, peak_w: float, memory_mib: int) -> None:
+    found = Catalog.default().gpu[model]
+    assert (found.peak_w, found.memory_mib) == (peak_w, memory_mib) and 0 < found.idle_w < peak_w / 4
+
+
+def test_every_model_names_its_source() -> None:
+    for name, model in Catalog.default().gpu.items():
+        assert model.source, name
+        assert "published" in model.source or "data sheet" in model.source, name
+        assert "published" in model.source or "idle is an estimate" in model.source or "shows it" in model.source, name
+
+
 def test_extended_adds_and_replaces_without_touching_the_default() -> None:
     wider = Catalog.default().extended(gpu={"H100": GpuModel(60, 700), "T4": GpuModel(1, 2)})
     assert wider.gpu["H100"].peak_w == 700 and wider.gpu["T4"].peak_w == 2

@@ -121,10 +121,10 @@ def test_strategy_single_beside_whole_gpus_has_parts_of_the_watts(tmp_path: Path
 
 
 def test_instances_of_a_model_without_known_profiles_are_named(tmp_path: Path) -> None:
-    odd = node("odd", {PRODUCT: "NVIDIA-H200-MIG-1g.18gb"}, amounts={"nvidia.com/gpu": "7"})
+    odd = node("odd", {PRODUCT: "NVIDIA-B300-MIG-1g.34gb"}, amounts={"nvidia.com/gpu": "7"})
     counts, snapshot = placed(tmp_path, odd, *(pod(f"p{i}", ONE) for i in range(8)))
     assert counts == {"odd": 7, None: 1}
-    assert "nodes: GPU model NVIDIA-H200/1g.18gb of unknown watts counts 0 W" in snapshot.notices
+    assert "nodes: GPU model NVIDIA-B300/1g.34gb of unknown watts counts 0 W" in snapshot.notices
 
 
 def test_how_a_node_divides_its_gpus() -> None:
