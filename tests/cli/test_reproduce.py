@@ -10,6 +10,7 @@ import pytest
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.errors import FastsimError
+from fastsim.experiments import all_figures
 from fastsim.experiments.reproduce import fgd_protocol, fgd_pwr, placement_figures
 from fastsim.experiments.reproduce import synergy as synergy_reproduction
 from fastsim.experiments.reproduce.papers import reproduce, run_count
@@ -54,6 +55,22 @@ def test_a_folder_in_use_is_refused_before_anything_runs(tmp_path: Path, monkeyp
     monkeypatch.delattr(placement_figures, "simulate")
     done = fastsim_here("reproduce", "fgd", "--quick", "--out", "out", "--workers", 1, cwd=tmp_path)
     assert done.code == 1 and "exists already" in done.line
+
+
+def test_all_figures_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = [figure for figure in all_figures.all_figures() if (figure.paper, figure.figure) == ("gavel", "1")]
+    monkeypatch.setattr(all_figures, "in_order_of_cost", lambda: one)
+    words = ["reproduce", "all", "--quick", "--out", "out", "--workers", 1]
+    done = fastsim_here(*words, cwd=tmp_path)
+    assert done.code == 0 and done.err == "gavel 1: 90 cells; 0 figures left, 0 s of CPU time known\n"
+    assert "page: out/index.html" in done.out
+    again = fastsim_here(*words, "--json", cwd=tmp_path)
+    assert (again.code, again.err) == (0, "")
+    rows = {(row["paper"], row["figure"]): row for row in json.loads(again.out)}
+    assert rows["gavel", "1"]["cells"] == 90 and rows["gavel", "12"]["status"] == "impossible"
+    for more, match in ((["--figure", "8"], "every figure"), (["--policy", "sia"], "every figure")):
+        refused = fastsim_here(*words, *more, cwd=tmp_path)
+        assert refused.code == 2 and match in refused.line
 
 
 def test_mistakes(tmp_path: Path) -> None:

@@ -59,7 +59,39 @@ class LoadPoint(NamedTuple):
     seed: int
 
 
-Done = Mapping[LoadPoint, Result]
+class StaticPoint(NamedTuple):
+    """One run of jobs that all arrive at 0: cluster, whether jobs have several GPUs, policy, jobs, seed."""
+
+    cluster: str
+    multi_gpu: bool
+    policy: str
+    jobs: int
+    seed: int
+
+
+class StaticFigure(NamedTuple):
+    """A figure of makespans over the number of jobs: cluster, whether jobs have several GPUs, policies."""
+
+    cluster: str
+    multi_gpu: bool
+    policies: tuple[str, ...]
+
+
+DURATION = ("min_total_duration_perf", "min_total_duration_packed")
+STATIC = {"makespan (static-multiple)": StaticFigure("gavel:36:36:36", True, ("fifo", "gandiva", *DURATION))} | {
+    f"makespan {kind}_gpu_v100={v100}_p100={p100}_k80={k80} (repository figure)":
+        StaticFigure(f"gavel:{v100}:{p100}:{k80}", kind == "multi", DURATION)
+    for kind, v100, p100, k80 in (
+        ("single", 36, 36, 36), ("multi", 64, 0, 0), ("single", 64, 0, 0), ("multi", 48, 32, 16),
+        ("single", 48, 32, 16),
+    )
+}  # fmt: skip
+"""Figures of makespans."""
+STATIC_JOBS, PACKED_JOBS = (100, 200, 300), (100,)
+"""Numbers of jobs that are run, and those of policies whose jobs share GPUs, which take long."""
+
+Point = LoadPoint | StaticPoint
+Done = Mapping[Point, Result]
 
 
 def run_count(_data: Path | None, _paper: str, quick: bool, figures: Sequence[str] = ()) -> int:
@@ -67,28 +99,39 @@ def run_count(_data: Path | None, _paper: str, quick: bool, figures: Sequence[st
     return len(_points(quick, figures))
 
 
-def _points(quick: bool, figures: Sequence[str]) -> list[LoadPoint]:
+def _points(quick: bool, figures: Sequence[str]) -> list[Point]:
     """The runs of the figures, each once."""
-    every = [
+    every: list[Point] = [
         LoadPoint(load.multi_gpu, policy, rate, seed)
         for figure, load in LOADS.items() if not figures or figure in figures
         for rate in (load.rates[:1] if quick else load.rates) for policy in load.policies
         for seed in (QUICK_SEEDS if quick else SEEDS)
     ]  # fmt: skip
+    every += [
+        StaticPoint(static.cluster, static.multi_gpu, policy, jobs, seed)
+        for figure, static in STATIC.items() if not figures or figure in figures
+        for policy in static.policies for jobs in _job_counts(policy)[: 1 if quick else None]
+        for seed in SEEDS
+    ]  # fmt: skip
     return list(dict.fromkeys(every))
+
+
+def _job_counts(policy: str) -> tuple[int, ...]:
+    return PACKED_JOBS if policy.endswith("packed") else STATIC_JOBS
 
 
 def gavel_reproduction(
     data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None,
     figures: Sequence[str] = (),
 ) -> Reproduction:  # fmt: skip
-    """Figure 1, and the figures over the load: seed 0 and the mean of three seeds beside the published values."""
-    began, runs, wanted = time.perf_counter(), _points(quick, figures), figures or ("1", *LOADS)
+    """Figure 1, the figures over the load, and makespans: seed 0 and means of three seeds beside published values."""
+    began, runs, wanted = time.perf_counter(), _points(quick, figures), figures or ("1", *LOADS, *STATIC)
     rates = str(data / RECORDED) if data is not None and (data / RECORDED).exists() else "default"
     results = simulate_many([_scenario(point, rates) for point in runs], workers, tell)
     done = dict(zip(runs, results, strict=True))
     cells = list(_ratio_cells(rates)) if "1" in wanted else []
     cells += [one for figure in wanted if figure in LOADS for one in _load_cells(figure, done, quick)]
+    cells += [one for figure in wanted if figure in STATIC for one in _static_cells(figure, done)]
     source = f"jobs drawn as Gavel's simulator draws them, {'recorded rates' if rates != 'default' else 'own rates'}"
     citation = str(getattr(parse("max_min_fairness"), "citation", ""))
     title = "Gavel: rates of GPU models, and completion time over load (OSDI 2020)"
@@ -97,13 +140,17 @@ def gavel_reproduction(
     return Reproduction("gavel", title, source, cell_table(cells), curves, len(runs), wall_s, citation, cpu_s)
 
 
-def _scenario(point: LoadPoint, rates: str) -> Scenario:
+def _scenario(point: Point, rates: str) -> Scenario:
     """The scenario of a run, with the original's behaviour (``compat``), as its figures are compared."""
-    options = f"jobs={WINDOW.partition(':')[2]}&rate_per_hour={point.rate_per_hour}&seed={point.seed}"
+    if isinstance(point, StaticPoint):
+        options, cluster, window = f"jobs={point.jobs}&seed={point.seed}", point.cluster, None
+    else:
+        options = f"jobs={WINDOW.partition(':')[2]}&rate_per_hour={point.rate_per_hour}&seed={point.seed}"
+        cluster, window = CLUSTER, WINDOW
     options += "&multi_gpu=true" if point.multi_gpu else ""
     options += "" if rates == "default" else f"&rates={rates}"
     return Scenario(
-        CLUSTER, f"synth:gavel?{options}", ORIGINAL_NAMES[point.policy], seed=point.seed, window=WINDOW, rates=rates,
+        cluster, f"synth:gavel?{options}", ORIGINAL_NAMES[point.policy], seed=point.seed, window=window, rates=rates,
         compat="gavel", record="summary",
     )  # fmt: skip
 
@@ -152,6 +199,19 @@ def _load_cell(row: Mapping[str, Any], results: Sequence[Result]) -> Cell:
     return number_cell(row, ours, bar=part * row["value"])
 
 
+def _static_cells(figure: str, done: Done) -> Iterator[Cell]:
+    """Makespans of jobs that all arrive at 0: the mean of three seeds, and their deviation."""
+    static = STATIC[figure]
+    for row in published_numbers("gavel").filter(figure=figure).iter_rows(named=True):
+        point = StaticPoint(static.cluster, static.multi_gpu, row["series"], int(row["x"]), 0)
+        results = [done.get(point._replace(seed=seed)) for seed in SEEDS]
+        spans_h = [result.summary["makespan_s"][0] / 3600 for result in results if result is not None]
+        if len(spans_h) == len(SEEDS):
+            part, mean_h = FIFO_BAR if row["series"].startswith("fifo") else BAR, float(np.mean(spans_h))
+            spread = row["metric"].endswith("_sd_over_seeds")
+            yield number_cell(row, float(np.std(spans_h, ddof=1)) if spread else mean_h, bar=part * mean_h)
+
+
 def _in_window() -> pl.Expr:
     first, last = map(int, WINDOW.split(":"))
     return pl.col("pod_id").cast(pl.Int64).is_between(first, last, "left")
@@ -161,6 +221,8 @@ def _curves(done: Done) -> pl.DataFrame:
     """Mean completion time over the load, averaged over seeds."""
     lines: dict[tuple[bool, str], dict[float, list[float]]] = {}
     for point, result in done.items():
+        if isinstance(point, StaticPoint):
+            continue
         mine = lines.setdefault((point.multi_gpu, point.policy), {})
         mine.setdefault(point.rate_per_hour, []).append(result.summary["jct_mean_s"][0] / 3600)
     title = {False: "Completion time", True: "Completion time, jobs of several GPUs"}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MAKERS = {
     "fgd": ("fgd_pwr", "fgd_reproduction"), "pwr": ("fgd_pwr", "pwr_reproduction"),
     "gavel": ("gavel", "gavel_reproduction"), "synergy": ("synergy", "synergy_reproduction"),
-    "sia": ("sia_pollux", "sia_reproduction"), "pollux": ("sia_pollux", "pollux_reproduction"),
+    "sia": ("sia_pollux", "sia_reproduction"), "pollux": ("pollux", "pollux_reproduction"),
     "monitor": ("monitored", "monitor_reproduction"),
 }  # fmt: skip
 """Module and function of each reproduction."""

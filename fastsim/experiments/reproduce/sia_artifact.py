@@ -8,6 +8,7 @@ folder each, or in a table ``applications.parquet`` that ``fastsim import sia`` 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +25,10 @@ TRACES = ("philly", "saturn", "newtrace")
 LISTS = (Path("data/sia/native"), Path("workloads"), Path())
 """Places of the folders of lists."""
 ONE_TABLE = Path("data/pollux/workloads.parquet")
-"""Pollux's lists in one table; the column `_workload` numbers them."""
+"""Pollux's lists in one table; the column ``NUMBER`` numbers them."""
+NUMBER = "_workload"
+FIXED = ("ncf",)
+"""Applications whose batch size Pollux's simulator does not tune."""
 RECORDED = Path("golden/sia/input")
 """Measurements as three tables: app_placements, app_scalability and app_validation."""
 
@@ -38,40 +42,56 @@ def job_lists(data: Path, trace: str) -> list[str]:
     return []
 
 
-def pollux_lists(data: Path, scratch: Path | None = None) -> list[str]:
-    """Pollux's lists, as texts of workloads; lists of one table are written to ``scratch`` if that is given."""
-    table = data / ONE_TABLE
-    if not table.is_file():
-        files = next((paths for place in LISTS if (paths := sorted((data / place).glob("workload-*.csv*")))), [])
-        return [f"sia:{path}" for path in files]
-    parts = pl.read_parquet(table).partition_by("_workload", as_dict=True, include_key=False)
-    workloads = []
-    for (number,), part in sorted(parts.items()):
-        path = Path(f"pollux-{number}.csv") if scratch is None else scratch / f"pollux-{number}.csv"
+def pollux_lists(data: Path, load: float = 1.0, scratch: Path | None = None) -> dict[int, str]:
+    """Pollux's lists of a relative load by number, as texts of workloads; they are written to ``scratch`` if given.
+
+    Jobs of ncf keep their batch size, as in the published program.
+    """
+    lists = {}
+    for number, part in _pollux_tables(data, load):
+        path = Path(f"pollux-{load:g}-{number}.csv") if scratch is None else scratch / f"pollux-{load:g}-{number}.csv"
         if scratch is not None:
-            part.write_csv(path)
-        workloads.append(f"sia:{path}")
-    return workloads
+            fixed = pl.when(pl.col("application").is_in(FIXED)).then(pl.lit("scale-gpus")).otherwise(pl.lit("adaptive"))
+            (part if "category" in part.columns else part.with_columns(category=fixed)).write_csv(path)
+        lists[number] = f"sia:{path}"
+    return lists
 
 
-def applications_file(data: Path, scratch: Path) -> str | None:
-    """Path of a table of the folder's applications, written to ``scratch`` if need be; None without applications."""
+def _pollux_tables(data: Path, load: float) -> Iterator[tuple[int, pl.DataFrame]]:
+    table = data / ONE_TABLE
+    if table.is_file() and load == 1.0:
+        for (number,), part in sorted(pl.read_parquet(table).partition_by(NUMBER, as_dict=True).items()):
+            yield int(number), part.drop(NUMBER)
+        return
+    places = LISTS if load == 1.0 else [place.with_name(f"{place.name}-{load}") for place in LISTS if place.name]
+    files = next((paths for place in places if (paths := sorted((data / place).glob("workload-*.csv*")))), [])
+    for path in files:
+        found = re.match(r"workload-(\d+)\.", path.name)
+        if found is not None:
+            yield int(found[1]), pl.read_csv(path, infer_schema_length=None)
+
+
+def applications_file(data: Path, scratch: Path, pollux: bool = False) -> str | None:
+    """Path of a table of the folder's applications, written to ``scratch`` if need be; None without applications.
+
+    ``pollux``: with the constants of Pollux's simulator (:func:`sia_folders.as_in_pollux`).
+    """
     table = data / "applications.parquet"
-    if table.is_file():
+    if table.is_file() and not pollux:
         return os.fspath(table)
-    applications = _applications(data)
+    applications = Applications.from_parquet(table) if table.is_file() else _applications(data)
     if applications is None:
         return None
-    path = scratch / "applications.parquet"
-    applications.to_parquet(path)
+    path = scratch / f"applications{'-pollux' if pollux else ''}.parquet"
+    (sia_folders.as_in_pollux(applications) if pollux else applications).to_parquet(path)
     return os.fspath(path)
 
 
 def _applications(data: Path) -> Applications | None:
     folder = data / "traces"
     if folder.is_dir():
-        applications = sia_folders.import_sia(folder)
-        return applications if applications.gpu_models else sia_folders.import_pollux(folder)
+        of_sia = any(folder.glob("*/placements-*.csv"))
+        return sia_folders.import_sia(folder) if of_sia else sia_folders.import_pollux(folder)
     return _recorded(data / RECORDED) if (data / RECORDED / "app_validation.parquet").is_file() else None
 
 

@@ -6,7 +6,6 @@ printed deviation, or that of our lists if none is printed, plus half a printed 
 
 from __future__ import annotations
 
-import re
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +29,7 @@ from fastsim.experiments.reproduce.reproduction import (
     of_policies,
     points,
 )
-from fastsim.experiments.reproduce.sia_artifact import TRACES, applications_file, job_lists, pollux_lists
+from fastsim.experiments.reproduce.sia_artifact import TRACES, applications_file, job_lists
 from fastsim.policies.registry import parse
 from fastsim.scenario.scenario import Scenario
 
@@ -57,18 +56,10 @@ EQUAL_NOTE = (
     "be either one; fixed jobs of these lists need the GPU hours of the row where nobody waits in any order, so "
     "behind the published 12.5 to 17.2 are other requests, or dozens of restarts of each job"
 )
-OWN = "8a"
-"""Figure of Pollux on its own lists."""
-OWN_NAMES = {"pollux": "pollux", "optimus": "optimus", "served": "tiresias"}
-"""Policies of the Pollux paper by ours."""
-SEARCH_BAR = 0.05
-"""Difference between equal runs of Pollux's random search, as its authors state it, as a part of a value."""
-OWN_POLICIES = ("pollux", "optimus", "served")
-"""Policies of tables 3 and 4 of the Sia paper and of the Pollux paper; Gavel is rotation, Tiresias served."""
 MEASURES = {
     "jct_mean_h": ("mean completion time", "h"), "jct_p99_h": ("99th percentile", "h"), "makespan_h": ("makespan", "h"),
     "gpu_h_mean": ("GPU hours of a job", "h"), "active_mean": ("active jobs", ""), "active_max": ("most active", ""),
-    "restarts_mean": ("restarts of a job", ""), "saved_pct": ("completion time saved by pollux", "%"),
+    "restarts_mean": ("restarts of a job", ""),
 }  # fmt: skip
 SPREAD = ("jct_mean_h", "makespan_h", "gpu_h_mean")
 """Figures that have a deviation in the tables."""
@@ -84,8 +75,15 @@ EFFECTS = {
 metric, and the sign of a gain."""
 METRICS = {"jct_mean_h": "jct_mean", "jct_p99_h": "jct_p99", "makespan_h": "makespan"}
 """Published metrics whose names differ from ours."""
-BASE = ("table 3", "philly", "sia")
-"""Figure, trace and policy that parts are compared with."""
+WHOLE = ("table 3", "sia")
+"""Figure and policy that parts are compared with, on the same trace."""
+TRACE_OF = {PROFILING: "saturn", FIXED: "philly"}
+"""Trace of the lists with which a part was left out."""
+BARS = {
+    "sia": "sia [Bootstrap profiling]", "sia(measured_nodes=16, measured_gpus=64)": "sia [Oracle profiling]",
+    "sia(project=False)": "sia [No Prof profiling]",
+}  # fmt: skip
+"""Bars of the figure of profiling, by policy."""
 
 
 class Row(NamedTuple):
@@ -109,37 +107,36 @@ def sia_reproduction(
     return _reproduction("sia", data, quick, workers, tell, policies, figures)
 
 
-def pollux_reproduction(
+def equal_reproduction(
     data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None,
-    policies: Sequence[str] = (), figures: Sequence[str] = (),
+    policies: Sequence[str] = (),
 ) -> Reproduction:  # fmt: skip
-    """Pollux beside others on equal GPUs: its own lists, and those of table 4 of the Sia paper."""
-    return _reproduction("pollux", data, quick, workers, tell, policies, figures)
+    """Table 4, Pollux beside others on equal GPUs, as a part of the reproduction of Pollux."""
+    return _reproduction("pollux", data, quick, workers, tell, policies, ("table 4",))
 
 
 def run_count(
     data: Path | None, paper: str, quick: bool, policies: Sequence[str] = (), figures: Sequence[str] = ()
 ) -> int:
     """Number of runs of a reproduction."""
-    return sum(len(row.lists) for row in _chosen(_rows(data, paper, quick, None, figures), policies, figures))
+    return sum(len(row.lists) for row in _chosen(_rows(data, paper, quick, figures), policies, figures))
 
 
 def _chosen(rows: list[Row], policies: Sequence[str], figures: Sequence[str]) -> list[Row]:
-    """Rows of these figures and policies; others join the first table, and rows of effects need that of ``BASE``."""
+    """Rows of these figures and policies; others join the first table, and rows of effects need that of ``WHOLE``."""
     every = rows
     rows = [row for row in rows if _is_in(row, figures)]
     selected = of_policies(rows, policies)
     first = {row.case: row for row in rows if row.figure == rows[0].figure}
     selected += [row._replace(policy=text) for text in beyond(rows, policies) for row in first.values()]
-    base = next((row for row in every if row[:3] == BASE), None)
-    if base is not None and base not in selected and any(row.policy in EFFECTS for row in selected):
-        selected.append(base)
-    return selected
+    cases = {row.case for row in selected if row.policy in EFFECTS}
+    wholes = [row for row in every if (row.figure, row.policy) == WHOLE and row.case in cases]
+    return [*selected, *(row for row in wholes if row not in selected)]
 
 
 def _is_in(row: Row, figures: Sequence[str]) -> bool:
-    """Whether a row belongs to these figures; the abstract of Pollux compares the rows of its figure 8a."""
-    return not figures or row.figure in figures or (row.figure == OWN and "abstract" in figures)
+    """Whether a row belongs to these figures."""
+    return not figures or row.figure in figures
 
 
 def _reproduction(
@@ -148,7 +145,7 @@ def _reproduction(
 ) -> Reproduction:  # fmt: skip
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="fastsim-") as scratch:
-        rows = _chosen(_rows(data, paper, quick, Path(scratch), figures), policies, figures)
+        rows = _chosen(_rows(data, paper, quick, figures), policies, figures)
         apps = None if data is None else applications_file(data, Path(scratch))
         runs = [(row, item) for row in rows for item in row.lists]
         results = simulate_many([_scenario(row, item, apps) for row, item in runs], workers, tell)
@@ -158,7 +155,7 @@ def _reproduction(
     comparable = data is not None and apps is not None and not quick
     cells = [one for row, some in done.items() for one in _table_cells(row, some, comparable)
              if row.policy not in EFFECTS]  # fmt: skip
-    cells += _effect_cells(done, comparable) + _own_cells(done, comparable) + _saved_cells(done, comparable)
+    cells += _effect_cells(done, comparable)
     cells = [one for one in cells if not figures or one.figure in figures]
     title = {
         "sia": "Sia: goodput on GPUs of several models (SOSP 2023)", "pollux": "Pollux: goodput shared out (OSDI 2021)",
@@ -183,9 +180,10 @@ def _scenario(row: Row, workload: str, apps: str | None) -> Scenario:
     return Scenario(row.cluster, workload, row.policy, round_s=round_s, rates=apps, record="summary")
 
 
-def _rows(data: Path | None, paper: str, quick: bool, scratch: Path | None, figures: Sequence[str] = ()) -> list[Row]:
+def _rows(data: Path | None, paper: str, quick: bool, figures: Sequence[str] = ()) -> list[Row]:
     """The longest runs first, so that workers end together; ``quick`` has one table unless figures are named."""
-    lists = {trace: _lists(data, trace, quick) for trace in (("philly",) if quick or paper == "pollux" else TRACES)}
+    traces = ("philly",) if (quick and PROFILING not in figures) or paper == "pollux" else TRACES
+    lists = {trace: _lists(data, trace, quick) for trace in traces}
     if not any(lists.values()):
         raise InputError(str(data), "no list of jobs", "folders philly, saturn, newtrace with CSV files")
     rows = []
@@ -196,10 +194,10 @@ def _rows(data: Path | None, paper: str, quick: bool, scratch: Path | None, figu
         rows += [Row("table 4", "philly", policy, EQUAL, lists["philly"]) for policy in EQUAL_POLICIES]
     if paper == "sia" and (not quick or figures):
         rows.append(Row("table 4", "philly, nobody waits", "rotation", ROOMY, lists["philly"]))
-        rows += [Row(effect[1], "philly", policy, MIXED, lists["philly"]) for policy, effect in EFFECTS.items()]
-    if paper == "pollux":
-        own = _own_lists(data, quick, scratch) or lists["philly"]
-        rows += [Row(OWN, "pollux", policy, EQUAL, own) for policy in OWN_POLICIES]
+        rows += [
+            Row(effect[1], (trace := TRACE_OF[effect[1]]), policy, MIXED, lists.get(trace, ()))
+            for policy, effect in EFFECTS.items()
+        ]
     return [row for row in rows if row.lists]
 
 
@@ -208,10 +206,6 @@ def _lists(data: Path | None, trace: str, quick: bool) -> tuple[str, ...]:
         options = f"style={STYLES[trace]}" + (f"&jobs={QUICK_JOBS}" if quick else "")
         return tuple(f"synth:sia?{options}&seed={seed}" for seed in range(1 if quick else LISTS))
     return tuple(job_lists(data, trace)[: 1 if quick else None])
-
-
-def _own_lists(data: Path | None, quick: bool, scratch: Path | None) -> tuple[str, ...]:
-    return () if data is None else tuple(pollux_lists(data, scratch)[: 1 if quick else None])
 
 
 def _figures(result: Result) -> dict[str, float]:
@@ -274,62 +268,37 @@ def _means_h(results: Sequence[Result]) -> Any:
 
 def _effect_cells(done: Done, comparable: bool) -> list[Cell]:
     """Change of Sia's mean completion time against Sia without a part, per cent; the bar is the lists' deviation."""
-    base = next((some for row, some in done.items() if row[:3] == BASE), None)
+    wholes = {row.case: some for row, some in done.items() if (row.figure, row.policy) == WHOLE}
     cells = []
     for row, some in done.items():
-        if row.policy in EFFECTS and base is not None:
+        if row.policy in EFFECTS and row.case in wholes:
             quantity, figure, metric, sign = EFFECTS[row.policy]
             published = sign * published_value("sia", figure=figure, metric=metric)
-            measure = Measure(figure, quantity, "%", 1.0)
-            by_list = 100 * (_means_h(base) / _means_h(some) - 1)
-            ours = 100 * float(_means_h(base).mean() / _means_h(some).mean() - 1)
+            measure, whole = Measure(figure, quantity, "%", 1.0), _means_h(wholes[row.case])
+            by_list = 100 * (whole / _means_h(some) - 1)
+            ours = 100 * float(whole.mean() / _means_h(some).mean() - 1)
             bar = float(np.std(by_list, ddof=1)) + 0.5 if len(by_list) > 1 else None
             cells.append(cell(measure, row.case, row.policy, None, ours, published=published, bar=bar, exact=False,
                               comparable=comparable))  # fmt: skip
-    return cells
+    return cells + _bar_cells(done, comparable)
 
 
-def _own_cells(done: Done, comparable: bool) -> list[Cell]:
-    """Quantities of each of Pollux's lists at the load of the published ones."""
+def _bar_cells(done: Done, comparable: bool) -> list[Cell]:
+    """Mean completion times with and without measurements; the bar is the error of a mean over the lists."""
+    numbers = published_numbers("sia").filter(figure=PROFILING, metric="jct_mean")
+    shown = {row.policy: some for row, some in done.items()
+             if row.case == TRACE_OF[PROFILING] and row.figure in (PROFILING, WHOLE[0])}  # fmt: skip
     cells = []
-    own = {row: some for row, some in done.items() if row.figure == OWN and row.policy in OWN_NAMES}
-    for row, some in own.items():
-        for text, result in zip(row.lists, some, strict=True):
-            found = re.search(r"-(\d+)\.csv", text)
-            where = "" if found is None else f"1.0 / workload-{found[1]}"
-            numbers = published_numbers("pollux").filter(figure=OWN, series=OWN_NAMES[row.policy], x=where)
-            for number in numbers.iter_rows(named=True):
-                ours = _own_value(number["metric"], result)
-                bar = SEARCH_BAR * number["value"]
-                cells.append(number_cell(number, ours, policy=row.policy, bar=bar, comparable=comparable))
+    for policy, series in BARS.items():
+        row = next(numbers.filter(series=series).iter_rows(named=True), None)
+        if row is not None and policy in shown and any(one in EFFECTS for one in shown):
+            means_h = _means_h(shown[policy])
+            bar = float(np.std(means_h, ddof=1)) if len(means_h) > 1 else None
+            ours = float(means_h.mean())
+            cells.append(
+                number_cell(row, ours, case=TRACE_OF[PROFILING], policy=policy, bar=bar, comparable=comparable)
+            )
     return cells
-
-
-def _own_value(metric: str, result: Result) -> float:
-    jct_s = result.jobs["jct_s"].to_numpy()
-    if metric == "makespan":
-        return float(result.summary["makespan_s"][0])
-    if metric == "jct_mean":
-        return float(np.mean(jct_s))
-    return float(np.quantile(jct_s, float(metric.removeprefix("jct_p")) / 100))
-
-
-def _saved_cells(done: Done, comparable: bool) -> list[Cell]:
-    """Reduction by Pollux against others, per cent; the published range as its middle, half its width as the bar."""
-    own = {row.policy: some for row, some in done.items() if row.figure == OWN}
-    if "pollux" not in own:
-        return []
-    ours_h = float(_means_h(own.pop("pollux")).mean())
-    low, high = (
-        published_value("pollux", figure="abstract", metric=f"jct_mean_reduction_range_{end}")
-        for end in ("low", "high")
-    )
-    measure = _measure("abstract", "saved_pct", 1.0)
-    return [
-        cell(measure, "pollux", f"pollux beside {policy}", None, 100 * (1 - ours_h / float(_means_h(some).mean())),
-             published=(low + high) / 2, bar=(high - low) / 2, exact=False, comparable=comparable)
-        for policy, some in own.items()
-    ]  # fmt: skip
 
 
 def _curves(done: Done) -> pl.DataFrame:

@@ -39,6 +39,8 @@ STAGES = {("gpt_pmp", "rtx"): 8, ("gpt_pmp", "dgx-ext"): 2}
 """GPUs of one pipeline, where jobs are made of pipelines."""
 HIGH = {("deepspeech2", "rtx"): 57, ("gpt_pmp", "rtx"): 48, ("gpt_pmp", "dgx-ext"): 48}
 """Most samples a GPU takes at once, where that is not the most that was measured."""
+POLLUX_HIGH = {"yolov3": 8}
+"""Most samples a GPU takes at once in Pollux's simulator, where that is not the most that was measured."""
 _STEPS = {"local_bsz": float, "step_time": float, "sync_time": float}
 _EPOCHS = {"progress": float, "iteration": float, "metric": float, "grad_sqr": float, "grad_var": float}
 
@@ -49,8 +51,27 @@ def import_sia(folder: str | os.PathLike[str]) -> Applications:
 
 
 def import_pollux(folder: str | os.PathLike[str]) -> Applications:
-    """All applications of a folder of Pollux's simulator, on its one kind of machine."""
-    return _family(Path(folder), {"": POLLUX_MACHINE})
+    """All applications of a folder of Pollux's simulator, on its one kind of machine and with its constants."""
+    return as_in_pollux(_family(Path(folder), {"": POLLUX_MACHINE}))
+
+
+def as_in_pollux(applications: Applications) -> Applications:
+    """Applications as Pollux's simulator has them, on its one kind of machine.
+
+    Every restart takes the usual time, jobs are as fast as their measured steps, and larger steps than those of
+    ``POLLUX_HIGH`` are left out.
+    """
+    found = {
+        name: Application(name, app.curve, {POLLUX_MACHINE: _small_steps(name, app.on(POLLUX_MACHINE))},
+                          USUAL_RESTART_S, USUAL_RESTART_S)
+        for name, app in applications.items() if POLLUX_MACHINE in app.steps
+    }  # fmt: skip
+    return Applications(found, applications.name)
+
+
+def _small_steps(name: str, times: StepTimes) -> StepTimes:
+    most = POLLUX_HIGH.get(name)
+    return times if most is None else StepTimes(times.name, (row for row in times.rows if row.atomic <= most))
 
 
 def _family(folder: Path, names: dict[str, str]) -> Applications:

@@ -28,6 +28,9 @@ class Optimus(RoundRule):
     gain[j, k] = (seconds left[j] with k GPUs - with more) / further GPUs; the largest goes first. A job of mode rigid
     gets its request, one of mode scale-gpus at most that. Where GPUs are short, the shortest time left goes first.
     Speeds and iterations left are known, where the publication estimates them.
+
+    With `oracle=True` as in the Pollux paper's simulator, whose interval is 0: GPUs go out one by one, jobs whose size
+    stays keep their nodes, and others take the emptiest nodes.
     """
 
     citation: ClassVar[str] = OPTIMUS
@@ -37,6 +40,8 @@ class Optimus(RoundRule):
     interval_s: float = field(
         default=600.0, metadata=about("time between two choices of all sizes; jobs that arrive start small", unit="s")
     )
+
+    oracle: bool = field(default=False, metadata=about("one GPU at a time, as in the simulator of the Pollux paper"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,5 +53,7 @@ class Optimus(RoundRule):
         """Rounds in which jobs grow and shrink; batch sizes stay fixed."""
         from fastsim.engine.adaptive.plan import AdaptivePlan
         from fastsim.policies.deciders.optimus_decider import OptimusDecider
+        from fastsim.policies.deciders.optimus_oracle import OracleOptimusDecider
 
-        return AdaptivePlan(OptimusDecider(setting, self.interval_s), tuned=False)
+        decider = OracleOptimusDecider if self.oracle else OptimusDecider
+        return AdaptivePlan(decider(setting, self.interval_s), tuned=False)

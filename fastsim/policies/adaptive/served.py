@@ -12,7 +12,8 @@ from fastsim.policies.round_policy import RoundRule
 if TYPE_CHECKING:
     from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting
 
-ORDERS = ("tiresias", "las", "srtf", "fifo")
+ORDERS = ("tiresias", "demotion", "las", "srtf", "fifo")
+NODES = ("first", "emptiest")
 HOUR_S = 3600.0
 
 
@@ -21,8 +22,10 @@ HOUR_S = 3600.0
 class Served(RoundRule):
     """Give jobs the GPUs and the batch size they requested, in an order, on the fastest GPU model that has room.
 
-    tiresias: two queues, the second from first_h GPU hours on, by arrival in each; las: fewest GPU seconds; srtf:
-    fewest GPU seconds left; fifo: by arrival. A running job stays on its model if that has room when its turn comes.
+    tiresias: two queues, the second from first_h GPU hours on, by arrival in each; demotion: so, the second in the
+    order of entry; las: fewest GPU seconds; srtf: fewest GPU seconds left; fifo: by arrival. A running job stays on
+    its model if that has room when its turn comes. The Pollux paper's Tiresias is
+    `served(order=demotion, first_h=16, nodes=emptiest)`.
     """
 
     adaptive: ClassVar[bool] = True
@@ -31,7 +34,10 @@ class Served(RoundRule):
     """Each job has the GPUs it requested, or none."""
 
     order: str = field(default="tiresias", metadata=about("order of service", choices=ORDERS))
-    first_h: float = field(default=1.0, metadata=about("end of the first queue of tiresias", unit="GPU hours"))
+    first_h: float = field(default=1.0, metadata=about("end of the first of two queues", unit="GPU hours"))
+    nodes: str = field(
+        default="first", metadata=about("nodes of a job that starts: the first or the emptiest ones", choices=NODES)
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -43,4 +49,6 @@ class Served(RoundRule):
         from fastsim.engine.adaptive.plan import AdaptivePlan
         from fastsim.policies.deciders.fixed_size_decider import ServedDecider
 
-        return AdaptivePlan(ServedDecider(setting, self.order, (self.first_h * HOUR_S,)), tuned=False)
+        return AdaptivePlan(
+            ServedDecider(setting, self.order, (self.first_h * HOUR_S,), self.nodes == "emptiest"), tuned=False
+        )

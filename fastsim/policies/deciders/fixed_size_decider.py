@@ -11,6 +11,7 @@ from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView,
 from fastsim.errors import InputError
 from fastsim.performance.applications.application import fixed_split
 from fastsim.performance.applications.step_times import packed
+from fastsim.policies.deciders.emptiest_nodes import emptiest_first
 from fastsim.policies.deciders.sia_decider import node_groups
 
 LEAST_RATE = 0.1
@@ -107,9 +108,24 @@ class ServedDecider(FixedSizeDecider):
 
     order: str
     level_s: tuple[float, ...] = ()
+    emptiest: bool = False
+    """Whether jobs keep their nodes and others take the emptiest ones (:func:`emptiest_first`)."""
+    demoted: dict[int, float] = field(default_factory=dict)
+    """Of order demotion: place of each job in the second queue, by its entry."""
+
+    def state(self) -> dict[str, Any]:
+        """The GPUs of each job, and the second queue."""
+        return super().state() | {"demoted": [[job, at] for job, at in self.demoted.items()]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        super().restore(state)
+        self.demoted = {job: float(at) for job, at in state["demoted"]}
 
     def chosen(self, view: AdaptiveView) -> Mapping[int, int]:
         """The model of each job that fits, in the order; a running job stays on its model if that still has room."""
+        if self.order == "demotion":
+            self._demote(view.jobs)
         free, chosen = [group.gpus for group in self.setting.groups], dict[int, int]()
         for job in sorted(view.jobs, key=self.key):
             group = self._group(job, free)
@@ -118,8 +134,35 @@ class ServedDecider(FixedSizeDecider):
                 free[group] -= job.job.num_gpu
         return chosen
 
+    def _demote(self, jobs: Sequence[JobView]) -> None:
+        """Move jobs to the end of the second queue that have received enough; those that ended leave it."""
+        here = {job.id for job in jobs}
+        self.demoted = {job: at for job, at in self.demoted.items() if job in here}
+        last = max(self.demoted.values(), default=-1.0)
+        for job in jobs:
+            if job.id not in self.demoted and job.service_s >= self.level_s[0]:
+                last += 1.0
+                self.demoted[job.id] = last
+
+    def _placed(self, chosen: Mapping[int, int], sizes: Mapping[int, int]) -> dict[int, tuple[int, tuple[int, ...]]]:
+        """GPUs of each job."""
+        if not self.emptiest:
+            return super()._placed(chosen, sizes)
+        found: dict[int, tuple[int, tuple[int, ...]]] = {}
+        for group, nodes in enumerate(self.setting.groups):
+            here = [(job, sizes[job]) for job, at in chosen.items() if at == group]
+            kept = {job: self.places[job][1] for job, _ in here if self.places.get(job, (None,))[0] == group}
+            found |= {job: (group, at) for job, at in emptiest_first(here, kept, nodes.gpus__n).items()}
+        return found
+
+    def _nodes(self, group: int, gpus: Sequence[int]) -> tuple[int, ...]:
+        """Nodes of GPUs; places on the emptiest nodes are nodes already."""
+        return tuple(gpus) if self.emptiest else super()._nodes(group, gpus)
+
     def key(self, job: JobView) -> tuple[float, float, int]:
         """Sort key of a job."""
+        if self.order == "demotion":
+            return self.demoted.get(job.id, -1.0), job.job.submit_s, job.id
         if self.order == "srtf":
             first = updates_left(job) / max(self.rates_of(job)) * job.job.num_gpu
         elif self.order == "las":

@@ -53,7 +53,7 @@ class OptimusDecider:
             self.next_s = view.now_s + self.interval_s
             here = [job for job in view.jobs if job.id in chosen]
             left = [self.work_left(job) for job in here]
-            sizes = grown([chosen[job.id] for job in here], left, [self.speeds(job) for job in here], free)
+            sizes = self.grown([chosen[job.id] for job in here], left, [self.speeds(job) for job in here], free)
             chosen = {job.id: size for job, size in zip(here, sizes, strict=True)}
         self.sizes = chosen
         return self.places()
@@ -101,6 +101,12 @@ class OptimusDecider:
             return 0.0
         return curve.iteration(batch, curve.epochs - 1) - curve.iteration_at(batch, job.epoch, job.progress)
 
+    def grown(
+        self, has: Sequence[Size], left: Sequence[float], speeds: Sequence[Speeds], free: Sequence[int]
+    ) -> list[Size]:  # fmt: skip
+        """The size of each job after the free GPUs were given out."""
+        return grown(has, left, speeds, free)
+
     # ------------------------------------------------------------------ speeds
 
     def speeds(self, job: JobView) -> Speeds:
@@ -120,7 +126,12 @@ class OptimusDecider:
             room = min(nodes.nodes, nodes.max_nodes) * nodes.gpus_per_node
             for gpus in range(fewest, min(most, room) + 1):
                 with suppress(InputError):  # never measured there
-                    yield Size(group, gpus), iteration_s(app, nodes.gpu_model, packed(gpus, nodes.gpus_per_node), batch)
+                    ring, least = packed(gpus, nodes.gpus_per_node), self.least_turns(app, gpus, batch)
+                    yield Size(group, gpus), iteration_s(app, nodes.gpu_model, ring, batch, least)
+
+    def least_turns(self, app: Application, gpus: int, batch: int) -> int:
+        """Fewest turns before the one that updates: one GPU takes one to learn the noise, above the initial size."""
+        return int(gpus == 1 and batch > app.init_batch)
 
     # ------------------------------------------------------------------ places
 
@@ -134,15 +145,17 @@ class OptimusDecider:
         return placements
 
 
-def iteration_s(app: Application, gpu_model: str, ring: Placement, batch: int) -> float:
-    """Seconds of an iteration with the requested batch size; InputError where nothing was measured."""
+def iteration_s(app: Application, gpu_model: str, ring: Placement, batch: int, least: int = 0) -> float:
+    """Seconds of an iteration with the requested batch size; InputError where nothing was measured.
+
+    ``least`` turns at least come before the one that updates.
+    """
     times, gpus = app.on(gpu_model), sum(ring)
     if gpus % times.stages or batch < gpus * times.low:
         raise InputError(f"application {app.name}", f"{gpus} GPUs", "whole replicas, each with samples enough")
     if times.stages > 1:  # the batch of pipelines is what they hold, so it grows with them
         held = MICRO_BATCHES * (gpus // times.stages)
         return times.seconds(ring, MICRO_BATCHES).step_s * batch / held * app.slowdown
-    least = int(gpus == 1 and batch > app.init_batch)
     atomic, accum = fixed_split(batch, gpus, times.largest(ring), app.max_batch, least)
     seconds = times.seconds(ring, atomic)
     return (seconds.step_s + seconds.turn_s * accum) * app.slowdown

@@ -51,3 +51,23 @@ def test_ratios_of_rates_need_no_run() -> None:
     rate, dollars = cells[case, "v100"], cells[case.replace("a,", "b,", 1), "v100"]
     assert (rate["published"], dollars["published"]) == (9.6, 1.8)
     assert dollars["ours"] == pytest.approx(rate["ours"] * 0.135 / 0.74)
+
+
+def test_makespans_of_jobs_that_all_arrive_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "makespan (static-multiple)"
+    few = figure.STATIC[name]._replace(cluster="gavel:8:8:8", policies=("gandiva",))
+    monkeypatch.setitem(figure.STATIC, name, few)
+    reproduction = figure.gavel_reproduction(None, True, 1, figures=(name,))
+    assert reproduction.runs == figure.run_count(None, "gavel", True, (name,)) == 3
+    cells = reproduction.cells
+    assert cells["quantity"].sort().to_list() == ["makespan", "makespan_sd_over_seeds"]
+    assert set(cells["at"]) == {100.0} and set(cells["policy"]) == {"gandiva"}
+    mean = cells.filter(quantity="makespan").row(0, named=True)
+    assert mean["published"] == pytest.approx(166.610363) and mean["bar"] == pytest.approx(0.02 * mean["ours"])
+
+
+def test_every_cluster_of_the_makespans_is_known() -> None:
+    for static in figure.STATIC.values():
+        point = figure.StaticPoint(static.cluster, static.multi_gpu, static.policies[-1], 100, 0)
+        figure._scenario(point, "default").check()
+    assert {static.cluster for static in figure.STATIC.values()} == {"gavel:36:36:36", "gavel:64:0:0", "gavel:48:32:16"}

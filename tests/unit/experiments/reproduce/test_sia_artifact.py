@@ -18,15 +18,28 @@ PLACES = {"app": ["a", "a"], "row": [0, 0], "gpu_type": ["aws", "default"], "pla
 SCALE = {"app": ["a"], "row": [0], "gpu_type": ["aws"], "num_nodes": [2], "num_replicas": [2], "local_bsz": [8.0],
          "step_time": [0.2], "sync_time": [0.1]}  # fmt: skip
 
+LIST = "name,time,application,num_replicas,batch_size\nncf-0,1.0,ncf,1,32768\nbert-1,2.0,bert,2,24\n"
+
 
 def test_lists_are_found_where_artifacts_have_them(tmp_path: Path) -> None:
-    assert job_lists(tmp_path, "philly") == [] == pollux_lists(tmp_path)
+    assert job_lists(tmp_path, "philly") == [] and pollux_lists(tmp_path) == {}
     for place in ("philly", "workloads/philly"):
         (tmp_path / place).mkdir(parents=True)
         (tmp_path / place / "workload-1.csv").touch()
         assert job_lists(tmp_path, "philly") == [f"sia:{tmp_path / place / 'workload-1.csv'}"]
-    (tmp_path / "workloads/workload-2.csv").touch()
-    assert pollux_lists(tmp_path) == [f"sia:{tmp_path / 'workloads/workload-2.csv'}"]
+    for place, load in (("workloads", 1.0), ("workloads-0.5", 0.5)):
+        (tmp_path / place).mkdir(exist_ok=True)
+        (tmp_path / place / "workload-2.csv").write_text(LIST)
+        scratch = tmp_path / "scratch"
+        scratch.mkdir(exist_ok=True)
+        assert list(pollux_lists(tmp_path, load)) == [2]
+        text = pollux_lists(tmp_path, load, scratch)[2]
+        rows = pl.read_csv(text.removeprefix("sia:"))
+        assert rows["category"].to_list() == ["scale-gpus", "adaptive"] and rows["name"].to_list() == [
+            "ncf-0",
+            "bert-1",
+        ]
+    assert pollux_lists(tmp_path, 2.0) == {}
 
 
 def test_lists_of_one_table(tmp_path: Path) -> None:
@@ -35,7 +48,7 @@ def test_lists_of_one_table(tmp_path: Path) -> None:
             "batch_size": [8, 16], "_workload": [2, 1]}  # fmt: skip
     pl.DataFrame(rows).write_parquet(tmp_path / "data/pollux/workloads.parquet")
     assert len(pollux_lists(tmp_path)) == 2
-    first, second = pollux_lists(tmp_path, tmp_path)
+    first, second = pollux_lists(tmp_path, 1.0, tmp_path).values()
     assert "a-0" in Path(first.removeprefix("sia:")).read_text()
     assert "b-0" in Path(second.removeprefix("sia:")).read_text()
 
@@ -55,5 +68,16 @@ def test_applications_of_tables(tmp_path: Path) -> None:
     assert path is not None
     (app,) = Applications.from_parquet(path).values()
     assert (app.name, list(app.steps), app.restart_s) == ("a", ["aws"], 30.0)
+    of_pollux = applications_file(tmp_path, scratch, pollux=True)
+    assert of_pollux is not None and Applications.from_parquet(of_pollux)["a"].slowdown == 1.0
     (tmp_path / "applications.parquet").write_bytes(Path(path).read_bytes())
     assert applications_file(tmp_path, scratch) == str(tmp_path / "applications.parquet")
+
+
+def test_folders_of_either_artifact(tmp_path: Path) -> None:
+    folder = tmp_path / "traces/bert"
+    folder.mkdir(parents=True)
+    (folder / "validation-12.csv").write_text("progress,iteration,metric,grad_sqr,grad_var\n10,10,0.5,1,2\n")
+    (folder / "placements.csv").write_text("placement,local_bsz,step_time,sync_time\n1,12,0.7,0.0\n")
+    path = applications_file(tmp_path, tmp_path)
+    assert path is not None and Applications.from_parquet(path)["bert"].restart_s == 30.0  # Pollux's, not Sia's 120

@@ -9,7 +9,7 @@ import pytest
 from fastsim.errors import FastsimError
 from fastsim.experiments.many_runs import simulate_many
 from fastsim.experiments.reproduce import sia_pollux as paper
-from fastsim.experiments.reproduce.sia_pollux import pollux_reproduction, run_count, sia_reproduction
+from fastsim.experiments.reproduce.sia_pollux import run_count, sia_reproduction
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short generated lists, and a short search."""
     monkeypatch.setattr(paper, "QUICK_JOBS", 3)
     monkeypatch.setattr(paper, "MIXED_POLICIES", ("sia", "rotation"))
-    monkeypatch.setattr(paper, "OWN_POLICIES", ("pollux", "served"))
 
 
 def lists(folder: Path, trace: str, jobs: int) -> None:
@@ -44,19 +43,11 @@ def test_generated_lists_are_a_glance() -> None:
     assert "subramanya" in reproduction.citation
 
 
-def test_pollux_saves_time() -> None:
-    reproduction = pollux_reproduction(None, True, 1)
-    assert reproduction.runs == run_count(None, "pollux", True) == 2
-    (saved,) = reproduction.cells.filter(figure="abstract").iter_rows(named=True)
-    assert (saved["policy"], saved["published"], saved["verdict"]) == ("pollux beside served", 43.5, "indicative")
-    assert saved["ours"] > 0
-
-
 def test_all_rows_of_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     assert run_count(None, "sia", False) == 3 * (3 * 3 + 6 + 1 + 3)
-    assert run_count(None, "pollux", False) == 3 * (6 + 3)
-    for row in paper._rows(None, "sia", False, None):
+    assert run_count(None, "pollux", False) == 3 * 6
+    for row in paper._rows(None, "sia", False):
         paper._scenario(row, row.lists[0], None).check()
 
 
@@ -106,10 +97,22 @@ def test_policies_are_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_lacks_a_part_is_compared_with_the_whole() -> None:
-    rows = paper._rows(None, "sia", False, None)
+    rows = paper._rows(None, "sia", False)
     chosen = paper._chosen(rows, ["sia(tuned=False)"], ())
-    assert [row[:3] for row in chosen] == [("11", "philly", "sia(tuned=False)"), paper.BASE]
+    assert [row[:3] for row in chosen] == [("11", "philly", "sia(tuned=False)"), ("table 3", "philly", "sia")]
     assert paper._chosen(rows, [], ()) == rows
+
+
+def test_profiling_is_compared_on_the_lists_of_helios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paper, "applications_file", lambda *_: "default")
+    for trace in ("philly", "saturn"):
+        lists(tmp_path, trace, 2)
+    reproduction = sia_reproduction(tmp_path, False, 1, figures=[paper.PROFILING])
+    assert reproduction.runs == run_count(tmp_path, "sia", False, figures=[paper.PROFILING]) == 3 * 2
+    cells = reproduction.cells
+    assert set(cells["case"]) == {"saturn"} and cells["published"].to_list()[:2] == [8.0, -30.0]
+    bars = cells.filter(quantity="jct_mean")
+    assert bars["published"].round(2).to_list() == [0.72, 0.66, 1.02] and bars["policy"][0] == "sia"
 
 
 def test_a_folder_without_lists(tmp_path: Path) -> None:
@@ -122,17 +125,6 @@ def test_a_policy_may_stand_for_another_one_in_the_tables() -> None:
     for row, published in ((equal, 2.6), (row_of("sia"), 2.6), (row_of("optimus"), None)):
         cells = {cell.quantity: cell for cell in paper._table_cells(row, [result], True)}
         assert cells["restarts of a job"].published == published
-
-
-def test_every_list_of_pollux_is_compared() -> None:
-    row = paper.Row(paper.OWN, "pollux", "served", paper.EQUAL, ("sia:lists/workload-6.csv", "synth:sia?seed=1"))
-    (result,) = simulate_many([paper._scenario(row, "synth:sia?jobs=3&seed=1", None)], 1)
-    cells = {cell.quantity: cell for cell in paper._own_cells({row: [result, result]}, True)}
-    assert set(cells) == {"jct_mean", "jct_p50", "jct_p99", "makespan"}  # of the first list only
-    mean = cells["jct_mean"]
-    assert mean.published == pytest.approx(3469.694) and (mean.original, mean.policy) == (None, "served")
-    assert mean.case == "job load, per workload, 1.0 / workload-6"
-    assert mean.ours == pytest.approx(result.summary["jct_mean_s"][0]) and mean.bar == pytest.approx(0.05 * 3469.694)
 
 
 def row_of(policy: str) -> paper.Row:

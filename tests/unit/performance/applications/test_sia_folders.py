@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fastsim.errors import InputError
-from fastsim.performance.applications.sia_folders import RESTART_S, import_pollux, import_sia
+from fastsim.performance.applications.sia_folders import RESTART_S, as_in_pollux, import_pollux, import_sia
 
 STEPS = "placement,local_bsz,step_time,sync_time\n"
 FILES = {
@@ -42,6 +42,23 @@ def test_sia_folders(folder: Path) -> None:
 def test_pollux_folders_know_one_machine(folder: Path) -> None:
     apps = import_pollux(folder)
     assert apps["own"].on("aws").seconds((1,), 16).step_s == 0.7
+    assert (apps["cifar10"].restart_s, apps["cifar10"].believed_restart_s, apps["cifar10"].slowdown) == (
+        30.0,
+        30.0,
+        1.0,
+    )
+
+
+def test_pollux_takes_smaller_steps_of_one_application(folder: Path) -> None:
+    (folder / "own").rename(folder / "yolov3")
+    (folder / "yolov3" / "placements-aws.csv").write_text(STEPS + "1,4,0.2,0.0\n1,8,0.3,0.0\n1,16,0.5,0.0\n")
+    apps = as_in_pollux(import_sia(folder))
+    assert (apps["yolov3"].on("aws").high, apps["cifar10"].on("aws").high) == (8, 32)
+
+
+def test_pollux_knows_applications_of_its_machine_only(folder: Path) -> None:
+    (folder / "own" / "placements-aws.csv").rename(folder / "own" / "placements-rtx.csv")
+    assert list(as_in_pollux(import_sia(folder))) == ["cifar10"]
 
 
 @pytest.mark.parametrize(

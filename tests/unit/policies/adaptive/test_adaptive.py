@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,25 @@ def test_orders(order: str, first: int) -> None:
 
 def test_tiresias_serves_the_first_queue_first() -> None:
     assert list(served("tiresias", job(0, 8, service_s=4000.0), job(1, 8, service_s=3000.0))) == [1]
+
+
+def test_demotion_serves_the_second_queue_in_the_order_of_entry() -> None:
+    decider = ServedDecider(adaptive_setting(0, 1, 0), "demotion", (3600.0,))
+    early, late = job(0, 8, service_s=100.0), job(1, 8, service_s=4000.0)
+    assert list(decider.decide(AdaptiveView(60.0, [early, late]))) == [0]
+    both = [early._replace(service_s=5000.0), late]
+    other = ServedDecider(adaptive_setting(0, 1, 0), "demotion", (3600.0,))
+    other.restore(json.loads(json.dumps(decider.state())))
+    assert list(decider.decide(AdaptiveView(120.0, both))) == [1] == list(other.decide(AdaptiveView(120.0, both)))
+    assert list(decider.decide(AdaptiveView(180.0, both[:1]))) == [0] and list(decider.demoted) == [0]
+
+
+def test_jobs_on_the_emptiest_nodes_stay_there() -> None:
+    decider = ServedDecider(adaptive_setting(2, 0, 0), "fifo", (), emptiest=True)
+    first = decider.decide(AdaptiveView(60.0, [job(0, 2), job(1, 2), job(2, 1)]))
+    assert {number: place.nodes for number, place in first.items()} == {0: (0, 0), 1: (1, 1), 2: (0,)}
+    later = decider.decide(AdaptiveView(120.0, [job(1, 2), job(2, 1), job(3, 4)]))
+    assert {number: place.nodes for number, place in later.items()} == {1: (1, 1), 2: (0,), 3: (0, 0, 0, 1)}
 
 
 def test_the_shortest_is_served_first() -> None:
