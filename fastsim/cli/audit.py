@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from fastsim.cli.saved_runs import reads_saved_runs
+from fastsim.cli.grammar.saved_runs import reads_saved_runs
 
 SHOWN = 20
 """Differences that are listed; the others are counted."""

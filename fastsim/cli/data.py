@@ -20,7 +20,9 @@ def import_() -> None:
 
 @import_.command("openb")
 @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+@click.option(
+    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
+)
 @click.option("--nodes", "as_nodes", is_flag=True, help="SRC is a node list, not a pod list.")
 @click.option(
     "--drop", multiple=True, metavar="WHAT", help="never_scheduled, cpu_only or zero_duration; again for more."
@@ -47,7 +49,9 @@ def import_openb(source: Path, output: Path, as_nodes: bool, **options: Any) -> 
 
 @import_.command("gavel")
 @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+@click.option(
+    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
+)
 def import_gavel(source: Path, output: Path) -> None:
     """Jobs of a Gavel or Shockwave trace of 7, 10 or 12 fields (plain or .gz)."""
     from fastsim.workload import Workload
@@ -57,7 +61,9 @@ def import_gavel(source: Path, output: Path) -> None:
 
 @import_.command("gavel-rates")
 @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+@click.option(
+    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
+)
 def import_gavel_rates(source: Path, output: Path) -> None:
     """Rates of a Gavel throughput file (.json or .json.gz), those of GPUs spread over nodes included."""
     from fastsim.performance.gavel_rates import import_rates
@@ -68,7 +74,9 @@ def import_gavel_rates(source: Path, output: Path) -> None:
 
 @import_.command("sia")
 @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+@click.option(
+    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
+)
 def import_sia(source: Path, output: Path) -> None:
     """Sia's simulator: jobs of a list (CSV), or the applications of a folder with one folder for each."""
     _import_adaptive(source, output, "import_sia")
@@ -76,7 +84,9 @@ def import_sia(source: Path, output: Path) -> None:
 
 @import_.command("pollux")
 @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+@click.option(
+    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
+)
 def import_pollux(source: Path, output: Path) -> None:
     """Pollux's simulator: jobs of a list (CSV), or the applications of a folder, on its one kind of machine."""
     _import_adaptive(source, output, "import_pollux")
@@ -96,7 +106,9 @@ def _import_adaptive(source: Path, output: Path, importer: str) -> None:
 
 @import_.command("synergy")
 @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+@click.option(
+    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
+)
 @click.option("--nodes", "as_nodes", is_flag=True, help="SRC is a cluster (INI), not a job trace.")
 def import_synergy(source: Path, output: Path, as_nodes: bool) -> None:
     """Jobs of a Synergy trace (plain or .gz), or the servers of a cluster file."""
@@ -114,7 +126,9 @@ def import_synergy(source: Path, output: Path, as_nodes: bool) -> None:
 
 @import_.command("philly")
 @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+@click.option(
+    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
+)
 @click.option("--rules", default="all", show_default=True, help="all, or synergy: the jobs of its experiments.")
 @click.option("--exponential", is_flag=True, help="Synergy: keep jobs of any arrival time, for drawn arrivals.")
 @click.option("--single-gpu", is_flag=True, help="Synergy: keep jobs of any size, for runs on single GPUs.")
@@ -132,7 +146,9 @@ def import_philly(source: Path, output: Path, rules: str, exponential: bool, sin
 
 @import_.command("kubernetes")
 @click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+@click.option(
+    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
+)
 @click.option("--nodes", "as_nodes", is_flag=True, help="Write the nodes, not the pods.")
 @click.option("--memory-unit", default="GiB", show_default=True, help="Unit of aliyun.com/gpu-mem: GiB or MiB.")
 @click.option(
@@ -173,7 +189,9 @@ def synth() -> None:
 
 
 @synth.command("openb")
-@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+@click.option(
+    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
+)
 @click.option("--pods", type=click.IntRange(0), required=True, help="Number of pods.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of every random choice.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other option of Workload.synth.")
@@ -188,7 +206,7 @@ def synth_openb(output: Path, pods: int, seed: int, settings: tuple[str, ...]) -
 
 @synth.command("gavel")
 @click.option(
-    "-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path),
+    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path),
     help="Parquet file, or .trace for Gavel's own format.",
 )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(0), required=True, help="Number of jobs.")
@@ -217,7 +235,7 @@ def synth_gavel(
 
 @synth.command("sia")
 @click.option(
-    "-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path),
+    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path),
     help="Parquet file, or .csv for Sia's own format.",
 )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(0), default=160, show_default=True, help="Number of jobs.")
@@ -239,7 +257,7 @@ def synth_sia(output: Path, jobs: int, style: str, seed: int, settings: tuple[st
 
 @synth.command("synergy")
 @click.option(
-    "-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path),
+    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path),
     help="Parquet file, or .csv for Synergy's own format.",
 )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(0), required=True, help="Number of jobs.")
@@ -277,7 +295,7 @@ def profile() -> None:
 @profile.command("synergy")
 @click.argument("source", metavar="CSV", type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path),
+    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path),
     help="Table of sensitivities: Parquet, or .csv.",
 )  # fmt: skip
 @click.option("--workload", required=True, help="Name of the measured workload.")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fastsim.cli.grammar.option_defaults import written_out
+from fastsim.cli.grammar.verbs import UsualVerb
 from fastsim.cli.strict import allow_code_option, refuse_scenario, strict_option
 from fastsim.foundation import interrupts
 
@@ -18,23 +20,7 @@ if TYPE_CHECKING:
 PLACES = ("processes", "threads", "serial", "ray", "dask")
 
 
-class _FileOrVerb(click.Group):
-    """A group whose first word may also be a sweep file."""
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """The verb and its arguments."""
-        if args and args[0] not in self.commands:
-            args = ["run", *args]
-        return super().resolve_command(ctx, args)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The arguments that are left."""
-        if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):
-            args = ["run", *args]  # options may come before the file
-        return super().parse_args(ctx, args)
-
-
-@click.group(cls=_FileOrVerb)
+@click.group(cls=UsualVerb)
 def sweep() -> None:
     """Run many: `fastsim sweep FILE --out DIR` is `fastsim sweep run FILE --out DIR`."""
 
@@ -99,7 +85,7 @@ def run(
 @sweep.command(context_settings={"ignore_unknown_options": True})
 @click.argument("kind")
 @click.argument("flags", nargs=-1, type=click.UNPROCESSED)
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="[default: KIND.toml]")
+@click.option("-o", "--out", "output", type=click.Path(path_type=Path), metavar="FILE", help="[default: KIND.toml]")
 @click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="fgd, pwr: folder of openb's lists.")
 @click.option("--force", is_flag=True, help="Replace the file.")
 def init(kind: str, flags: tuple[str, ...], output: Path | None, data: Path | None, force: bool) -> None:
@@ -115,7 +101,7 @@ def init(kind: str, flags: tuple[str, ...], output: Path | None, data: Path | No
     path = output or Path(f"{kind}.toml")
     text = sweep_text(kind, data, flags)
     if path.exists() and not force:
-        raise ScenarioError(f"--output {path}", "a file that exists already", "a new one", "or use --force")
+        raise ScenarioError(f"--out {path}", "a file that exists already", "a new one", "or use --force")
     written_file(path, text.encode())
     click.echo(f"{path}: run it with `fastsim sweep {path} --out runs --workers 2`")
 
@@ -213,14 +199,19 @@ def knee(
 @click.option(
     "--p95-wait-s", type=float, metavar="S", help="95 % of the pods shall wait less; else all shall just fit."
 )
+@click.option("--node-prices", metavar="P", help="$ an hour of a node: 'g2=12.5&t4=1', or a CSV file of tariffs.")
+@click.option("--carbon", metavar="C", help="g of CO2 for a kWh: 350, '350?pue=1.2', 'FILE.csv?pue=1.2'.")
+@click.option(
+    "--objective", type=click.Choice(("cost", "energy", "nodes")), help="Puts the alternative with least first."
+)
 @click.option("--most", type=click.IntRange(1), default=10_000, show_default=True, help="Most additions to try.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Runs side by side.")
 @strict_option
 @allow_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def plan(
-    scenario: str | None, kinds: tuple[str, ...], p95_wait_s: float | None, most: int, workers: int, strict: bool,
-    allow_code: bool, as_json: bool, **options: Any,
+    scenario: str | None, kinds: tuple[str, ...], p95_wait_s: float | None, node_prices: str | None,
+    objective: str | None, most: int, workers: int, strict: bool, allow_code: bool, as_json: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Find the fewest nodes to add so that every pod fits, or so that pods wait less than a limit.
 
@@ -232,12 +223,16 @@ def plan(
     from fastsim.reports.progress import progress_bar
     from fastsim.scenario.scenario import Scenario
 
-    chosen = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in options.items() if value is not None}
+    chosen = written_out(given) if scenario else given
     base = Scenario.from_toml(scenario, allow_code).with_(**chosen) if scenario else Scenario.from_dict(chosen)
     if strict:
         refuse_scenario(base)
     with progress_bar("runs") as progress:
-        table = smallest_additions(base, kinds, p95_wait_s=p95_wait_s, most=most, workers=workers, progress=progress)
+        table = smallest_additions(
+            base, kinds, p95_wait_s=p95_wait_s, most=most, workers=workers, progress=progress,
+            node_prices=node_prices, objective=objective,
+        )  # fmt: skip
     click.echo(text_tables.table_json(table) if as_json else text_tables.plan_text(table), nl=as_json)
     if not set(table["outcome"]) & {FOUND, ENOUGH}:
         click.get_current_context().exit(1)
@@ -249,11 +244,12 @@ WORDS = ("figure", "status", "reason")
 FIGURE_COLUMNS = (
     ("figure", "figure"), ("status", "status"), ("numbers", "numbers"), ("cpu_s", "CPU s"), ("reason", "reason"),
 )  # fmt: skip
+ALL = "all"
 COUNT_COLUMNS = tuple((name, name) for name in ("figure", "same", "within", "outside", "indicative"))
 
 
 @click.command()
-@click.argument("paper", metavar="fgd|pwr|gavel|synergy|sia|pollux|monitor")
+@click.argument("paper", metavar="fgd|pwr|gavel|synergy|sia|pollux|monitor|all")
 @click.option(
     "--data", type=click.Path(path_type=Path), metavar="DIR", help="Folder with the paper's lists of pods or jobs."
 )
@@ -274,7 +270,7 @@ def reproduce(
     """Reproduce the figures of a paper beside the published ones: a page and Parquet tables.
 
     With --data, inputs are the original lists and recorded runs in that folder; without it they are generated, which
-    the page notes.
+    the page notes. `all` makes every figure that is made, the cheapest first; the same command goes on after a stop.
     """
     import polars as pl
 
@@ -284,6 +280,9 @@ def reproduce(
     from fastsim.reports import text_tables
     from fastsim.reports.progress import progress_bar
 
+    if paper == ALL:
+        _reproduce_all(data, quick, policies, figures, listed, workers, out, strict, as_json)
+        return
     if listed:
         papers.check_paper(paper)
         table = figure_table(paper)
@@ -310,6 +309,47 @@ def reproduce(
         click.echo(f"page: {folder / 'index.html'}")
     if strict and reproduction.count("outside"):
         sys.exit(1)
+
+
+def _reproduce_all(
+    data: Path | None, quick: bool, policies: tuple[str, ...], figures: tuple[str, ...], listed: bool, workers: int,
+    out: Path | None, strict: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """The figures of all papers into one folder, or (``listed``) their table."""
+    from fastsim.errors import Interrupted, ScenarioError
+    from fastsim.experiments import all_figures as whole
+    from fastsim.foundation.folder_lock import held
+    from fastsim.reports import text_tables
+
+    for option, given in (("--policy", policies), ("--figure", figures)):
+        if given:
+            raise ScenarioError(option, ", ".join(given), "none with `all`, which makes every figure")
+    folder = out or Path(f"reproduced-{ALL}")
+    if listed:
+        table = whole.summary(folder)
+    else:
+        with held(folder, overwrite=True, grows=True):
+            try:
+                table = whole.made_into(folder, data, quick, workers, _tell_figure)
+            except interrupts.STOPPED as stopped:
+                message = f"interrupted; what is made is in {folder}; the same command goes on"
+                raise Interrupted(message, interrupts.exit_code(stopped)) from None
+    columns = tuple((name, name) for name in ("paper", "figure", "status", "same", "within", "outside", "reason"))
+    click.echo(
+        text_tables.table_json(table) if as_json else text_tables.text_table(table, columns, ("paper", *WORDS)),
+        nl=as_json,
+    )
+    if not as_json and not listed:
+        click.echo(f"page: {folder / whole.INDEX}")
+    if not listed and ((table["status"] == "failed").any() or (strict and table["outside"].sum())):
+        sys.exit(1)
+
+
+def _tell_figure(made: Any) -> None:
+    """One line about a figure on standard error."""
+    found = f"{len(made.cells):,} cells" if not made.error else made.error
+    left = f"{made.left} figures left, {made.left_s:,.0f} s of CPU time known"
+    click.echo(f"{made.figure.paper} {made.figure.figure}: {found}; {left}", err=True)
 
 
 def _joined(out: str, name: str) -> str:

@@ -29,7 +29,9 @@ PREVIEWED, CELL = 10, 40
     "--map", "maps", multiple=True, metavar="COLUMN=SOURCE,...",
     help="What our columns are called or made of: submit_s=start[iso],num_gpu=plan_gpu/100; again for more.",
 )  # fmt: skip
-@click.option("-o", "--output", metavar="OUT", type=click.Path(path_type=Path), help="Parquet file.  [default: none]")
+@click.option(
+    "-o", "--out", "output", metavar="OUT", type=click.Path(path_type=Path), help="Parquet file.  [default: none]"
+)
 @click.option("--nodes", "as_nodes", is_flag=True, help="FILE is a list of nodes, not of pods.")
 @click.option("--where", metavar="CONDITION", help="Rows to keep, such as \"state = 'COMPLETED'\".")
 @click.option("--origin", help="First arrival: min = 0 s, keep = the clock of FILE.  [default: min]")
@@ -91,7 +93,7 @@ def _published(name: str, text: str) -> click.Command:
 
     @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
     @click.option(
-        "-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
+        "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
     )
     @click.option("--where", metavar="CONDITION", help="Rows to keep, a condition over columns of SRC.")
     @click.option("--origin", help="First arrival: min = 0 s, keep = the trace's clock.  [default: min]")

@@ -1,7 +1,8 @@
-"""Verbs for a real cluster: serve-extender (a policy for kube-scheduler), export (placements as objects)."""
+"""Verbs for other programs: serve-extender (a policy for kube-scheduler), export (objects of Kubernetes, tables)."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fastsim.cli.saved_runs import reads_saved_runs
+from fastsim.cli.grammar.saved_runs import reads_saved_runs
+from fastsim.cli.grammar.verbs import UsualVerb
 from fastsim.foundation import interrupts
 
 if TYPE_CHECKING:
@@ -66,14 +68,30 @@ def until_ended(service: Service, title: str, over: Callable[[], bool] = lambda:
     click.echo(f"ended after {service.answered:,} answers")
 
 
-@click.command()
+class _Export(UsualVerb):
+    """The verbs of export; objects are the usual ones."""
+
+    usual = "kubernetes"
+
+
+@click.group(cls=_Export)
+def export() -> None:
+    """Write saved runs for other programs: Kubernetes objects, or tables as CSV, LaTeX or Parquet.
+
+    `fastsim export RUN -o FILE` is `fastsim export kubernetes RUN -o FILE`.
+    """
+
+
+@export.command("kubernetes", epilog="Example: fastsim export kubernetes runs/now --nodes -o placed.yaml")
 @click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help=".yaml or .json.")
+@click.option(
+    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help=".yaml or .json."
+)
 @click.option("--at", "at_s", type=float, metavar="S", help="Pods that run after S seconds.  [default: at the end]")
 @click.option("--every", is_flag=True, help="All pods that ever ran, with the times of their lives.")
 @click.option("--nodes", is_flag=True, help="The nodes, too.")
 @reads_saved_runs
-def export(folder: Path, output: Path, at_s: float | None, every: bool, nodes: bool) -> None:
+def export_kubernetes(folder: Path, output: Path, at_s: float | None, every: bool, nodes: bool) -> None:
     """Write the placements of a saved run as Kubernetes objects: pods bound to nodes.
 
     Objects that the run was read from are written unchanged, except that pods get their nodes and numbers of devices.
@@ -89,3 +107,33 @@ def export(folder: Path, output: Path, at_s: float | None, every: bool, nodes: b
     pods = bound_pods(result, workload, at_s=at_s, every=every, originals=originals.pods)
     count = write_objects(chain(node_objects(cluster, originals.nodes) if nodes else (), pods), output)
     click.echo(f"{output}: {count:,} objects")
+
+
+@export.command("table", epilog="Example: fastsim export table runs/sia jobs --columns native_id,jct_s -o jobs.csv")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("table", metavar="TABLE")
+@click.option("-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path),
+              help=".csv, .tex or .parquet; - is standard output.")  # fmt: skip
+@click.option("--format", "form", type=click.Choice(("csv", "latex", "parquet")),
+              help="[default: by the end of FILE; of - CSV]")  # fmt: skip
+@click.option("--columns", metavar="C,...", help="These columns only, in this order.")
+@reads_saved_runs
+def export_table(folder: Path, table: str, out: Path, form: str | None, columns: str | None) -> None:
+    """Write a table of a saved run, or of all runs of a sweep.
+
+    TABLE is summary, jobs, placements, timeline, stages or telemetry, DIR the folder of a run, or of a sweep with runs
+    in it; of several runs, each row begins with the run's name and its values of the sweep's keys.
+    """
+    from fastsim.experiments.exported_tables import form_of, saved_table, table_bytes
+    from fastsim.reports.charts.chart_files import written_file
+
+    piped = str(out) == "-"
+    form = form or "csv" if piped else form_of(out, form)
+    frame = saved_table(folder, table, columns.split(",") if columns else ())
+    content = table_bytes(frame, form)
+    if not piped:
+        click.echo(f"{written_file(out, content)}: {len(frame):,} rows")
+    elif form == "parquet":
+        sys.stdout.buffer.write(content)
+    else:
+        click.echo(content.decode(), nl=False)

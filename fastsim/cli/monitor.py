@@ -64,7 +64,9 @@ def serve(sources: tuple[str, ...], listen: str, speed: float, at_end: str, prof
 
 @monitor.command()
 @_sources
-@click.option("-o", "--output", required=True, metavar="DIR", type=click.Path(path_type=Path), help="A new folder.")
+@click.option(
+    "-o", "--out", "output", required=True, metavar="DIR", type=click.Path(path_type=Path), help="A new folder."
+)
 @click.option("--as", "form", type=click.Choice(("openmetrics", "csv")), default="openmetrics", show_default=True,
               help="Text for promtool, or a CSV file (t_rel, value) for each series.")  # fmt: skip
 @click.option("--epoch", metavar="TIME", help="Time that second 0 stands for, such as 2024-01-01T00:00:00Z.")
@@ -95,7 +97,9 @@ def export(
 
 @monitor.command("import")
 @_sources
-@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file.")
+@click.option(
+    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
+)
 @click.option("--start", metavar="TIME", help="Begin, such as 2024-01-01T00:00:00Z or Unix seconds.")
 @click.option("--end", metavar="TIME", help="End.  [default: now]")
 @click.option("--last", type=float, metavar="S", help="The last S seconds, instead of --start.")
@@ -135,7 +139,13 @@ def import_(
 @monitor.command()
 @_sources
 @click.option(
-    "-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help=".png, .svg, .html or .json."
+    "-o",
+    "--out",
+    "output",
+    required=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help=".png, .svg, .html or .json.",
 )
 @click.option("--metric", "metrics", multiple=True, type=click.Choice(QUANTITIES), metavar="M",
               help="Quantity to draw, again for more.  [default: utilisation, temperature, copies, power]")  # fmt: skip
@@ -168,7 +178,9 @@ def plot(
 
 @monitor.command()
 @_sources
-@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Pods, Parquet.")
+@click.option(
+    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Pods, Parquet."
+)
 @click.option("--profiles", metavar="FILE", type=click.Path(path_type=Path), help="GPU profiles of the pods, CSV.")
 @_names
 def jobs(sources: tuple[str, ...], output: Path, profiles: Path | None, names: Path | None) -> None:
@@ -184,7 +196,9 @@ def jobs(sources: tuple[str, ...], output: Path, profiles: Path | None, names: P
 
 
 @monitor.command()
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="JSON file.  [default: print it]")
+@click.option(
+    "-o", "--out", "output", metavar="FILE", type=click.Path(path_type=Path), help="JSON file.  [default: print it]"
+)
 @_profile
 def dashboard(output: Path | None, profile: str) -> None:
     """A dashboard for Grafana that shows these readings, or those of real exporters."""
@@ -239,7 +253,7 @@ def _refuse_existing(output: Path) -> None:
     from fastsim.errors import ScenarioError
 
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise ScenarioError(f"--output {output}", "something that exists already", "a new or empty folder")
+        raise ScenarioError(f"--out {output}", "something that exists already", "a new or empty folder")
 
 
 def _whole_folder(output: Path) -> Any:

@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from fastsim.cli.saved_runs import reads_saved_runs
+from fastsim.cli.grammar.option_defaults import written_out
+from fastsim.cli.grammar.saved_runs import reads_saved_runs
 from fastsim.cli.strict import allow_code_option, refuse_run, refuse_scenario, strict_option
 from fastsim.foundation import interrupts
 
@@ -19,12 +20,14 @@ GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
 RECORDS = ("none", "summary", "timeline", "placements", "all")
 RECORD = "run.json"
 """The file whose status changes when a folder gets another result."""
+OVERSIZED = ("drop", "shrink", "refuse")
 ATTEMPTS = ("first", "placed", "all")
 
 
 @click.command()
 @click.option("--cluster", metavar="C", help="openb, openb-all, openb:1000, uniform?…, mix?… or a Parquet/CSV file.")
 @click.option("--workload", metavar="W", help="synth:openb?pods=1000, a Parquet file or an openb CSV; add tune=1.3.")
+@click.option("--oversized", type=click.Choice(OVERSIZED), help="Jobs on more GPUs than there are of one model.")
 @click.option("--policy", metavar="P", help="A name or a sum: 'fgd', '0.9*fgd + 0.1*pwr'.  [default: fgd]")
 @click.option("--scenario", metavar="FILE", help="TOML file with any of these; options here come first.")
 @click.option("--seed", type=int, help="Seed of every random choice.  [default: 0]")
@@ -58,6 +61,7 @@ ATTEMPTS = ("first", "placed", "all")
 @click.option("--window", metavar="A:B", help="Jobs: ids that count; others go on arriving.")
 @click.option("--rates", metavar="R", help="Jobs: steps/s, a file, 'default' or 'synergy'.  [default: the workload's]")
 @click.option("--prices", metavar="P", help="'fixed?v100=2.48&k80=0.45' or a folder of recorded prices.")
+@click.option("--carbon", metavar="C", help="g of CO2 for a kWh: 350, '350?pue=1.2', 'FILE.csv?pue=1.2'.")
 @click.option("--global-queue", is_flag=True, default=None, help="Jobs: one queue for all GPU models.")
 @click.option("--profiling", type=float, metavar="P", help="Jobs: measured part of the rates of sharing.  [default: 1]")
 @click.option("--references", type=int, metavar="N", help="Jobs: reference workloads for sharing.  [default: all]")
@@ -65,7 +69,7 @@ ATTEMPTS = ("first", "placed", "all")
 @click.option("--log", type=click.Path(path_type=Path), metavar="FILE", help="Jobs: log in Gavel's format.")
 @click.option("--telemetry", metavar="T", help="Sample every GPU each so many seconds: 15, '15?refresh_s=6:8'.")
 @click.option("--compat", metavar="C", help="Behaviours of an original, by system or by name: 'gavel'.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the result.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the result.")
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 @click.option("--checkpoint", metavar="N|Ss", help="Keep the state every N pods, or S seconds of work ('60s').")
 @click.option("--keep-checkpoint", is_flag=True, help="Leave the last one beside the folder, for fastsim fork.")
@@ -74,7 +78,7 @@ ATTEMPTS = ("first", "placed", "all")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def run(
     scenario: str | None, out: Path | None, force: bool, checkpoint: str | None, keep_checkpoint: bool, as_json: bool,
-    strict: bool, allow_code: bool, **options: Any,
+    strict: bool, allow_code: bool, oversized: str | None, **options: Any,
 ) -> None:  # fmt: skip
     """Place pods on a cluster, or run jobs on it in rounds, and print a summary."""
     from fastsim.reports import text_tables
@@ -83,8 +87,11 @@ def run(
     from fastsim.simulation import simulate as simulation
 
     keeping = _checkpoints(checkpoint, keep_checkpoint)
-    chosen = {name: value for name, value in options.items() if value is not None and value != ()}
+    given = {name: value for name, value in options.items() if value is not None and value != ()}
+    chosen = written_out(given) if scenario else given
     base = Scenario.from_toml(scenario, allow_code).with_(**chosen) if scenario else Scenario.from_dict(chosen)
+    if oversized:
+        base = base.with_(workload=f"{base.workload}{'&' if '?' in str(base.workload) else '?'}oversized={oversized}")
     out = out or (Path(base.out) if base.out else None)
     _check_folder(out, force)
     if "record" not in chosen and not scenario:
@@ -183,7 +190,7 @@ def compare(folders: tuple[Path, ...], as_json: bool, metrics: tuple[str, ...], 
 @click.option("--pods", type=click.IntRange(1), default=8152, show_default=True, help="Pods before tuning to 1.3.")
 @click.option("--seed", type=click.IntRange(0), default=42, show_default=True, help="Seed of every random choice.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Worker processes.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for report and runs.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for report and runs.")
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
@@ -225,7 +232,8 @@ def explain(
     run is repeated up to the decision, so its inputs must be unchanged.
     """
     if bool(pods) == bool(sample):
-        raise click.UsageError("give either pods or --sample N")
+        found = f"both POD and --sample {sample}" if pods else "neither POD nor --sample"
+        raise click.UsageError(f"found {found}, expected one of them")
     from fastsim.decisions.explain import explained
     from fastsim.decisions.explain_text import explanation_text, write_csv
     from fastsim.reports import text_tables

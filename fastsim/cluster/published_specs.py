@@ -13,7 +13,7 @@ from typing import Any
 from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.node_types import node_types
 from fastsim.cluster.server import GB_MIB, NETWORK_GBPS, STORAGE_MB_S
-from fastsim.errors import InputError, ScenarioError
+from fastsim.errors import InputError, ScenarioError, short
 from fastsim.foundation.nested_text import json_value
 from fastsim.hardware.model_catalog import Catalog, GpuModel
 
@@ -71,13 +71,15 @@ def _specification(spec: str | os.PathLike[str]) -> str:
     """The text itself, or the only one in a file such as `{"philly": ["500:0:0"]}`."""
     if not str(spec).endswith(".json"):
         return str(spec)
+    content = ""
     try:
-        document = json_value(Path(spec).read_text(encoding="utf-8"))
+        content = Path(spec).read_text(encoding="utf-8")
+        document = json_value(content)
         specs = [text for texts in document.values() for text in texts]
     except FileNotFoundError:
         raise InputError(str(spec), "no such file", "a JSON file of cluster specifications") from None
     except (OSError, ValueError, AttributeError, TypeError):
-        raise InputError(str(spec), "something else", 'JSON such as {"name": ["36:36:36"]}') from None
+        raise InputError(str(spec), short(content), 'JSON such as {"name": ["36:36:36"]}') from None
     if len(specs) != 1:
         raise InputError(str(spec), f"{len(specs)} specifications", "one; give the text of one instead")
     return str(specs[0])

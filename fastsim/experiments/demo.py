@@ -46,11 +46,19 @@ def policy_comparison(
 
 
 def write_folder(comparison: Comparison, folder: Path) -> Path:
-    """Write report, picture and every run to a folder, which appears complete or not at all."""
+    """Write report, picture and every run to a folder, which appears complete or not at all.
+
+    The report is Markdown, without a picture, where the report extra is not installed.
+    """
+    from fastsim.reports.charts.chart_files import drawable
+
     with held(folder, overwrite=True), replacing_folder(folder) as partial:
         for name, result in zip(comparison.names, comparison.results, strict=True):
             result.save(partial / "runs" / name.replace("*", "").replace(" ", ""))
         without_formulas(comparison.table).write_csv(partial / "table.csv")
-        comparison.to_html(partial / "report.html")
-        comparison.to_png(partial / "report.png")
+        if drawable():
+            comparison.to_html(partial / "report.html")
+            comparison.to_png(partial / "report.png")
+        else:
+            comparison.to_markdown(partial / "report.md")
     return folder

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fastsim.errors import InputError
-from fastsim.foundation.parquet import parquet_table
-from fastsim.performance.rate_table import oracle_rows, rate_arrays, write_rates
+from fastsim.foundation.parquet import arrow_table, parquet_table
+from fastsim.performance.rate_table import csv_rates, oracle_rows, rate_arrays, write_rates
 
 POD = "pod"
 """Workload of everything that has no rates of its own."""
@@ -58,12 +58,18 @@ class Oracle:
     # ------------------------------------------------------------------ makers
 
     @classmethod
-    def from_table(cls, table: pa.Table, name: str = "oracle") -> Oracle:
+    def from_table(cls, table: Any, name: str = "oracle") -> Oracle:
         """The rates of a table with the columns of `rate_table.RATE_SCHEMA`; kinds and models sorted by name.
 
-        Rows with `consolidated` = false are not part of it.
+        ``table`` may be anything that Arrow reads, such as a polars DataFrame. Rows with `consolidated` = false are not
+        part of it.
         """
-        return cls(*rate_arrays(table, name), name)
+        return cls(*rate_arrays(arrow_table(table, name), name), name)
+
+    @classmethod
+    def from_csv(cls, path: str | os.PathLike[str]) -> Oracle:
+        """The rates of a CSV file (plain or .gz) with these columns."""
+        return cls.from_table(csv_rates(path), str(path))
 
     @classmethod
     def from_parquet(cls, path: str | os.PathLike[str]) -> Oracle:

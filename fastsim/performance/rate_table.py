@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.errors import InputError
+from fastsim.foundation.csv_table import read_csv
 from fastsim.foundation.parquet import write_parquet
 
 if TYPE_CHECKING:
@@ -54,13 +55,22 @@ def rate_table(columns: dict[str, Any]) -> pa.Table:
     """Rows in canonical order from columns by name; absent columns are null."""
     rows = len(columns["workload"])
     empty = [None] * rows
-    plain = [pa.string() if pa.types.is_dictionary(field.type) else field.type for field in RATE_SCHEMA]
+    plain = [_plain(field.type) for field in RATE_SCHEMA]
     table = pa.table({f.name: pa.array(columns.get(f.name, empty), t) for f, t in zip(RATE_SCHEMA, plain, strict=True)})
     spread = pc.invert(pc.fill_null(table["consolidated"], True))
     alone = pc.fill_null(table["colocated_workload"], "")
     keyed = table.append_column("spread", spread.cast(pa.int8())).append_column("company", alone)
     keys = [(name, "ascending") for name in (*SORTED_BY, "spread", "company")]
     return table.take(pc.sort_indices(keyed, keys)).cast(RATE_SCHEMA)
+
+
+def csv_rates(path: str | os.PathLike[str]) -> pa.Table:
+    """The table in a CSV file (plain or .gz)."""
+    return read_csv(path, {field.name: _plain(field.type) for field in RATE_SCHEMA}, _NEEDED)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return pa.string() if pa.types.is_dictionary(kind) else kind
 
 
 def rate_arrays(table: pa.Table, where: str) -> RateArrays:
@@ -126,7 +136,7 @@ def _canonical(table: pa.Table, where: str) -> pa.Table:
     known = [field for field in RATE_SCHEMA if field.name in table.column_names]
     columns = {}
     for field in known:
-        kind = pa.string() if pa.types.is_dictionary(field.type) else field.type
+        kind = _plain(field.type)
         try:
             columns[field.name] = table[field.name].cast(kind).combine_chunks()
         except pa.ArrowException:

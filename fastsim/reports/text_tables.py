@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
@@ -28,6 +28,8 @@ FIGURES: tuple[tuple[str, str, str, int], ...] = (
     ("mean_power_w", "power, mean over time", "kW", 1),
     ("eopc_w", "power at the end", "kW", 1),
     ("energy_kwh", "energy", "kWh", 1),
+    ("co2_kg", "emissions", "kg CO2", 1),
+    ("cost", "cost", "$", 2),
     ("grar", "allocated over arrived GPU (GRAR)", "", 4),
     ("wait_mean_s", "mean wait", "s", 1),
     ("jct_mean_s", "mean completion time", "s", 1),
@@ -45,6 +47,7 @@ ROUND_FIGURES: tuple[tuple[str, str, str, int], ...] = (
     ("utilization_pct", "GPUs at work, mean over time", "%", 2),
     ("mean_power_w", "power, mean over time", "kW", 1),
     ("energy_kwh", "energy", "kWh", 1),
+    ("co2_kg", "emissions", "kg CO2", 1),
     ("cost", "cost", "$", 2),
     ("slo_violations", "deadlines missed", "", 0),
     ("wait_mean_s", "mean wait", "s", 1),
@@ -86,6 +89,7 @@ SWEEP = (
     ("mean_gpu_alloc_pct", "mean\nalloc %", 1, 1),
     ("makespan_s", "total h", 3600, 1),
     ("cost", "cost $", 1, 2),
+    ("co2_kg", "CO2 kg", 1, 1),
     ("slo_violations", "late", 1, 0),
 )
 """Columns of a sweep after the listed keys."""
@@ -96,6 +100,12 @@ PLAN = (
     ("additions", "additions", 1, 0),
     ("nodes", "nodes", 1, 0),
     ("gpus", "GPUs", 1, 0),
+    ("tariff", "tariff", 1, 0),
+    ("price_per_h", "$/h", 1, 2),
+    ("price", "$", 1, 2),
+    ("cost", "GPU\ncost $", 1, 2),
+    ("energy_kwh", "kWh", 1, 0),
+    ("co2_kg", "CO2 kg", 1, 1),
     ("pods_unplaced", "failed\npods", 1, 0),
     ("wait_p95_s", "95 %\nwait s", 1, 1),
     ("mean_gpu_alloc_pct", "mean\nalloc %", 1, 1),
@@ -107,7 +117,7 @@ PLAN = (
 GENERAL = -1
 """Marks columns whose values are printed unrounded."""
 
-LEFT = ("name", "policy", "cluster", "workload", "add", "outcome")
+LEFT = ("name", "policy", "cluster", "workload", "add", "outcome", "tariff")
 """Columns of names; all but those of a comparison may take several lines."""
 
 
@@ -144,12 +154,21 @@ def plan_text(table: pl.DataFrame) -> str:
     columns = [
         column for column in PLAN if column[0] in ("add", "outcome", "additions") or _is_informative(table, column[0])
     ]
-    reasons = "".join(f"{row['add']}: {row['why']}\n" for row in table.iter_rows(named=True) if row["why"])
-    return _printed(table, columns) + reasons
+    rows = {row["add"]: row for row in table.iter_rows(named=True)}.values()
+    reasons = "".join(f"{row['add']}: {row['why']}\n" for row in rows if row["why"])
+    blocking = "".join(f"{row['add']}: {_need(row)}: {row['blocking']}\n" for row in rows if row["blocking"])
+    return _printed(table, columns) + reasons + blocking
+
+
+def _need(row: Mapping[str, Any]) -> str:
+    """What the pods that a row names have in common."""
+    return "pods that block" if row["additions"] is None else "pods that need the last addition"
 
 
 def _is_informative(table: pl.DataFrame, name: str) -> bool:
-    return table[name].null_count() < len(table) and table[name].fill_null(0).sum() != 0
+    if table.schema[name].is_numeric():
+        return bool(table[name].fill_null(0).sum() != 0)
+    return table[name].null_count() < len(table)
 
 
 def _is_present_and_nonzero(table: pl.DataFrame, name: str) -> bool:
@@ -253,8 +272,12 @@ def _cell_texts(row: dict[str, Any]) -> list[str]:
 
 
 def demo_text(table: pl.DataFrame, folder: Path) -> str:
-    """The demo's table and the paths of its report."""
-    return f"{comparison_text(table)}report: {folder / 'report.html'}   picture: {folder / 'report.png'}\n"
+    """The demo's table and the paths of its report; without the report extra that is text, and the line says so."""
+    if (folder / "report.md").exists():
+        files = f'report: {folder / "report.md"}   charts need: pip install "fastsim-gpu[report]"'
+    else:
+        files = f"report: {folder / 'report.html'}   picture: {folder / 'report.png'}"
+    return f"{comparison_text(table)}{files}\n"
 
 
 def result_json(result: Result) -> str:

@@ -114,7 +114,9 @@ class Prices:
         """The prices of these models, in this order; a model without a price is an InputError."""
         for model in gpu_models:
             if model not in self.gpu_models:
-                raise InputError("prices: GPU model", repr(model), f"one of {', '.join(self.gpu_models)}")
+                found, known = f"none of {model}", ", ".join(self.gpu_models)
+                do = f"add &{model}=PRICE to fixed?..., in $/h of a GPU"
+                raise InputError("prices", found, f"one of every GPU model of the cluster, as of {known}", do)
         take = [self.gpu_models.index(model) for model in gpu_models]
         return Prices(tuple(gpu_models), *_changes(self.since_s, self.price__tg[:, take]))
 

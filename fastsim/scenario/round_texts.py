@@ -1,9 +1,10 @@
 """Texts of runs in rounds: rates, prices, windows and servers.
 
 =========  ======================================================================================================
-rates      ``default`` (shipped, from a model), a Gavel throughput file (.json, .json.gz) or canonical Parquet;
-           ``synergy`` (shipped) or a .csv file with sensitivities, whose jobs run at their fair shares unless the
-           policy allocates CPUs and memory; none: those that the workload brings, else
+rates      ``default`` (shipped, from a model), a Gavel throughput file (.json, .json.gz), canonical Parquet or a .csv
+           file with the same columns (``steps_per_s``);
+           ``synergy`` (shipped) or a .csv file with sensitivities (``speedup``), whose jobs run at their fair shares
+           unless the policy allocates CPUs and memory; none: those that the workload brings, else
            ``default`` for jobs with workloads, else a step a second
 prices     ``fixed?v100=2.48&k80=0.45`` in $/h of a GPU, or a folder of recorded prices, with ``?clouds=aws,gcp``
 window     ``FIRST:LAST``, ids of the jobs that count, ``LAST`` not included
@@ -12,11 +13,13 @@ window     ``FIRST:LAST``, ids of the jobs that count, ``LAST`` not included
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastsim.errors import ScenarioError, short
+from fastsim.foundation.limits.packed_file import opened_text
 from fastsim.foundation.option_texts import names_file, names_folder
 from fastsim.workload import schema as s
 
@@ -50,6 +53,8 @@ def rates_from(what: Any, workload: Workload, gpu_models: Sequence[str]) -> Orac
     check_rates(what)
     if what == "default":
         return Oracle.default()
+    if str(what).endswith(".csv"):
+        return Oracle.from_csv(what)
     return Oracle.from_parquet(what) if str(what).endswith(".parquet") else Oracle.from_json(what)
 
 
@@ -72,7 +77,7 @@ def sensitivity_from(what: Any, cluster: Cluster) -> Sensitivity | None:
 
     if isinstance(what, Sensitivity):
         return what
-    if what != SYNERGY and not str(what).endswith(".csv"):
+    if what != SYNERGY and not (str(what).endswith(".csv") and _is_of_sensitivities(what)):
         return None
     nodes = [n for n in cluster.offered.select(["num_gpu", "cpu_milli"]).to_pylist() if n["num_gpu"]]
     ratios = {node["cpu_milli"] / 1000 / node["num_gpu"] for node in nodes}
@@ -81,6 +86,13 @@ def sensitivity_from(what: Any, cluster: Cluster) -> Sensitivity | None:
         return Sensitivity.default(ratio) if ratio in MEASURED else Sensitivity.default()
     check_rates(what)
     return Sensitivity.from_file(what)
+
+
+def _is_of_sensitivities(path: Any) -> bool:
+    """Whether a CSV file has no column of rates; what is there is checked when it is read."""
+    check_rates(path)
+    with opened_text(path, encoding="utf-8-sig") as text:
+        return "steps_per_s" not in next(csv.reader(text), ())
 
 
 def gang_sizes(workload: Workload) -> list[int]:

@@ -38,6 +38,7 @@ from fastsim.scenario.user_code import refuse_user_code
 from fastsim.simulation import simulate as simulation
 from fastsim.simulation.adaptive import is_adaptive
 from fastsim.simulation.scenario_checks import is_round_policy
+from fastsim.simulation.simulate import OTHER_ENGINE
 
 if TYPE_CHECKING:
     from fastsim.engine.result import Result
@@ -271,7 +272,7 @@ def fork_rounds(
     after.check()
     kind = "adaptive jobs" if is_adaptive(_policy(before)) else "jobs"
     if not is_round_policy(_policy(after)) or is_adaptive(_policy(after)) != is_adaptive(_policy(before)):
-        raise PolicyError("fork: policy", str(after.policy), f"a policy for {kind}, as before")
+        raise PolicyError("fork: policy", str(after.policy), f"a policy for {kind}, as before", OTHER_ENGINE)
     if at_s is not None and at_s < checkpoint.now_s and checkpoint.note["forked_from"] is not None:
         expected = f"{checkpoint.now_s!r} or more, the time of the checkpoint: earlier is the past of another run"
         raise ScenarioError("fork: at_s", repr(at_s), expected)

@@ -16,10 +16,12 @@ from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.foundation.parquet import replacing_folder
 from fastsim.policies import registry
+from fastsim.scenario.carbon import carbon_from
 from fastsim.scenario.compat import switches_on
 from fastsim.scenario.run_rules import rules_from
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import scenario_checks
+from fastsim.simulation.emissions import refuse_unrecorded, with_emissions
 from fastsim.simulation.run_warnings import ColumnIgnored as ColumnIgnored
 from fastsim.simulation.run_warnings import Message, absent_tenants, ignored_columns, large_pods, warn
 from fastsim.simulation.run_warnings import PodTooLarge as PodTooLarge
@@ -38,12 +40,14 @@ if TYPE_CHECKING:
     from fastsim.engine.shares.plan import RoundPolicy
     from fastsim.performance.oracle import Oracle
     from fastsim.performance.sensitivity import Sensitivity
+    from fastsim.scenario.carbon import Carbon
     from fastsim.scenario.prices import Prices
     from fastsim.telemetry.telemetry import Telemetry
     from fastsim.workload import Workload
     from fastsim.workload.typical_pods import TypicalPods
 
 Progress = Callable[[int], None]
+OTHER_ENGINE = "a checkpoint goes on with policies of its kind only: begin anew with fastsim run --policy ..."
 """A function of the number of arrived pods (one run) or finished runs (many)."""
 
 _ = scenario_checks  # loading it registers the checks of fields
@@ -66,8 +70,8 @@ def simulate(
     failures: str = "", maintenance: Any = None, compat: str = "",
     round_s: float | None = None, realloc_s: float | None = None, begin_s: float | None = None,
     window: str | Sequence[int] | None = None, rates: Oracle | Sensitivity | str | None = None,
-    prices: Prices | str | None = None, global_queue: bool = False, profiling: float = 1.0,
-    references: int | None = None, ideal: bool = False,
+    prices: Prices | str | None = None, carbon: Carbon | float | str | None = None,
+    global_queue: bool = False, profiling: float = 1.0, references: int | None = None, ideal: bool = False,
     telemetry: Telemetry | float | str | None = None, out: str | os.PathLike[str] | None = None,
     log: str | os.PathLike[str] | None = None, overwrite: bool = False, checkpoint_pods: int | None = None,
     checkpoint_s: float | None = None, keep_checkpoint: bool = False, progress: Progress | None = None,
@@ -75,20 +79,21 @@ def simulate(
     """The result of running a workload under a policy on this cluster: pods placed one by one, or jobs in rounds.
 
     Texts are explained in ``fastsim.workload.texts`` and :func:`fastsim.policies.parse`. ``typical`` are the pods
-    fragmentation is measured with (the workload itself by default). ``queue`` is the rule for pods that
-    fit nowhere; ``sample_s`` (seconds) thins the timeline and ``until_s`` (seconds) ends the run early.
-    ``deschedule``, ``inflation`` and ``retarget`` follow the main run; from ``preempt`` to ``maintenance`` see
+    fragmentation is measured with (the workload itself by default). ``queue`` is the rule for pods that fit nowhere;
+    ``sample_s`` (seconds) thins the timeline and ``until_s`` (seconds) ends the run early. ``deschedule``,
+    ``inflation`` and ``retarget`` follow the main run; from ``preempt`` to ``maintenance`` see
     :class:`fastsim.scenario.run_rules.Rules`. A policy for jobs takes ``round_s`` to ``ideal`` and ``restart_s``
-    (seconds), one for pods ``restart_s`` and ``prices``, see :class:`fastsim.scenario.scenario.Scenario`,
-    :class:`fastsim.engine.rounds.options.RoundOptions` and ``fastsim.scenario.round_texts``. ``ideal``
-    plays jobs without rounds (``fastsim.engine.shares.ideal``): timeline and placements have no rows, ``realloc_s`` is
-    0 by default, and ``round_s``, ``restart_s`` and ``global_queue`` have no effect. ``telemetry`` samples every GPU,
-    see :class:`fastsim.telemetry.telemetry.Telemetry`; a number is the seconds between samples. ``log`` is a file for
-    the log of Gavel's simulator; :func:`fastsim.engine.shares.gavel_log.log_path` is the path that its notebooks read.
-    With ``out`` the tables are streamed to that folder, so that memory follows the pods in the system; the folder
-    appears complete or not at all. Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, a checkpoint
-    is written beside it, from which :func:`fastsim.resume` goes on; ``keep_checkpoint`` keeps the last one for
-    :func:`fastsim.fork`. ``progress`` takes the number of arrived pods.
+    (seconds), one for pods ``restart_s`` and ``prices``; ``carbon`` is the intensity of the grid for both, see
+    :class:`fastsim.scenario.scenario.Scenario`, :class:`fastsim.engine.rounds.options.RoundOptions` and
+    ``fastsim.scenario.round_texts``. ``ideal`` plays jobs without rounds (``fastsim.engine.shares.ideal``): timeline
+    and placements have no rows, ``realloc_s`` is 0 by default, and ``round_s``, ``restart_s`` and ``global_queue`` have
+    no effect. ``telemetry`` samples every GPU, see :class:`fastsim.telemetry.telemetry.Telemetry`; a number is the
+    seconds between samples. ``log`` is a file for the log of Gavel's simulator;
+    :func:`fastsim.engine.shares.gavel_log.log_path` is the path that its notebooks read. With ``out`` the tables are
+    streamed to that folder, so that memory follows the pods in the system; the folder appears complete or not at all.
+    Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, a checkpoint is written beside it, from
+    which :func:`fastsim.resume` goes on; ``keep_checkpoint`` keeps the last one for :func:`fastsim.fork`. ``progress``
+    takes the number of arrived pods.
     """
     fields = dict(locals())
     fields["deschedule"] = tuple(deschedule)
@@ -153,6 +158,7 @@ def played(
         scenario.check()
         policy = _policy(scenario)
         refuse_foreign_fields(scenario, policy)
+        refuse_unrecorded(scenario)
         out = None if scenario.out is None else Path(scenario.out).absolute()
         if out is not None and start is None:
             stack.enter_context(held(out, overwrite))
@@ -171,7 +177,7 @@ def _played_pods(
     from fastsim.workload.oversized_pods import Oversized
 
     if start is not None and not isinstance(start, Checkpoint):
-        raise PolicyError("policy", str(scenario.policy), "a policy for jobs, as in the checkpoint")
+        raise PolicyError("policy", str(scenario.policy), "a policy for jobs, as in the checkpoint", OTHER_ENGINE)
     inputs = prepared(scenario, progress=progress)
     warn(refuse_large(inputs.cluster, inputs.workload, inputs.options, out is None), depth=4)
     oversized = Oversized(inputs.cluster)
@@ -181,6 +187,7 @@ def _played_pods(
     folder = None if out is None else stack.enter_context(replacing_folder(out))
     options = dataclasses.replace(inputs.options, oversized=oversized, folder=folder, checkpoint_writer=writer)
     result = run_online(inputs.cluster, inputs.workload, inputs.plan, inputs.typical, options)
+    result = with_emissions(result, carbon_from(scenario.carbon), folder)
     refuse_impossible(result.summary)
     provenance = _provenance(scenario, None if writer is None else writer.forked_from)
     result = result.labelled((*_citations(inputs.policy), FASTSIM), **provenance)
@@ -206,7 +213,7 @@ def _played_rounds(
     from fastsim.simulation.rounds import played_rounds
 
     if start is not None and not isinstance(start, RoundCheckpoint):
-        raise PolicyError("policy", str(scenario.policy), "a policy for pods, as in the checkpoint")
+        raise PolicyError("policy", str(scenario.policy), "a policy for pods, as in the checkpoint", OTHER_ENGINE)
     policy = _policy(scenario)
     if is_monitored_policy(policy) and checkpoints is not None:
         raise ScenarioError("checkpoint", "one", f"none: policy {policy} keeps no checkpoints")
@@ -224,6 +231,7 @@ def _played_rounds(
         result, messages = played_adaptive(scenario, policy, progress, writer)
     else:
         result, messages = played_rounds(scenario, policy, progress, writer)
+    result = with_emissions(result, carbon_from(scenario.carbon))
     refuse_impossible(result.summary)
     provenance = _provenance(scenario, None if writer is None else writer.forked_from)
     result = result.labelled((*_citations(policy), FASTSIM), **provenance)

@@ -1,17 +1,35 @@
-"""Pods that no node of a cluster could host even if it were empty, counted while the workload streams past."""
+"""Pods that no node of a cluster could host even if it were empty, and jobs with more GPUs than a cluster has.
+
+Pods are counted while the workload streams past; jobs are left out, or made smaller, before it runs.
+"""
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from fastsim.errors import InputError, ScenarioError
 from fastsim.kubernetes.nodes import amount_text
+from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.workload.pod_classes import PodClasses
+    from fastsim.workload.workload import Workload
+
+REFUSE = "refuse"
+HOW = ("drop", "shrink", REFUSE)
+"""What happens to jobs with more GPUs than the cluster has of one model: left out, given as many, an error."""
+
+
+class JobOversized(UserWarning):
+    """Some jobs of a workload asked for more GPUs than the cluster has, and were left out or made smaller."""
 
 
 class Shape(NamedTuple):
@@ -53,6 +71,50 @@ class Oversized:
         large = np.zeros(len(rows), bool)
         large[homeless] = True
         return large
+
+
+def fitting(workload: Workload, cluster: Cluster, how: str) -> Workload:
+    """The workload with no job on more GPUs than the cluster has of one model; the others are counted in a warning.
+
+    ``how`` as in ``HOW``. Jobs that are left out leave no gap in the numbers of the others.
+    """
+    from fastsim.workload.workload import Held, Workload
+
+    if how not in HOW:
+        raise ScenarioError("oversized", repr(how), f"one of {', '.join(HOW)}")
+    most, table = _most_gpus(cluster), workload.table()
+    large = pc.greater(table[s.NUM_GPU], most)
+    count = pc.sum(large).as_py() or 0
+    if not count:
+        return workload
+    subject = f"{count:,} of {len(table):,} jobs on more than the cluster's {most} GPUs of one model"
+    if how == REFUSE:
+        raise InputError(workload.name, subject, "none", "leave them out: oversized=drop, or make them fit: shrink")
+    act = "left out" if how == "drop" else f"run on {most} GPUs"
+    warnings.warn(f"{workload.name}: {subject}: {act}", JobOversized, stacklevel=2)
+    changed = _without(table, large) if how == "drop" else _shrunk(table, large, most)
+    metadata = {**workload.metadata, "fastsim.oversized": f"{how}:{count}"}
+    return Workload(Held(changed), changed.column_names, name=workload.name, rows=len(changed), metadata=metadata)
+
+
+def _without(table: pa.Table, large: Any) -> pa.Table:
+    kept = table.filter(pc.invert(large))
+    place = kept.column_names.index(s.POD_ID)
+    return kept.set_column(place, kept.schema.field(place), pa.array(np.arange(len(kept))))
+
+
+def _shrunk(table: pa.Table, large: Any, most: int) -> pa.Table:
+    place = table.column_names.index(s.NUM_GPU)
+    field = table.schema.field(place)
+    return table.set_column(place, field, pc.if_else(large, pa.scalar(most, field.type), table[s.NUM_GPU]))
+
+
+def _most_gpus(cluster: Cluster) -> int:
+    """GPUs of the model that the cluster has most of."""
+    counts: Counter[str | None] = Counter()
+    for node in cluster.offered.select(["num_gpu", "gpu_model"]).to_pylist():
+        counts[node["gpu_model"]] += node["num_gpu"]
+    return max(counts.values(), default=0)
 
 
 _known: WeakKeyDictionary[Cluster, list[Shape]] = WeakKeyDictionary()

@@ -25,7 +25,8 @@ workload          ``synth:openb?pods=1000&seed=1`` (``load=1``: as much demand a
                   · a job list of Sia or Pollux (``sia:FILE``) · a published trace (``helios:FILE``, ``acme:FILE``,
                   ``pai:FILE``, ``swf:FILE``, ``slurm:FILE``, ``alibaba:FILE``, ``tiresias:FILE``, ``opendc:FOLDER``;
                   ``where=gpu_num>0`` keeps rows, further options as in the module of its importer);
-                  every one takes ``tune=1.3`` (GPU demand relative to the cluster) and ``tune_seed=0``
+                  every one takes ``tune=1.3`` (GPU demand relative to the cluster) and ``tune_seed=0``, and
+                  ``oversized=drop`` or ``shrink`` for jobs on more GPUs than the cluster has of one model
 typical pods      a workload text, or ``same`` for the run's own, with ``threshold=95``, ``step=1``,
                   ``cpu_pods=true`` and ``gpu_weight=0``; or a Parquet file of typical pods
 ================  ==========================================================================================
@@ -79,6 +80,8 @@ SYNTHETIC = {
 
 TYPICAL_OPTIONS = ("threshold", "step", "cpu_pods", "gpu_weight")
 TUNE_OPTIONS = ("tune", "tune_seed")
+OVERSIZED = "oversized"
+"""Option of every workload, see `oversized_pods.fitting`."""
 SAME = ("", "same")
 OF_A_CLUSTER = "synth:openb"
 """Generator whose option `load` is relative to a cluster: that of the run, unless `cluster=` names another."""
@@ -124,11 +127,16 @@ def workload_from(source: Any, cluster: Cluster | None = None) -> OfferedPods:
         return OfferedPods(whole, whole)
     head, options = _parts("workload", source)
     tuning = {name: options.pop(name) for name in TUNE_OPTIONS if name in options}
+    oversized = options.pop(OVERSIZED, None)
     loaded = cluster is not None and head == OF_A_CLUSTER and "load" in options and "cluster" not in options
     beside = {"cluster": cluster} if loaded else {}
     size = cluster.total_gpu_milli if cluster is not None and loaded else None
     key = ("pods", _joined(head, options), size)
     untuned = OBJECTS.cached(key, lambda: _opened_pods(head, {**options, **beside}))
+    if oversized is not None and cluster is not None:
+        from fastsim.workload.oversized_pods import fitting
+
+        untuned = fitting(untuned, cluster, str(oversized))
     ratio, seed = tuning.get("tune", 0), tuning.get("tune_seed", 0)
     numbers = isinstance(ratio, int | float) and isinstance(seed, int) and not {type(ratio), type(seed)} & {bool}
     if not numbers or not 0 <= ratio < math.inf or seed < 0:
@@ -138,7 +146,7 @@ def workload_from(source: Any, cluster: Cluster | None = None) -> OfferedPods:
         whole = _on(untuned, cluster)
         return OfferedPods(whole, whole)
     capacity = cluster.total_gpu_milli
-    tuned_key = ("tuned", _joined(head, options), ratio, seed, capacity)
+    tuned_key = ("tuned", _joined(head, options), ratio, seed, capacity, oversized)
     tuned = OBJECTS.cached(tuned_key, lambda: untuned.shuffled(seed).tune(ratio, capacity, seed))
     return OfferedPods(_on(tuned, cluster), untuned)
 

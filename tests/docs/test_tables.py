@@ -44,6 +44,19 @@ def test_output_tables(result: fs.Result, name: str) -> None:
     assert frame.select(pl.col(never_null).null_count()).sum_horizontal().item() == 0
 
 
+@pytest.mark.parametrize(
+    ("cluster", "jobs", "policy", "count"),
+    [("gavel:2:2:2", "synth:gavel?jobs=6&seed=1", "fifo", 9), ("sia:6:2:3", "synth:sia?jobs=4&seed=1", "sia", 15)],
+)
+def test_jobs_in_rounds(cluster: str, jobs: str, policy: str, count: int) -> None:
+    frame = fs.simulate(cluster, jobs, policy).jobs
+    own = frame.select(frame.columns[frame.columns.index("slowdown") + 1 :])
+    actual = [(column, TYPES[kind.base_type()]) for column, kind in own.schema.items()]
+    assert [(column, kind) for column, kind, _ in described("jobs in rounds")][:count] == actual
+    never_null = [column for column, _, null in described("jobs in rounds")[:count] if null == "no"]
+    assert own.select(pl.col(never_null).null_count()).sum_horizontal().item() == 0
+
+
 def test_the_table_of_an_explanation() -> None:
     cluster = fs.Cluster.uniform(nodes=2, gpu="T4", gpus=2)
     frame = fs.explain(fs.Scenario(cluster, fs.Workload.synth("openb", pods=30, seed=2), "fgd"), sample=30)

@@ -63,7 +63,7 @@ class UserScorers:
         except Exception as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             found = f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
-            do = "the function is not part of fastsim; FASTSIM_TRACEBACK=1 or fastsim --debug shows its traceback"
+            do = "the function is not part of fastsim; --debug or FASTSIM_TRACEBACK=1 shows all of its traceback"
             raise PolicyError(f"scorer {_name(scorer)}", found, "points, but it failed", do) from error
 
     def _rounded(self, points: Any, scorer: Any) -> Any:

@@ -184,14 +184,15 @@ def runnable(batches: Iterable[JobBatch], setting: Setting, gpus: tuple[int, ...
         rates = oracle.alone__kg[batch.kind]
         fits = batch.num_gpu[:, None] <= most
         _refuse(batch, start, (np.isnan(rates) & fits).any(axis=1), oracle.kinds, "no rate on some GPU model")
-        _refuse(batch, start, ~fits.any(axis=1), oracle.kinds, f"at most {most.max(initial=0)} GPUs of one model")
+        expected = f"at most {most.max(initial=0)} GPUs of one model"
+        _refuse(batch, start, ~fits.any(axis=1), oracle.kinds, expected, "leave such jobs out: --oversized drop")
         _refuse(batch, start, ~((rates > 0) & fits).any(axis=1), oracle.kinds, "a rate above 0 on some GPU model")
         start += len(batch.kind)
         yield batch
 
 
-def _refuse(batch: JobBatch, start: int, wrong: Any, kinds: Any, expected: str) -> None:
+def _refuse(batch: JobBatch, start: int, wrong: Any, kinds: Any, expected: str, do: str = "") -> None:
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         workload, num_gpu = kinds[batch.kind[row]]
-        raise InputError(f"job {start + row}", f"{workload} on {num_gpu} GPUs", expected)
+        raise InputError(f"job {start + row}", f"{workload} on {num_gpu} GPUs", expected, do)

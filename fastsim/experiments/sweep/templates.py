@@ -71,6 +71,7 @@ def _gavel(kind: str, flags: Sequence[str]) -> str:
     words = list(flags) or PAPER[kind].split()
     keys = flags_as_keys(kind, words)
     head = f"# {'run_sweep_continuous.py' if kind == GAVEL_KINDS[0] else 'run_sweep_static.py'} {' '.join(words)}\n"
+    keys["record"] = "all" if {"-v", "--verbose"} & set(words) else "summary"  # thousands of runs
     if not flags and kind == "gavel-continuous":
         keys["cutoff_rates"] = STABLE
     return head + toml_text(keys)
@@ -89,7 +90,7 @@ def _placement(kind: str, data: Path | None) -> str:
         own = {"data": data.absolute().as_posix(), "trace": names}
         texts = {"cluster": f"openb:{{data}}/{_nodes(data)}?shuffle={{seed}}",
                  "workload": f"openb:{{data}}/{LIST}{{trace}}{suffix}?{tuned}"}  # fmt: skip
-    return head + toml_text({**texts, "policy": list(policies), "seed": SEEDS, "vars": own})
+    return head + toml_text({**texts, "policy": list(policies), "seed": SEEDS, "record": "timeline", "vars": own})
 
 
 def _lists(data: Path, kind: str) -> tuple[list[str], str]:

@@ -37,6 +37,15 @@ def picturing() -> Any:
     return vl_convert
 
 
+def drawable() -> bool:
+    """Whether the report extra is installed."""
+    try:
+        charting(), picturing()
+    except FastsimError:
+        return False
+    return True
+
+
 def page_scripts() -> str:
     """The JavaScript that draws charts in a page; it takes seconds to bundle, so a process does it once."""
     picturing()  # raises if the extra is missing, also when the bundle is cached

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from fastsim.errors import FastsimError, ResultError
 from fastsim.experiments import demo
+from fastsim.reports import text_tables
 
 
 @dataclass
@@ -82,6 +84,17 @@ def test_the_folder_has_table_report_picture_and_every_run(tmp_path: Path) -> No
     runs = ["runs/0.9fgd+0.1pwr/run.json", "runs/fgd/run.json"]
     assert tree(tmp_path / "new") == [f"demo/{name}" for name in ("report.html", "report.png", *runs, "table.csv")]
     assert (folder / "table.csv").read_text() == "name,x\na,1\n"
+
+
+def test_without_the_report_extra_the_report_is_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    comparison = demo.policy_comparison(nodes=6, pods=30, workers=1)
+    folder = demo.write_folder(comparison, tmp_path / "demo")
+    assert sorted(path.name for path in folder.iterdir()) == ["report.md", "runs", "table.csv"]
+    assert "| best_fit |" in (folder / "report.md").read_text()
+    said = text_tables.demo_text(comparison.table, folder)
+    assert said.endswith(f'report: {folder}/report.md   charts need: pip install "fastsim-gpu[report]"\n')
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), FastsimError("no report extra")])

@@ -136,5 +136,5 @@ def test_files_that_are_no_prices(tmp_path: Path) -> None:
 def test_odd_prices_are_refused() -> None:
     with pytest.raises(InputError, match="negative price"):
         Prices.fixed({"k80": -1.0})
-    with pytest.raises(InputError, match="expected one of k80"):
+    with pytest.raises(InputError, match="none of v100, expected one of every GPU model of the cluster, as of k80"):
         Prices.fixed({"k80": 1.0}).restricted(["v100"])

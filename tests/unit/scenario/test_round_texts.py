@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 
 import fastsim as fs
 from fastsim.errors import InputError, ScenarioError
-from fastsim.scenario.round_texts import check_rates, prices_from, rates_from, window_from
+from fastsim.scenario.round_texts import check_rates, prices_from, rates_from, sensitivity_from, window_from
 
 PODS = fs.Workload.synth("openb", pods=20)
 JOBS = fs.Workload.synth("gavel", jobs=3)
@@ -28,6 +29,19 @@ def test_rates_come_from_files(tmp_path: Path) -> None:
     read = rates_from(str(tmp_path / "rates.parquet"), JOBS, ["v100"])
     assert np.array_equal(read.alone__kg, rates_from("default", JOBS, ["v100"]).alone__kg)
     assert rates_from(read, JOBS, []) is read
+
+
+def test_a_csv_file_has_rates_or_sensitivities_as_its_columns_say(tmp_path: Path) -> None:
+    cluster = fs.Cluster.from_gavel("1:1:1")
+    file = tmp_path / "rates.csv"
+    file.write_bytes(b"\xef\xbb\xbfworkload,gpu_model,num_gpu,steps_per_s\nlm,v100,1,3.5\nlm,k80,1,0.5\n")
+    assert sensitivity_from(str(file), cluster) is None
+    assert rates_from(str(file), JOBS, ["v100"]).alone__kg.tolist() == [[0.5, 3.5]]
+    frame = pl.read_csv(file)
+    assert fs.Oracle.from_table(frame).alone__kg.tolist() == [[0.5, 3.5]]
+    file.write_text("workload,point,cpu,memory_gb,speedup\nlm,demand,3,60,1.5\n")
+    with pytest.raises(InputError, match="iteration_s"):
+        sensitivity_from(str(file), cluster)
 
 
 @pytest.mark.parametrize("text", ["nothing.json", "rates.txt", "defaults"])
@@ -48,6 +62,11 @@ def test_prices_are_fixed_or_recorded() -> None:
 def test_prices_without_sense_are_refused(text: str) -> None:
     with pytest.raises((ScenarioError, InputError), match="prices"):
         prices_from(text, ("v100",))
+
+
+def test_a_model_without_a_price_says_what_to_add() -> None:
+    with pytest.raises(InputError, match=r"none of k80, expected .* as of v100; add &k80=PRICE"):
+        prices_from("fixed?v100=2", ("v100", "k80"))
 
 
 def test_windows() -> None:

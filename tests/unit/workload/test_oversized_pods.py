@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
+from fastsim import simulate
 from fastsim.cluster.cluster import Cluster
+from fastsim.errors import InputError, ScenarioError
 from fastsim.workload import Workload
-from fastsim.workload.oversized_pods import Oversized
+from fastsim.workload.oversized_pods import JobOversized, Oversized, fitting
 from fastsim.workload.pod_classes import PodClasses
+from fastsim.workload.texts import workload_from
 from tests.unit.engine.online.test_online import pods
 
 CLUSTER = Cluster.from_arrow(
@@ -71,3 +76,37 @@ def test_pods_are_counted_over_all_batches(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_no_pods_are_not_too_large() -> None:
     assert oversized(CLUSTER, Workload.from_arrow(pods({}).table().slice(0, 0))) == (0, "")
+
+
+JOBS = {"pod_id": [0, 1, 2], "submit_s": [0.0, 1.0, 2.0], "num_gpu": [4, 24, 1], "gpu_milli": [1000] * 3,
+        "cpu_milli": [0] * 3, "memory_mib": [0] * 3, "duration_s": [9.0] * 3, "native_id": ["a", "b", "c"]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("how", "names", "gpus", "act"),
+    [("drop", ["a", "c"], [4, 1], "left out"), ("shrink", ["a", "b", "c"], [4, 20, 1], "run on 20 GPUs")],
+)
+def test_jobs_on_more_gpus_than_there_are_do_not_end_a_run(
+    how: str, names: list[str], gpus: list[int], act: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "jobs.parquet"
+    Workload.from_arrow(pl.DataFrame(JOBS)).write(file)
+    cluster = Cluster.uniform(nodes=5, gpu="T4", gpus=4)
+    with pytest.warns(JobOversized, match=f"1 of 3 jobs on more than the cluster's 20 GPUs of one model: {act}"):
+        read = workload_from(f"{file}?oversized={how}", cluster).workload
+    table = read.table()
+    assert (table["native_id"].to_pylist(), table["num_gpu"].to_pylist()) == (names, gpus)
+    assert table["pod_id"].to_pylist() == list(range(len(names)))
+    run = simulate(cluster, read, "las")
+    assert run.summary["pods_finished"].item() == len(names)
+
+
+def test_oversized_jobs_are_refused_with_what_to_do() -> None:
+    jobs, cluster = Workload.from_arrow(pl.DataFrame(JOBS)), Cluster.uniform(nodes=5, gpu="T4", gpus=4)
+    with pytest.raises(InputError, match="leave such jobs out: --oversized drop"):
+        simulate(cluster, jobs, "las")
+    with pytest.raises(InputError, match="1 of 3 jobs on more than the cluster's 20 GPUs"):
+        fitting(jobs, cluster, "refuse")
+    with pytest.raises(ScenarioError, match="one of drop, shrink, refuse"):
+        fitting(jobs, cluster, "cut")
+    assert fitting(jobs, Cluster.uniform(nodes=6, gpu="T4", gpus=4), "drop") is jobs

@@ -1,0 +1,76 @@
+"""Tables of runs and sweeps as CSV, LaTeX and Parquet."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import fastsim as fs
+from fastsim.errors import FastsimError
+from fastsim.experiments.exported_tables import form_of, latex, saved_table, table_bytes
+from fastsim.experiments.sweep.sweep import Sweep
+
+KEYS = {"cluster": "openb:4", "workload": "synth:openb?pods=9", "policy": ["fgd", "best_fit"], "seed": [1, 2]}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a sweep."""
+    folder = tmp_path_factory.mktemp("sweep") / "runs"
+    Sweep(KEYS).run(folder, on="serial")
+    return folder
+
+
+def test_a_run_is_its_table(place: Path) -> None:
+    run = place / "policy=fgd" / "seed=1"
+    assert saved_table(run, "jobs").equals(fs.Result.load(run).jobs)
+    assert saved_table(run, "summary", ["grar", "pods"]).columns == ["grar", "pods"]
+
+
+def test_rows_of_a_sweep_have_its_keys(place: Path) -> None:
+    table = saved_table(place, "jobs")
+    assert table.columns[:3] == ["run", "policy", "seed"] and len(table) == 4 * 9
+    assert table["policy"].unique(maintain_order=True).to_list() == ["best_fit", "fgd"]
+    (place / "sweep.json").rename(place / "kept.json")
+    try:
+        assert saved_table(place, "jobs").columns[:2] == ["run", "pod_id"]
+    finally:
+        (place / "kept.json").rename(place / "sweep.json")
+
+
+def test_the_three_forms_have_the_same_rows(place: Path) -> None:
+    table = saved_table(place, "placements")
+    assert pl.read_parquet(io.BytesIO(table_bytes(table, "parquet"))).equals(table)
+    read = pl.read_csv(io.BytesIO(table_bytes(table, "csv")), infer_schema_length=None)
+    assert read.columns == table.columns and read["node"].to_list() == table["node"].to_list()
+    assert table_bytes(table, "latex").decode().count(r" \\") == len(table) + 1
+
+
+def test_latex_escapes_names_and_rounds_figures() -> None:
+    frame = pl.DataFrame({"a_b": ["50 % & {x}\\"], "value": [1 / 3], "none": [None]})
+    lines = latex(frame).splitlines()
+    assert lines[0] == r"\begin{tabular}{lrl}" and lines[2] == r"a\_b & value & none \\"
+    assert lines[4] == r"50 \% \& \{x\}\textbackslash{} & 0.333333 & -- \\"
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "message"),
+    [
+        ("jobz", [], "did you mean 'jobs'"),
+        ("telemetry", [], "found no telemetry"),
+        ("jobs", ["jct"], "found 'jct', expected some of"),
+    ],
+)
+def test_what_is_not_there_is_refused(place: Path, table: str, columns: list[str], message: str) -> None:
+    with pytest.raises(FastsimError, match=message):
+        saved_table(place / "policy=fgd" / "seed=1", table, columns)
+
+
+def test_the_end_of_a_name_is_its_form() -> None:
+    assert [form_of(name, None) for name in ("a.csv", "a.tex", "a.parquet")] == ["csv", "latex", "parquet"]
+    assert form_of("a.txt", "csv") == "csv"
+    with pytest.raises(FastsimError, match=r"a\.txt, expected one that ends in \.csv, \.tex, \.parquet"):
+        form_of("a.txt", None)
