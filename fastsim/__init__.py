@@ -13,6 +13,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from fastsim.foundation.displays import drawn_by
+
 if TYPE_CHECKING:
     from fastsim import policies as policies
     from fastsim.cluster.cluster import Cluster as Cluster
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from fastsim.reports.charts.job_charts import job_chart as job_chart
     from fastsim.reports.comparison import Comparison as Comparison
     from fastsim.reports.comparison import compare as compare
+    from fastsim.reports.plots import plot as plot
     from fastsim.reports.report import Report as Report
     from fastsim.reports.report import report as report
     from fastsim.scenario.prices import Prices as Prices
@@ -58,6 +61,7 @@ _HOMES = {
     "reports.comparison": ("Comparison", "compare"),
     "engine.fifo_pool": ("simulate_pool",),
     "scenario.prices": ("Prices",),
+    "reports.plots": ("plot",),
     "reports.report": ("Report", "report"),
     "engine.result": ("Result",),
     "simulation.resume": ("fork", "resume"),
@@ -95,3 +99,10 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def _drawing(shown: Any, chart: str | None = None, **options: Any) -> Any:
+    return __getattr__("plot")(shown, chart, **options)
+
+
+drawn_by(_drawing)  # results and clusters stand below the charts, so the face of the package joins them

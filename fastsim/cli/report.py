@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fastsim.cli.saved_runs import reads_saved_runs
+from fastsim.cli.grammar.saved_runs import reads_saved_runs
 
 if TYPE_CHECKING:
     from fastsim.engine.result import Result
@@ -24,6 +24,10 @@ CHARTS = ("jct_cdf", "jct_over_load", "demand_over_load")
 @click.option("--markdown", type=TO_FILE, metavar="FILE", help="Table, provenance and citations; links the pictures.")
 @click.option("--png", type=TO_FOLDER, metavar="DIR", help="Each chart as a picture.")
 @click.option("--svg", type=TO_FOLDER, metavar="DIR", help="Each chart as a picture.")
+@click.option("--pdf", type=TO_FOLDER, metavar="DIR", help="Each chart as a picture.")
+@click.option("--columns", type=click.IntRange(1, 2), help="Fit pictures to so many columns of a paper.")
+@click.option("--latex", type=TO_FILE, metavar="FILE", help="The table for LaTeX (booktabs).")
+@click.option("--csv", type=TO_FILE, metavar="FILE", help="The table as CSV: means, and half their 95 % intervals.")
 @click.option("--trace", type=TO_FILE, metavar="FILE", help="One run for ui.perfetto.dev: a track for each GPU.")
 @click.option("--name", "names", multiple=True, metavar="N", help="A run's name; as many as runs.  [default: policies]")
 @click.option("--chart", "charts", multiple=True, metavar="C", help="Chart to draw, again for more.  [default: all]")
@@ -31,31 +35,35 @@ CHARTS = ("jct_cdf", "jct_over_load", "demand_over_load")
 @reads_saved_runs
 def report(
     folders: tuple[Path, ...], html: Path | None, markdown: Path | None, png: Path | None, svg: Path | None,
-    trace: Path | None, names: tuple[str, ...], charts: tuple[str, ...], window: str | None,
+    pdf: Path | None, columns: int | None, latex: Path | None, csv: Path | None, trace: Path | None,
+    names: tuple[str, ...], charts: tuple[str, ...], window: str | None,
 ) -> None:  # fmt: skip
     """Show saved runs: a page that needs no network, Markdown, pictures, a trace. Without any of these, a table.
 
     DIR is the folder of a run, or of a sweep with runs in it. Runs that differ in their seeds only are one line
-    of every chart, with the range of the seeds.
+    of every chart and row of the table: the mean with its 95 % interval over seeds.
     """
     from fastsim.reports import report as reporting
-    from fastsim.reports.report import table_markdown
+    from fastsim.reports.report_table import table_markdown
 
     runs = reporting.loaded_runs(folders)
     page = reporting.report(runs, names or None, window=_window(window), charts=charts)
     pictures = [
-        path for folder, suffix in ((png, ".png"), (svg, ".svg")) if folder is not None
-        for path in page.to_pictures(folder, suffix)
+        path for folder, suffix in ((png, ".png"), (svg, ".svg"), (pdf, ".pdf")) if folder is not None
+        for path in page.to_pictures(folder, suffix, columns=columns)
     ]  # fmt: skip
     if pictures:
-        click.echo(f"{len(pictures)} pictures in {' and '.join(str(folder) for folder in (png, svg) if folder)}")
+        click.echo(f"{len(pictures)} pictures in {' and '.join(str(folder) for folder in (png, svg, pdf) if folder)}")
+    for file, write in ((latex, page.to_latex), (csv, page.to_csv)):
+        if file is not None:
+            click.echo(_with_size(write(file)))
     if markdown is not None:
         click.echo(_with_size(page.to_markdown(markdown, pictures)))
     if html is not None:
         click.echo(f"{_with_size(page.to_html(html))}: {len(runs)} runs, {len(page.figures)} charts")
     if trace is not None:
         _trace(runs, trace, page.window)
-    if not (pictures or markdown or html or trace):
+    if not (pictures or markdown or html or trace or latex or csv):
         click.echo(table_markdown(page.table), nl=False)
 
 
@@ -63,7 +71,13 @@ def report(
 @click.argument("chart", type=click.Choice(CHARTS))
 @click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help=".png, .svg, .html or .json."
+    "-o",
+    "--out",
+    "output",
+    required=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help=".png, .svg, .html or .json.",
 )
 @click.option("--name", "names", multiple=True, metavar="N", help="A run's name; as many as runs.  [default: policies]")
 @click.option("--load", "loads", multiple=True, type=float, metavar="R", help="Jobs/h of a run.  [default: as written]")

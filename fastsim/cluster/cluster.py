@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
@@ -19,15 +20,20 @@ from fastsim.cluster.node_table import NODE_SCHEMA, Where, node_table, offered, 
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.checksum import content_checksum
 from fastsim.foundation.csv_table import map_text
+from fastsim.foundation.displays import chart_of, html_table
 from fastsim.foundation.parquet import parquet_table, replacing, write_parquet
 from fastsim.foundation.random_streams import shuffled_order
 from fastsim.hardware import mig
 from fastsim.hardware.model_catalog import Catalog
 
 if TYPE_CHECKING:
+    import altair as alt
+
     from fastsim.cluster.column_mapping import Columns
     from fastsim.kubernetes.snapshot import Snapshot
 
+MODELS = 3
+"""GPU models that the text of a cluster names, the most frequent ones."""
 PRESETS = {"openb": False, "openb-all": True}
 """Presets by name; True includes nodes without GPUs."""
 
@@ -199,12 +205,35 @@ class Cluster:
     def __repr__(self) -> str:
         counts = self.nodes.group_by("gpu_model", use_threads=False).aggregate([("num_gpu", "sum")]).to_pylist()
         devices = sorted(((row["num_gpu_sum"], row["gpu_model"]) for row in counts if row["num_gpu_sum"]), reverse=True)
-        by_model = ", ".join(f"{count:,} {model or 'GPUs'}" for count, model in devices)
+        named = [f"{count:,} {model or 'GPUs'}" for count, model in devices]
+        rest = [f"{len(named) - MODELS} models more"] if len(named) > MODELS + 1 else named[MODELS:]
+        by_model = ", ".join([*named[:MODELS], *rest])
         gpus = f"{self.total_gpus:,} GPUs" + (f" ({by_model})" if devices else "")
         memory_gib = int(pc.sum(self.nodes["memory_mib"]).as_py()) / 1024
         cpus = self.total_cpu_milli / 1000
         nodes = "1 node" if len(self) == 1 else f"{len(self):,} nodes"
         return f"Cluster({self.name!r}: {nodes}, {gpus}, {cpus:,g} CPUs, {memory_gib:,.0f} GiB)"
+
+    def _repr_html_(self) -> str:
+        """Kinds of nodes and their number, for notebooks."""
+        kinds = self.kinds()
+        rows = [list(row.values()) for row in kinds]
+        return html_table(repr(self), list(kinds[0]) if kinds else [], rows)
+
+    def kinds(self) -> list[dict[str, Any]]:
+        """One mapping for each kind of node, the most frequent first: ``nodes``, model, GPUs, CPU and memory of each.
+
+        >>> Cluster.uniform(nodes=4, gpu="T4", gpus=2).kinds()
+        [{'nodes': 4, 'gpu_model': 'T4', 'num_gpu': 2, 'cpu_milli': 96000, 'memory_mib': 393216}]
+        """
+        columns = ("gpu_model", "num_gpu", "cpu_milli", "memory_mib")
+        found = Counter(zip(*(self.nodes[name].to_pylist() for name in columns), strict=True))
+        return [{"nodes": count} | dict(zip(columns, kind, strict=True)) for kind, count in found.most_common()]
+
+    def plot(self, chart: str | None = None) -> alt.TopLevelMixin:
+        """A chart of the nodes: ``gpus`` (GPUs by model) or ``nodes`` (nodes by kind). Needs the extra ``report``."""
+        drawn: alt.TopLevelMixin = chart_of(self, chart)
+        return drawn
 
     @property
     def total_gpus(self) -> int:

@@ -18,6 +18,7 @@ import polars as pl
 
 from fastsim.engine.tables import arrow, check_table
 from fastsim.errors import InputError, ResultError, StoredError, reading
+from fastsim.foundation.displays import chart_of, html_table
 from fastsim.foundation.folder_lock import held, recover
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import open_parquet, parquet_table, replacing_folder, write_parquet
@@ -25,12 +26,19 @@ from fastsim.telemetry.readings_table import SCHEMA
 from fastsim_ext.build import CHECKED, FLAGS
 
 if TYPE_CHECKING:
+    import altair as alt
+
     from fastsim.engine.audit.audit import Audit
     from fastsim.scenario.scenario import Scenario
 
 FRAMES = ("summary", "timeline", "placements", "jobs", "stages")
 """Tables of a result; each is one Parquet file of a saved run."""
 
+SHOWN = (
+    "pods", "pods_finished", "pods_unplaced", "pods_pending", "mean_gpu_alloc_pct", "gpu_alloc_pct", "frag_pct",
+    "jct_mean_s", "wait_mean_s", "energy_kwh",
+)  # fmt: skip
+"""Figures of the summary that a notebook shows."""
 LATER = ("telemetry",)
 """Tables that only some runs have."""
 
@@ -72,7 +80,7 @@ class FolderFrames(Mapping[str, pl.DataFrame]):
         return self.folder / f"{name}.parquet"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """Frames of one run; a frame that was not recorded has no rows.
 
@@ -117,6 +125,26 @@ class Result:
         if "telemetry" in self.frames:
             return self.frames["telemetry"]
         return pl.DataFrame(pl.from_arrow(SCHEMA.empty_table()))
+
+    def __repr__(self) -> str:
+        cluster, workload = (self.provenance.get(name, {}) for name in ("cluster", "workload"))
+        pods, nodes = workload.get("pods", "?"), cluster.get("nodes", "?")
+        seed = self.provenance.get("options", {}).get("seed", "?")
+        return f"Result({str(self.provenance.get('policy', '?'))!r}: {pods} pods on {nodes} nodes, seed {seed})"
+
+    def _repr_html_(self) -> str:
+        """The figures of the summary that are known and not zero, for notebooks."""
+        row = self.summary.row(0, named=True) if len(self.summary) else {}
+        figures = [[name, row[name]] for name in SHOWN if row.get(name)]
+        return html_table(repr(self), ["figure", "value"], figures)
+
+    def plot(self, chart: str | None = None) -> alt.TopLevelMixin:
+        """A chart of this run, such as ``waits`` or ``nodes``; without a name the first that has data.
+
+        Charts are those of a report (see :data:`fastsim.reports.plots.RESULT`). Needs the extra ``report``.
+        """
+        drawn: alt.TopLevelMixin = chart_of(self, chart)
+        return drawn
 
     def scan(self, name: str) -> pl.LazyFrame:
         """A table to query without holding it in memory, if it is in a file; its name as in ``FRAMES``."""

@@ -12,9 +12,9 @@ import polars as pl
 
 from fastsim.engine.checkpoint_folder import SPANS
 from fastsim.engine.tables import FRAG_COLUMNS
+from fastsim.engine.totals.exact_percentiles import ExactPercentiles
 from fastsim.engine.totals.job_totals import UNKNOWN, JobTotals
 from fastsim.errors import ResultError
-from fastsim.foundation.exact_percentiles import ExactPercentiles
 from fastsim_ext.state.pod_outcomes import spans_of
 
 WHOLE = ("preemptions", "restarts")
@@ -190,4 +190,5 @@ def _means(areas: dict[str, float], typical_count: int) -> dict[str, float | Non
         "mean_power_w": None if power is None else power / 1000,
         "mean_pods_pending": pending,
         "energy_kwh": areas["power_mw"] / 3.6e9 if seconds else None,
+        "co2_kg": None,  # follows from the intensity of the grid, which no engine knows
     }

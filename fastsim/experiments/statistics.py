@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fastsim.errors import ScenarioError
+from fastsim.errors import ScenarioError, suggestion
+from fastsim.reports.charts.seed_intervals import half_width
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,9 +60,7 @@ def interval(values: Floats, level: float = 0.95, method: str = "t", seed: int =
         picks = np.random.Generator(np.random.PCG64(seed)).integers(0, count, (DRAWS, count))
         low, high = np.quantile(numbers[picks].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
         return Interval(mean, float(low), float(high), sd, count)
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(count - 1, (1 + level) / 2)) * sd / math.sqrt(count)
+    half = float(half_width(numbers, level))
     return Interval(mean, mean - half, mean + half, sd, count)
 
 
@@ -131,7 +130,8 @@ def winners(
     keys = [pairs] if isinstance(pairs, str) else list(pairs)
     for name in (metric, over, *keys, *by):
         if name not in table.columns:
-            raise ScenarioError("winners", f"no column {name!r}", f"columns among {', '.join(table.columns)}")
+            do = suggestion(name, table.columns)
+            raise ScenarioError("winners", f"no column {name!r}", f"columns among {', '.join(table.columns)}", do)
     more = _more_is_better(metric) if higher is None else higher
     complete = table.drop_nulls(metric)
     rows: list[dict[str, Any]] = []

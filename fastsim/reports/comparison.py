@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from fastsim.errors import ResultError, ScenarioError, suggestion
+from fastsim.foundation.displays import html_table
 from fastsim.reports.charts.chart_files import charting, picturing, written_file
 from fastsim.reports.charts.series import HEIGHT, POINTS, WIDTH, distinct_names, run_name
+from fastsim.reports.charts.series_looks import channels
 
 if TYPE_CHECKING:
     import altair as alt
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 
 FIGURES = (
     "pods", "pods_finished", "pods_unplaced", "pods_pending", "at_capacity_gpu_alloc_pct", "gpu_alloc_pct",
-    "mean_gpu_alloc_pct", "cpu_alloc_pct", "frag_pct", "frag_ratio_pct", "eopc_w", "mean_power_w", "energy_kwh", "grar",
-    "wait_mean_s", "jct_mean_s",
+    "mean_gpu_alloc_pct", "cpu_alloc_pct", "frag_pct", "frag_ratio_pct", "eopc_w", "mean_power_w", "energy_kwh",
+    "co2_kg", "cost", "grar", "wait_mean_s", "jct_mean_s",
 )  # fmt: skip
 """Summary columns that a comparison lists."""
 
@@ -88,7 +90,7 @@ def compare(results: Sequence[Result], names: Sequence[str] | None = None) -> Co
     return Comparison(tuple(results), tuple(distinct_names(names or [run_name(result) for result in results])))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Several results side by side."""
 
@@ -105,6 +107,15 @@ class Comparison:
             rows.append(result.summary.select(pl.lit(name).alias("name"), *columns, speed))
         return pl.concat(rows, how="diagonal_relaxed")
 
+    def __repr__(self) -> str:
+        return f"Comparison({', '.join(self.names)})"
+
+    def _repr_html_(self) -> str:
+        """The figures that are known and not zero everywhere, a row for each run, for notebooks."""
+        table = self.table
+        known = [name for name in table.columns if name == "name" or any(table[name])]
+        return html_table(f"{len(self.results)} runs", known, table.select(known).iter_rows())
+
     def curve(self, metric: str = "allocation", over: str = "demand") -> pl.DataFrame:
         """The points of a chart: ``name``, ``x`` (see :data:`AXES`) and ``y``, at most 500 for each result."""
         chosen = _metric(metric)
@@ -120,13 +131,11 @@ class Comparison:
         from_start = points.filter(pl.col("x") >= start)
         points = points if from_start.is_empty() else from_start
         y_scale = altair.Scale(zero=chosen.zero and start == 0)
-        colour = altair.Color(
-            "name:N", title=None, sort=list(self.names), legend=altair.Legend(labelLimit=320, symbolStrokeWidth=3)
-        )
+        look = channels(self.names, "name", {"labelLimit": 320, "symbolStrokeWidth": 3})
         encoded = altair.Chart(points.to_arrow(compat_level=pl.CompatLevel.oldest())).encode(
             x=altair.X("x:Q", title=AXES[over], scale=altair.Scale(nice=False)),
             y=altair.Y("y:Q", title=chosen.axis, scale=y_scale),
-            color=colour,
+            color=altair.Color(**look["color"]), strokeDash=altair.StrokeDash(**look["strokeDash"]),
             tooltip=[altair.Tooltip("name:N", title="run"), altair.Tooltip("x:Q", title=AXES[over], format=".1f"),
                      altair.Tooltip("y:Q", title=chosen.axis, format=",.2f")],
         )  # fmt: skip
@@ -150,6 +159,12 @@ class Comparison:
         from fastsim.reports.report import report
 
         return report(self.results, self.names, charts=metrics).to_html(path)
+
+    def to_markdown(self, path: str | os.PathLike[str]) -> Path:
+        """Table, provenance and citations as Markdown, which needs no extra."""
+        from fastsim.reports.report import report
+
+        return report(self.results, self.names).to_markdown(path)
 
     def to_svg(self, path: str | os.PathLike[str], metrics: Sequence[str] = REPORT) -> Path:
         """The charts as an SVG picture."""

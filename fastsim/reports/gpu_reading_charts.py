@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from fastsim.engine.result import Result
+from fastsim.reports.charts.line_points import line_points, time_unit
+from fastsim.reports.charts.seed_intervals import interval_of_mean
 from fastsim.reports.charts.series import RunSeries
-from fastsim.reports.line_points import line_points, time_unit
 
 DEVICES = 8
 """Most GPUs of a run that have a line each."""
@@ -86,12 +88,21 @@ def means(some: Sequence[Sampled]) -> pl.DataFrame:
     frames = []
     for one in some:
         runs = [_binned(run, span, step_s, ()) for run, span in zip(one.series.runs, one.spans_ms, strict=True)]
-        rows = pl.concat(runs).group_by("metric", "piece").agg(
-            pl.mean("y"), pl.min("y").alias("low"), pl.max("y").alias("high")
-        ).sort("metric", "piece")  # fmt: skip
+        rows = _averaged(pl.concat(runs).sort("metric", "piece", maintain_order=True), len(runs))
         frames.append(rows.select("metric", pl.lit(one.series.name).alias("run"), pl.col("piece") * step_s,
                                   "y", "low", "high").rename({"piece": "x"}))  # fmt: skip
     return pl.concat(frames)
+
+
+def _averaged(rows: pl.DataFrame, runs: int) -> pl.DataFrame:
+    """The mean of each step with the 95 % interval of that mean over runs; a run without the step does not count."""
+    keys = rows.select("metric", "piece").unique(maintain_order=True)
+    place = rows.join(keys.with_row_index("place"), on=["metric", "piece"], how="left", maintain_order="left")["place"]
+    number = rows.select(pl.int_range(pl.len()).over("metric", "piece")).to_series()
+    values = np.full((runs, len(keys)), np.nan)
+    values[number.to_numpy(), place.to_numpy()] = rows["y"].to_numpy()
+    low, high = interval_of_mean(values)
+    return keys.with_columns(y=np.nanmean(values, 0), low=low, high=high)
 
 
 def devices(some: Sequence[tuple[str, Sampled]]) -> pl.DataFrame:

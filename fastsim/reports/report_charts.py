@@ -9,10 +9,9 @@ import polars as pl
 
 from fastsim.engine.tables import FRAG_COLUMNS
 from fastsim.reports import gpu_reading_charts
-from fastsim.reports import vega as specs
+from fastsim.reports.charts import vega as specs
 from fastsim.reports.charts.gpu_occupancy import OTHERS, Window, bars, heat, held_s, leading, shares, stays
-from fastsim.reports.charts.series import RunSeries, seed_text
-from fastsim.reports.line_points import (
+from fastsim.reports.charts.line_points import (
     Timeline,
     curves,
     distribution,
@@ -23,6 +22,7 @@ from fastsim.reports.line_points import (
     time_unit,
     timeline_of,
 )
+from fastsim.reports.charts.series import RunSeries, seed_text
 
 DETAILED = 12
 """Most series of which the first run has charts of its own."""
@@ -76,6 +76,7 @@ KEYS = (
     "classes",
     "shares",
     "nodes",
+    "nodes_at",
     "window",
     *gpu_reading_charts.KEYS,
 )
@@ -118,7 +119,7 @@ def _lines(
     names = [one.name for one, _ in with_lines]
     several = any(len(lines) > 1 for _, lines in with_lines)
     note = "means over steps of time" if by_time else "the state when so much had been asked for"
-    note += "; shaded: from least to greatest of the seeds" if several else ""
+    note += "; shaded: 95 % interval of the mean over seeds" if several else ""
     for key, heading, column, axis, zero in chosen:
         if not any(line.values[column].any() for line in every):
             continue
@@ -172,7 +173,7 @@ def _readings(series: Sequence[RunSeries], keys: Sequence[str]) -> Iterator[Repo
             yield ReportChart(reading.detail, f"{reading.title}, by GPU", "means over steps of time", spec, data, True)
             continue
         data = data if several else data.drop("low", "high")
-        note = "mean of all GPUs over steps of time" + ("; shaded: from least to greatest of the seeds" * several)
+        note = "mean of all GPUs over steps of time" + ("; shaded: 95 % interval of the mean over seeds" * several)
         spec = specs.lines(names, title, reading.axis, band=several, step=not several, zero=reading.zero)
         yield ReportChart(reading.key, reading.title, note, spec, data)
 
@@ -185,7 +186,10 @@ def _details(series: Sequence[RunSeries], window: Window | None) -> Iterator[Rep
     yield from _shares(with_stays, f"time ({unit})", scale)
     data = _named([(one, heat(one.runs[0], frame, scale)) for one, frame in with_stays])
     note = "GPUs of a node with a pod on them, mean; neighbouring nodes share a row where there are many"
-    yield ReportChart("nodes", "Nodes over time", note, specs.heat(f"time ({unit})"), data, True)
+    top = max(float(data["y"].to_numpy().max()), 1.0)
+    yield ReportChart("nodes", "Nodes over time", note, specs.heat(f"time ({unit})", top), data, True)
+    note = "GPUs of a node with a pod on them, mean over the step of time that the slider chooses"
+    yield ReportChart("nodes_at", "Nodes at one moment", note, specs.heat_at(top), data, True)
     data = _named([(one, bars(frame, window)) for one, frame in with_stays])
     if not data.is_empty():
         unit, scale = time_unit(float(data["x2"].to_numpy().max()))

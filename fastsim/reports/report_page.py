@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from fastsim.reports.vega import styles
+from fastsim.reports.charts.gpu_occupancy import STEPS
+from fastsim.reports.charts.series_looks import Look, looks
 
 if TYPE_CHECKING:
     from fastsim.engine.result import Result
-    from fastsim.reports.report import Report, Table
+    from fastsim.reports.report import Report
     from fastsim.reports.report_charts import ReportChart
+    from fastsim.reports.report_table import Table
 
 SHOWN = 12
 """Lines that are visible at first."""
@@ -40,7 +42,7 @@ def report_page(report: Report, scripts: str) -> str:
         f'<header><div><h1>{escape(report.title)}</h1><p class="soft">{escape(report.subtitle)}</p></div>',
         '<button id="theme" class="switch" type="button" aria-pressed="false">Dark colours</button></header><main>',
         '<h2 id="figures-of-runs">Summary</h2>', _table(report.table, names),
-        '<p class="soft">A heading sorts by its column. ± is the standard deviation over seeds.</p>',
+        '<p class="soft">A heading sorts by its column. ± is half the 95 % interval of the mean over seeds.</p>',
     ]  # fmt: skip
     if several:
         parts += ["<h2>Runs side by side</h2>", _switches(names), _charts(several, numbered)]
@@ -77,7 +79,13 @@ def _short(value: Any) -> Any:
 
 
 def _data(figures: Sequence[ReportChart]) -> str:
-    document = {"figures": [{"key": f.key, "spec": f.spec, "data": column_json(f.data)} for f in figures]}
+    first: dict[int, int] = {}  # charts of the same data have it once
+    listed = []
+    for place, figure in enumerate(figures):
+        same = first.setdefault(id(figure.data), place)
+        data = {"data": column_json(figure.data)} if same == place else {"same": same}
+        listed.append({"key": figure.key, "spec": figure.spec} | data)
+    document = {"figures": listed}
     # A "</script>" in a name of the user must not end the script element.
     return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
@@ -91,9 +99,9 @@ def _table(table: Table, names: Sequence[str]) -> str:
         f'<th scope="col" aria-sort="none"><button type="button">{escape(heading)}</button></th>'
         for heading in ("run", *table.headings)
     )
-    looks = dict(zip(names, styles(names), strict=True))
+    drawn = dict(zip(names, looks(names), strict=True))
     rows = "".join(
-        f'<tr><th scope="row">{_swatch(looks[name])}{escape(name)}</th>'
+        f'<tr><th scope="row">{_swatch(drawn[name])}{escape(name)}</th>'
         + "".join(
             f'<td data-value="{"" if cell.value is None else repr(cell.value)}">{escape(cell.text)}</td>'
             for cell in cells
@@ -107,11 +115,20 @@ def _table(table: Table, names: Sequence[str]) -> str:
     )
 
 
-def _swatch(look: tuple[str, list[int]]) -> str:
-    colour, dash = look
-    stroke = "" if dash[1] == 0 else f' stroke-dasharray="{" ".join(map(str, dash))}"'
-    line = f'<line x1="0" y1="5" x2="22" y2="5" stroke="{colour}" stroke-width="3"{stroke}/>'
-    return f'<svg class="swatch" viewBox="0 0 22 10" aria-hidden="true">{line}</svg>'
+SYMBOLS = {
+    "circle": '<circle cx="11" cy="5" r="3.4"/>', "square": '<path d="M8 2h6v6H8z"/>',
+    "triangle-up": '<path d="M11 1.2 15 8.4H7z"/>', "diamond": '<path d="M11 .8 14.6 5 11 9.2 7.4 5z"/>',
+    "cross": '<path d="M9.7 1.2h2.6v2.5h2.5v2.6h-2.5v2.5H9.7V6.3H7.2V3.7h2.5z"/>',
+    "triangle-down": '<path d="M11 8.8 7 1.6h8z"/>',
+}  # fmt: skip
+"""Marks in a field of 22 by 10."""
+
+
+def _swatch(one: Look) -> str:
+    stroke = "" if one.dash[1] == 0 else f' stroke-dasharray="{" ".join(map(str, one.dash))}"'
+    line = f'<line x1="0" y1="5" x2="22" y2="5" stroke="{one.colour}" stroke-width="2"{stroke}/>'
+    mark = f'<g fill="{one.colour}">{SYMBOLS[one.mark]}</g>'
+    return f'<svg class="swatch" viewBox="0 0 22 10" aria-hidden="true">{line}{mark}</svg>'
 
 
 def _switches(names: Sequence[str]) -> str:
@@ -120,7 +137,7 @@ def _switches(names: Sequence[str]) -> str:
     boxes = "".join(
         f'<label><input type="checkbox" data-run value="{escape(name)}"{" checked" if place < SHOWN else ""}>'
         f"{_swatch(look)}{escape(name)}</label>"
-        for place, (name, look) in enumerate(zip(names, styles(names), strict=True))
+        for place, (name, look) in enumerate(zip(names, looks(names), strict=True))
     )
     both = '<button type="button" data-all="yes">all</button><button type="button" data-all="no">none</button>'
     return f'<div class="runs" role="group" aria-label="Runs shown">{both}{boxes}</div>'
@@ -129,7 +146,13 @@ def _switches(names: Sequence[str]) -> str:
 def _choice(figures: Sequence[ReportChart]) -> str:
     runs = list(dict.fromkeys(run for figure in figures for run in figure.data["run"].unique(maintain_order=True)))
     options = "".join(f'<option value="{escape(run)}">{escape(run)}</option>' for run in runs)
-    return f'<p class="one"><label for="chosen">Run shown</label> <select id="chosen">{options}</select></p>'
+    slider = ""
+    if any(param["name"] == "moment" for figure in figures for param in figure.spec["params"]):
+        slider = (
+            f'<label for="moment">Moment</label> <input type="range" id="moment" min="0" max="{STEPS - 1}" '
+            f'value="{STEPS // 2}"> <output id="at" for="moment"></output>'
+        )
+    return f'<p class="one"><label for="chosen">Run shown</label> <select id="chosen">{options}</select>{slider}</p>'
 
 
 def _charts(figures: Sequence[ReportChart], numbered: dict[str, int]) -> str:

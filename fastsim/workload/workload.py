@@ -13,6 +13,7 @@ import pyarrow as pa
 from fastsim.errors import InputError, ScenarioError, reading
 from fastsim.foundation import interrupts
 from fastsim.foundation.checksum import content_checksum
+from fastsim.foundation.displays import html_table
 from fastsim.foundation.parquet import arrow_table, one_line, open_parquet, parquet_batches, rechunked, write_parquet
 from fastsim.workload import schema as s
 from fastsim.workload.row_checks import checked, required_columns
@@ -301,6 +302,12 @@ class Workload:
 
     def __repr__(self) -> str:
         return f"Workload({self.name!r}, rows={self.rows}, columns={self.columns})"
+
+    def _repr_html_(self) -> str:
+        """Name, rows and columns with their types, for notebooks; no row is read."""
+        rows = "an unknown number of" if self.rows is None else f"{self.rows:,}"
+        columns = [[item.name, str(item.type)] for item in self.schema if item.name in self.columns]
+        return html_table(f"Workload {self.name!r}: {rows} rows", ["column", "type"], columns)
 
     # ------------------------------------------------------------------ the FGD protocol
 

@@ -36,6 +36,12 @@ def test_files_are_written_and_their_sizes_told(
     assert "r.md (" in printed and "kB)" in printed and "ui.perfetto.dev" in printed
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     assert "(<pictures/jct.svg>)" in (tmp_path / "r.md").read_text()
+    kit = ["--latex", "t.tex", "--csv", "t.csv", "--pdf", "printed"]
+    kit = [text if text.startswith("--") else str(tmp_path / text) for text in kit]
+    assert exit_code(["report", str(folders / "jobs"), *kit, "--columns", "1", "--chart", "jct"]) == 0
+    assert "t.tex (" in (printed := capsys.readouterr().out) and "t.csv (" in printed and "1 pictures in" in printed
+    assert "\\toprule" in (tmp_path / "t.tex").read_text() and "jct_mean_s" in (tmp_path / "t.csv").read_text()
+    assert (tmp_path / "printed" / "jct.pdf").read_bytes().startswith(b"%PDF")
     assert exit_code(["report", str(folders)]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 5  # a table of three runs
 
@@ -90,6 +96,7 @@ def test_the_page_in_a_browser(folders: Path, tmp_path: Path, page: Page) -> Non
     assert exit_code(["report", *arguments, "--html", str(file), "--name", "b-jobs", "--name", "a-pods"]) == 0
     opened(page, file, 1200)
     assert page.value("document.querySelectorAll('.chart').length") >= 8
+    assert page.value("[...document.querySelectorAll('.scroll')].every((one) => one.scrollWidth <= one.clientWidth)")
     # Sorting by the keyboard: the first heading, then again for the other way around.
     page.value("document.querySelector('thead button').focus()")
     page.press("Enter", "\r")
@@ -110,6 +117,22 @@ def test_the_page_in_a_browser(folders: Path, tmp_path: Path, page: Page) -> Non
     page.value("document.querySelector('[data-all=yes]').click()")
     assert page.value("document.querySelectorAll('#chart-power.empty, #chart-jct.empty').length") == 0
     assert page.complaints == [] and {url.partition(":")[0] for url in page.requests} <= {"file", "data", "blob"}
+
+
+def test_the_slider_chooses_a_moment_of_one_run(folders: Path, tmp_path: Path, page: Page) -> None:
+    file = tmp_path / "report.html"
+    assert exit_code(["report", str(folders / "hand"), "--html", str(file)]) == 0
+    assert file.read_text().count('"step":[') == 1  # both charts have the same data
+    opened(page, file, 1200)
+    shown = "document.getElementById('at').textContent"
+    before = page.value(shown)
+    picture = "document.querySelector('#chart-nodes_at canvas').toDataURL()"
+    drawn = page.value(picture)
+    page.value("document.getElementById('moment').value = 0; "
+               "document.getElementById('moment').dispatchEvent(new Event('input'))")  # fmt: skip
+    assert before.endswith("s") and page.value(shown).startswith("0 to ")
+    page.wait(f"{picture} !== {json.dumps(drawn)}")
+    assert page.complaints == []
 
 
 def test_charts_are_drawn_when_they_are_about_to_be_seen(folders: Path, tmp_path: Path, page: Page) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from fastsim.foundation.exact_percentiles import ExactPercentiles
+from fastsim.engine.totals.exact_percentiles import ExactPercentiles
 
 FIGURES = (
     "restarts", "paused_mean_s", "slowdown_mean", "slowdown_p50", "slowdown_p99", "gpu_hours", "goodput_pct", "cost",

@@ -24,12 +24,14 @@ import polars as pl
 
 from fastsim.errors import FastsimError
 from fastsim.foundation.parquet import replacing_folder
+from fastsim.reports.charts.series_looks import channels
 
 VERDICTS = ("same", "within", "outside", "indicative", "no reference")
 FLOAT_NOISE = 1e-9
 """Tolerance for the rounding of half a printed digit."""
 STYLE = """
-:root { color-scheme: light dark; --line: #8884; --good: #2a7d3f; --bad: #b3261e; --dim: #777; }
+:root { color-scheme: light dark; --line: #8884; --good: #2a7d3f; --bad: #b3261e; --dim: #666; }
+@media (prefers-color-scheme: dark) { :root { --good: #6fcf8a; --bad: #ff8a80; --dim: #a0a0a0; } }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
@@ -37,7 +39,10 @@ th, td { padding: .2rem .55rem; text-align: right; border-bottom: 1px solid var(
 .words, td:last-child { text-align: left; }
 .same, .within { color: var(--good); } .outside { color: var(--bad); font-weight: 600; }
 .indicative, .no-reference { color: var(--dim); } pre { overflow-x: auto; font-size: 12px; }
-.charts { background: #fff; }
+.charts { display: grid; gap: 1.2rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr)); }
+figure { margin: 0; min-width: 0; } figcaption { font-size: 13px; font-weight: 600; }
+.chart { width: 100%; min-height: 300px; }
+@media (max-width: 480px) { body { margin: 1rem auto; padding: 0 .7rem; } h1 { font-size: 1.2rem; } }
 """
 HEADS = {
     "figure": "figure", "case": "case", "policy": "policy", "quantity": "quantity", "at": "at", "unit": "unit",
@@ -48,11 +53,27 @@ WORDS = ("figure", "case", "policy", "quantity", "unit", "verdict")
 """Columns of words; other columns are shown unless they are empty."""
 FEW = 3
 """Positions from which on published values are drawn."""
-TEN = 10
-"""Colours of the usual palette."""
 SKEWED = 8.0
 """Largest ratio of the last to the middle point of a chart on a linear axis."""
-EMBED = '{"actions": false}'
+DRAW = """
+const specs = JSON.parse(document.getElementById("specs").textContent);
+const media = matchMedia("(prefers-color-scheme: dark)");
+function draw() {
+  const ink = getComputedStyle(document.body).color, line = "#8884";
+  const text = { labelColor: ink, titleColor: ink, titleFontWeight: 500 };
+  const axis = { ...text, gridColor: line, domainColor: line, tickColor: line };
+  const tooltip = { theme: media.matches ? "dark" : "light" };
+  document.querySelectorAll(".chart").forEach((place, number) => {
+    const legend = { ...text, columns: Math.max(1, Math.floor(place.clientWidth / 230)) };
+    const config = { background: "transparent", view: { stroke: null }, legend, axis };
+    vegaEmbed(place, specs[number], { actions: false, renderer: "canvas", config, tooltip })
+      .then(() => { place.dataset.ready = tooltip.theme; }, (problem) => console.error(problem));
+  });
+}
+media.addEventListener("change", draw);
+draw();
+"""
+"""Draws the charts in the colours of the page, and again when these change."""
 
 
 class Cell(NamedTuple):
@@ -270,21 +291,46 @@ def _beside(cells: pl.DataFrame) -> list[pl.DataFrame]:
     return [part for part in parts if part["at"].n_unique() >= FEW]
 
 
-def _beside_chart(altair: Any, part: pl.DataFrame, palette: dict[str, Any]) -> Any:
-    """Published values as lines and ours as marks."""
+def _channels(altair: Any, policies: Sequence[str]) -> dict[str, Any]:
+    """Colour, stroke and mark of each policy, and one legend below, which is never wider than the page."""
+    legend = altair.Legend(labelLimit=320, orient="bottom")
+    kinds = {"color": altair.Color, "strokeDash": altair.StrokeDash, "shape": altair.Shape}
+    return {
+        name: kinds[name]("policy:N", title=None, scale=altair.Scale(**channel["scale"]), legend=legend)
+        for name, channel in channels(policies, "policy").items()
+    }
+
+
+def _beside_chart(altair: Any, part: pl.DataFrame) -> tuple[str, Any]:
+    """Title, and published values as lines with ours as marks."""
     first, columns = part.row(0, named=True), ("policy", "at", "published", "ours")
-    data = part.select(*columns).to_arrow(compat_level=pl.CompatLevel.oldest())
-    base = altair.Chart(data).encode(
-        x=altair.X("at:Q", title=None, scale=altair.Scale(nice=False)),
-        color=altair.Color("policy:N", title=None, legend=altair.Legend(labelLimit=320), **palette),
+    policies = part["policy"].unique(maintain_order=True).to_list()
+    looks = _channels(altair, policies)
+    base = altair.Chart(part.select(*columns).to_arrow(compat_level=pl.CompatLevel.oldest())).encode(
+        x=altair.X("at:Q", title=None, scale=altair.Scale(nice=False)), color=looks["color"],
         tooltip=["policy:N", *(altair.Tooltip(f"{name}:Q", format=",.4g") for name in columns[1:])],
     )  # fmt: skip
     y_title = f"{first['quantity']} ({first['unit']})" if first["unit"] else first["quantity"]
     y = {"title": y_title, "scale": altair.Scale(zero=False)}
-    line = base.mark_line(strokeWidth=1.2).encode(y=altair.Y("published:Q", **y))
-    marks = base.mark_point(size=26, filled=True).encode(y=altair.Y("ours:Q", **y))
+    line = base.mark_line(strokeWidth=1.2).encode(y=altair.Y("published:Q", **y), strokeDash=looks["strokeDash"])
+    marks = base.mark_point(size=32, filled=True, opacity=1).encode(y=altair.Y("ours:Q", **y), shape=looks["shape"])
     where = f", {first['case']}" if first["case"] else ""
-    return (line + marks).properties(title=f"{first['figure']}{where}: published (lines), ours (marks)")
+    return f"{first['figure']}{where}: published (lines), ours (marks)", line + marks
+
+
+def _curve_chart(altair: Any, part: pl.DataFrame) -> Any:
+    """The curves of our runs."""
+    x_title, y_title = part["x_title"][0], part["y_title"][0]
+    policies = part["policy"].unique(maintain_order=True).to_list()
+    looks = _channels(altair, policies)
+    encoded = altair.Chart(part.select("policy", "x", "y").to_arrow(compat_level=pl.CompatLevel.oldest())).encode(
+        x=altair.X("x:Q", title=x_title, scale=_across(altair, part)),
+        y=altair.Y("y:Q", title=y_title, scale=altair.Scale(zero=False)),
+        color=looks["color"], strokeDash=looks["strokeDash"],
+        tooltip=["policy:N", altair.Tooltip("x:Q", format=".2f"), altair.Tooltip("y:Q", format=",.3f")],
+    )  # fmt: skip
+    few = part.group_by("policy").len()["len"].min() == 1  # a line of one point draws nothing
+    return encoded.mark_line(strokeWidth=1.6, point=few)
 
 
 def _charts(curves: pl.DataFrame, cells: pl.DataFrame) -> tuple[str, str]:
@@ -293,29 +339,19 @@ def _charts(curves: pl.DataFrame, cells: pl.DataFrame) -> tuple[str, str]:
     if curves.is_empty() and not beside:
         return "", ""
     from fastsim.reports.charts.chart_files import charting, page_scripts
-    from fastsim.reports.charts.series import HEIGHT, WIDTH
+    from fastsim.reports.charts.series import HEIGHT
 
     try:
         altair, scripts = charting(), page_scripts()
     except FastsimError:
         return "", "<p>Charts need the report extra.</p>"
-    # The palette of ten colours is the clearest, but each policy needs a colour of its own.
-    palette = {"scale": altair.Scale(scheme="tableau20")} if curves["policy"].n_unique() > TEN else {}
-    size = {"width": WIDTH, "height": HEIGHT}
-    charts = [_beside_chart(altair, part, palette).properties(**size) for part in beside]
-    for name, part in curves.partition_by("chart", as_dict=True, maintain_order=True).items():
-        x_title, y_title = part["x_title"][0], part["y_title"][0]
-        data = part.select("policy", "x", "y").to_arrow(compat_level=pl.CompatLevel.oldest())
-        order = part["policy"].unique(maintain_order=True).to_list()
-        encoded = altair.Chart(data).encode(
-            x=altair.X("x:Q", title=x_title, scale=_across(altair, part)),
-            y=altair.Y("y:Q", title=y_title, scale=altair.Scale(zero=False)),
-            color=altair.Color("policy:N", title=None, sort=order, legend=altair.Legend(labelLimit=320), **palette),
-            tooltip=["policy:N", altair.Tooltip("x:Q", format=".2f"), altair.Tooltip("y:Q", format=",.3f")],
-        )  # fmt: skip
-        charts.append(encoded.mark_line(strokeWidth=1.6).properties(title=str(name[0]), **size))
-    joined = altair.concat(*charts, columns=2).resolve_scale(color="independent")
-    spec = joined.to_json(indent=None).replace("<", "\\u003c")
-    body = '<div class="wide"><div class="charts" id="charts"></div></div>'
-    body += f'<script>vegaEmbed("#charts", {spec}, {EMBED})</script>'
-    return f"<script>{scripts}</script>", body
+    charts = [_beside_chart(altair, part) for part in beside]
+    parts = curves.partition_by("chart", as_dict=True, maintain_order=True)
+    charts += [(str(name[0]), _curve_chart(altair, part)) for name, part in parts.items()]
+    specs = [chart.properties(width="container", height=HEIGHT).to_json(indent=None) for _, chart in charts]
+    figures = "".join(
+        f'<figure><figcaption>{escape(title)}</figcaption><div class="chart"></div></figure>' for title, _ in charts
+    )
+    text = ",".join(specs).replace("<", "\\u003c")
+    body = f'<div class="charts">{figures}</div><script type="application/json" id="specs">[{text}]</script>'
+    return f"<script>{scripts}</script>", f"{body}<script>{DRAW}</script>"

@@ -48,7 +48,7 @@ flag                                        key
 ``-l``, ``-j``                              ``--out``, ``--workers``
 ``-t``                                      ``--timeout``; ``until_s`` ends a run at a simulated time instead
 ``--solver``                                none: every linear program is solved by HiGHS
-``-v``                                      ``record = "all"`` keeps tasks and timeline
+``-v``                                      ``record = "all"``, the default of sweeps
 ==========================================  ====================================================================
 
 A folder is named after the values of the listed keys, as in ``policy=fifo/rate_per_hour=0.2/seed=0``
@@ -72,6 +72,7 @@ from fastsim.errors import ScenarioError, suggestion
 from fastsim.experiments.sweep.axes import Cutoffs, Mistakes, axes_of, choices_of, cutoffs_of, is_cut
 from fastsim.experiments.sweep.run import FAILED, PLAN, TABLE, State, SweepFailed, Watch, Where, swept
 from fastsim.experiments.sweep.scenario_builder import FIELDS, JOB_KEYS, Builder
+from fastsim.foundation.displays import html_table
 from fastsim.foundation.limits.work_budget import Work, refuse_excess
 from fastsim.foundation.nested_text import toml_value
 
@@ -102,7 +103,7 @@ class Run(NamedTuple):
     scenario: Scenario
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sweep:
     """Many scenarios: the keys of a sweep file, and the runs they stand for.
 
@@ -124,6 +125,19 @@ class Sweep:
         sweep = cls(_toml(path), os.fspath(path))
         refuse_sweep_code(sweep.runs, os.fspath(path), allow_code)
         return sweep
+
+    def __repr__(self) -> str:
+        return f"Sweep({self.where!r}: {len(self.runs):,} runs over {', '.join(self._axes) or 'nothing'})"
+
+    def _repr_html_(self) -> str:
+        """The first runs and their values of the listed keys, for notebooks."""
+        rows = ([run.listed.get(name) for name in self._axes] for run in self.runs)
+        return html_table(repr(self), self._axes, rows)
+
+    @property
+    def _axes(self) -> list[str]:
+        """The listed keys."""
+        return list(dict.fromkeys(name for run in self.runs for name in run.listed))
 
     def run(
         self, out: str | os.PathLike[str], *, workers: int = 1, on: str = "processes", address: str | None = None,

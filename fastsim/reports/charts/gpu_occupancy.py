@@ -67,7 +67,7 @@ def coverage(start_s: Floats, end_s: Floats, row: npt.NDArray[np.int64], rows: i
 
 
 def heat(result: Result, frame: pl.DataFrame, scale: float) -> pl.DataFrame:
-    """``low``/``high`` positions, ``x``/``x2`` in units of ``scale`` and ``y``: GPUs of a node in use, mean."""
+    """``low``/``high`` positions, ``step`` of time, ``x``/``x2`` in units of ``scale``, ``y``: GPUs in use."""
     edges = np.linspace(frame["start_s"].to_numpy().min(), last_s(result, frame), STEPS + 1)
     nodes = max(int(result.provenance.get("cluster", {}).get("nodes", 0)), int(frame["node_id"].to_numpy().max()) + 1)
     devices = frame.select("node_id", "gpu").unique(maintain_order=True).with_row_index("row")
@@ -85,6 +85,7 @@ def heat(result: Result, frame: pl.DataFrame, scale: float) -> pl.DataFrame:
     mean = summed / (high - low)[:, None]
     return pl.DataFrame({
         "low": np.repeat(low, STEPS), "high": np.repeat(high, STEPS),
+        "step": np.tile(np.arange(STEPS), rows),
         "x": np.tile(edges[:-1] / scale, rows), "x2": np.tile(edges[1:] / scale, rows),
         "y": mean.ravel().round(2) + 0.0,
     }).with_columns(pl.col("x", "x2").round_sig_figs(5))  # fmt: skip

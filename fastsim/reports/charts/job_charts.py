@@ -20,6 +20,7 @@ import polars as pl
 from fastsim.errors import ResultError, ScenarioError, suggestion
 from fastsim.reports.charts.chart_files import charting
 from fastsim.reports.charts.series import HEIGHT, POINTS, WIDTH, distinct_names, run_name
+from fastsim.reports.charts.series_looks import channels
 
 if TYPE_CHECKING:
     import altair as alt
@@ -52,12 +53,13 @@ def job_chart(
     points = job_points(results, chart, names=names, loads=loads, gpus=gpus)
     cdf = chart == "jct_cdf"
     scale = altair.Scale(type="log", base=2, nice=False) if cdf else altair.Scale(zero=False, padding=10)
-    legend = altair.Legend(labelLimit=320, symbolType="stroke", symbolStrokeWidth=3)
     order = points["name"].unique(maintain_order=True).to_list()
+    look = channels(order, "name", {"labelLimit": 320, "symbolStrokeWidth": 3})
+    kinds = {"color": altair.Color, "strokeDash": altair.StrokeDash} | ({} if cdf else {"shape": altair.Shape})
     encoded = altair.Chart(points.to_arrow(compat_level=pl.CompatLevel.oldest())).encode(
         x=altair.X("x:Q", title=axes.x, scale=scale),
         y=altair.Y("y:Q", title=axes.y, scale=altair.Scale(domain=[0, 100]) if cdf else altair.Scale(zero=True)),
-        color=altair.Color("name:N", title=None, sort=order, legend=legend),
+        **{name: kind(**look[name]) for name, kind in kinds.items()},
         tooltip=[altair.Tooltip("name:N", title="run"), altair.Tooltip("x:Q", title=axes.x, format=",.2f"),
                  altair.Tooltip("y:Q", title=axes.y, format=",.2f")],
     )  # fmt: skip

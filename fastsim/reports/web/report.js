@@ -5,6 +5,8 @@
   const drawn = new Map();                 // chart element -> Vega view
   const hidden = () => [...document.querySelectorAll("[data-run]")].filter((box) => !box.checked).map((box) => box.value);
   const select = document.getElementById("chosen");
+  const slider = document.getElementById("moment");
+  for (const figure of page.figures) figure.data ??= page.figures[figure.same].data;
   const media = matchMedia("(prefers-color-scheme: dark)");
   const dark = () => (root.dataset.theme || (media.matches ? "dark" : "light")) === "dark";
 
@@ -47,7 +49,8 @@
     figure.values ??= rows(figure.data);
     const spec = structuredClone(figure.spec);
     spec.data = { values: figure.values };
-    for (const param of spec.params) param.value = param.name === "hidden" ? hidden() : select?.value;
+    const values = { hidden: hidden(), chosen: select?.value, moment: Number(slider?.value) };
+    for (const param of spec.params) param.value = values[param.name];
     const actions = { export: true, source: false, compiled: false, editor: false };
     const options = { actions, config: config(), renderer: "canvas", tooltip: { theme: dark() ? "dark" : "light" }, downloadFileName: figure.key };
     const made = await vegaEmbed(element, spec, options);
@@ -59,7 +62,7 @@
   function signal(name, value) {
     for (const [element, view] of drawn) {
       const figure = page.figures[element.dataset.figure];
-      if (figure.spec.params[0].name !== name) continue;
+      if (!figure.spec.params.some((param) => param.name === name)) continue;
       element.classList.toggle("empty", empty(figure));
       if (empty(figure)) continue;
       if (view) view.signal(name, value).runAsync(); else draw(element);
@@ -104,7 +107,18 @@
     document.querySelectorAll("[data-run]").forEach((box) => { box.checked = button.dataset.all === "yes"; });
     signal("hidden", hidden());
   }));
-  select?.addEventListener("change", () => signal("chosen", select.value));
+  // The span of time of the chosen step, in the unit of the axis of nodes over time.
+  function tell() {
+    const figure = page.figures.find((one) => one.key === "nodes") ?? page.figures.find((one) => one.key === "nodes_at");
+    if (!slider || !figure) return;
+    figure.values ??= rows(figure.data);
+    const row = figure.values.find((one) => one.run === select.value && one.step === Number(slider.value));
+    const unit = figure.spec.layer[0].encoding.x.title.replace(/^time \((.*)\)$/, "$1");
+    document.getElementById("at").textContent = row ? `${Number(row.x.toPrecision(4))} to ${Number(row.x2.toPrecision(4))} ${unit}` : "";
+  }
+  select?.addEventListener("change", () => { signal("chosen", select.value); tell(); });
+  slider?.addEventListener("input", () => { signal("moment", Number(slider.value)); tell(); });
+  tell();
 
   // A heading is a button: a click, Enter or Space sorts, the next one turns the order around.
   document.querySelectorAll("thead th").forEach((heading, column) => heading.querySelector("button").addEventListener("click", () => {

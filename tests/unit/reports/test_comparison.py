@@ -14,7 +14,8 @@ import fastsim as fs
 from fastsim.reports import comparison as plots
 from fastsim.reports import text_tables
 from fastsim.reports.charts.series import POINTS
-from fastsim.reports.report import report, table_markdown
+from fastsim.reports.report import report
+from fastsim.reports.report_table import table_markdown
 from tests.needs import needed
 
 needed("altair")

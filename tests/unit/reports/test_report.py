@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import statistics
+import re
 from pathlib import Path
 
 import pytest
 
 import fastsim as fs
-from fastsim.reports.charts.series import series_of
-from fastsim.reports.report import loaded_runs, report_table, table_markdown
+from fastsim.reports.report import PAPER_WIDTH, loaded_runs
 from tests import reports
 from tests.needs import needed
 
@@ -58,7 +57,7 @@ def test_mistakes_are_named() -> None:
         fs.report([run], charts=["powr"])
     with pytest.raises(fs.ScenarioError, match="later end"):
         fs.report([run], window=(5.0, 5.0))
-    with pytest.raises(fs.ScenarioError, match=r"\.png or \.svg"):
+    with pytest.raises(fs.ScenarioError, match=r"one of \.png, \.svg, \.pdf"):
         fs.report([run]).to_pictures("x", ".gif")
 
 
@@ -80,31 +79,6 @@ def test_markdown_links_its_pictures(tmp_path: Path) -> None:
     assert "max_min_fairness" in text and pictures[3].read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_row_is_the_mean_of_its_seeds() -> None:
-    runs = reports.filling()
-    table = report_table(series_of(runs))
-    assert [name for name, _ in table.rows] == ["fgd", "random"] and table.headings[0] == "runs"
-    column = table.headings.index("GPU allocated at the end, %")
-    values = [run.summary["gpu_alloc_pct"].item() for run in runs[:2]]
-    cell = table.rows[0][1][column]
-    assert cell.value == statistics.fmean(values)
-    assert cell.text == f"{statistics.fmean(values):.2f} ± {statistics.stdev(values):.2f}"
-
-
-def test_columns_follow_the_kind_of_run() -> None:
-    table = report_table(series_of([reports.jobs()]))
-    assert "mean completion, h" in table.headings and "runs" not in table.headings
-    assert "fitted nowhere" not in table.headings and "deadlines missed" not in table.headings
-    assert all("±" not in cell.text for cell in table.rows[0][1])
-
-
-def test_markdown_keeps_its_columns_whatever_the_names() -> None:
-    table = report_table(series_of([reports.passing()], ["a|b"]))
-    lines = table_markdown(table).splitlines()
-    assert lines[2].startswith("| a\\|b | 150 |")
-    assert len({line.replace("\\|", "").count("|") for line in lines}) == 1
-
-
 def test_names_are_no_html_in_markdown(tmp_path: Path) -> None:
     run = reports.passing()
     hostile = dataclasses.replace(run, provenance={**run.provenance, "policy": "`<script>x</script>"},
@@ -121,3 +95,16 @@ def test_runs_of_a_sweep_with_two_axes_are_found(tmp_path: Path) -> None:
     runs = loaded_runs([tmp_path])
     assert [run.provenance["policy"] for run in runs] == ["fifo", "fifo", "isolated", "isolated"]
     assert fs.report(runs).figures
+
+
+def test_pictures_fit_the_columns_of_a_paper(tmp_path: Path) -> None:
+    report = fs.report(list(reports.filling()), charts=["allocation", "classes"])
+    for columns, points in PAPER_WIDTH.items():
+        file = report.to_pictures(tmp_path, ".pdf", columns=columns)[0]
+        box = re.search(rb"/MediaBox \[0 0 ([0-9.]+) ([0-9.]+)\]", file.read_bytes())
+        assert box is not None and float(box[1]) == points and file.name == "allocation.pdf"
+        assert b"/FontDescriptor" in file.read_bytes()  # a font that is not there would leave no letters
+    with pytest.raises(fs.ScenarioError, match="1 or 2"):
+        report.to_pictures(tmp_path, ".svg", columns=3)
+    with pytest.raises(fs.ScenarioError, match=r"one of \.png, \.svg, \.pdf"):
+        report.to_pictures(tmp_path, ".eps")

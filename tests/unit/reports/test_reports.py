@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 
 import pytest
 
@@ -11,7 +11,6 @@ from fastsim.reports import gpu_reading_charts
 from fastsim.reports.charts.series import series_of
 from fastsim.reports.report import still
 from fastsim.reports.report_charts import KEYS, LINES, ON_DEMAND, figures
-from fastsim.reports.vega import COLOURS, lines, styles
 from tests import reports
 from tests.needs import needed
 
@@ -34,7 +33,7 @@ def test_what_runs_recorded_decides_what_is_drawn() -> None:
 def test_some_are_drawn_only_where_they_are_asked_for() -> None:
     wanted = tuple(line[0] for line in ON_DEMAND)
     assert keys(reports.filling()[0], wanted=(*wanted, "power")) == ["power", *wanted]
-    assert len(set(KEYS)) == len(KEYS) == len(LINES) + len(ON_DEMAND) + 6 + len(gpu_reading_charts.KEYS)
+    assert len(set(KEYS)) == len(KEYS) == len(LINES) + len(ON_DEMAND) + 7 + len(gpu_reading_charts.KEYS)
 
 
 @pytest.mark.parametrize("kind", ["pods", "gone", "jobs"])
@@ -54,11 +53,10 @@ def test_seeds_are_a_band_behind_their_mean() -> None:
     assert (chart.data["low"] <= chart.data["high"]).all()
     assert chart.spec["layer"][0]["mark"]["type"] == "area"
     alone = figures(series_of(reports.filling()[:1]))[1]
-    assert alone.data.columns == ["run", "x", "y"] and len(alone.spec["layer"]) == 2
+    assert alone.data.columns == ["run", "x", "y"] and len(alone.spec["layer"]) == 3
 
 
-def test_lines_beyond_the_colours_have_another_stroke() -> None:
-    names = [f"run {k}" for k in range(2 * len(COLOURS) + 1)]
-    assert len({(colour, *stroke) for colour, stroke in styles(names)}) == len(names)
-    spec = lines(names, "x", "y")
-    assert json.loads(json.dumps(spec)) == spec
+def test_a_picture_has_a_legend_that_is_not_pale() -> None:
+    svg = needed("vl_convert").vegalite_to_svg(still(figures(series_of(reports.filling()))[0]))
+    symbols = re.findall(r"mark-symbol role-legend-symbol.*?</g>", svg, re.DOTALL)
+    assert symbols and all('opacity="0.16"' not in symbol for symbol in symbols)

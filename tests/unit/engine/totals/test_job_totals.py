@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from fastsim.engine.totals.exact_percentiles import ExactPercentiles
 from fastsim.engine.totals.job_totals import FIGURES, UNKNOWN, JobTotals, evenness, inequality, job_columns, slowdowns
-from fastsim.foundation.exact_percentiles import ExactPercentiles
 
 NAN = float("nan")
 

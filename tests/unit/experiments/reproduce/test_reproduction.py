@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -18,6 +20,7 @@ from fastsim.experiments.reproduce.reproduction import (
     page,
     points,
 )
+from tests.browser import Page, browser
 from tests.needs import needed
 
 
@@ -34,7 +37,7 @@ def test_the_page_has_everything_and_needs_no_network() -> None:
     text = page(made())
     for part in ("A paper", "2 cells: 1 same, 1 no reference", 'class="no-reference"', "@article{x}", "vegaEmbed"):
         assert part in text
-    assert "<script src" not in text and text.count("</script>") == 2 and "&lt;/script&gt;" in text
+    assert "<script src" not in text and text.count("</script>") == 3 and "&lt;/script&gt;" in text
 
 
 def test_columns_that_say_nothing_are_left_out() -> None:
@@ -42,12 +45,43 @@ def test_columns_that_say_nothing_are_left_out() -> None:
     assert ">at<" in heads and ">published<" in heads and "original" not in heads
 
 
-@pytest.mark.parametrize(("many", "last", "palette", "axis"), [(11, 100.0, True, True), (10, 4.0, False, False)])
-def test_no_colour_stands_for_two_and_no_curve_at_the_edge(many: int, last: float, palette: bool, axis: bool) -> None:
+@pytest.mark.parametrize(("many", "last", "axis"), [(11, 100.0, True), (10, 4.0, False)])
+def test_no_look_stands_for_two_and_no_curve_at_the_edge(many: int, last: float, axis: bool) -> None:
     needed("altair")
     lines = [points("chart", "x", "y", f"policy {i}", [1, 2, last], [3, 4, 5]) for i in range(many)]
     text = page(replace(made(), curves=pl.concat(lines)))
-    assert ('"scheme": "tableau20"' in text, '"type": "log"' in text) == (palette, axis)
+    spec = json.loads(text.partition('id="specs">')[2].partition("</script>")[0])[0]
+    ranges = [spec["encoding"][channel]["scale"]["range"] for channel in ("color", "strokeDash")]
+    assert len({json.dumps(look) for look in zip(*ranges, strict=True)}) == many
+    assert ('"type": "log"' in text) == axis
+
+
+@pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1200, True)])
+def test_charts_have_the_colours_of_the_page_and_are_not_cut(width: int, dark: bool, tmp_path: Path) -> None:
+    needed("altair")
+    program = browser()
+    if program is None:
+        pytest.skip("no Chromium on this machine")
+    lines = [points("chart", "x", "y", f"max_min_fairness_water_filling {i}", [1, 2], [3, 4]) for i in range(7)]
+    file = tmp_path / "index.html"
+    file.write_text(page(replace(made(), curves=pl.concat(lines))), encoding="utf-8")
+    shown = Page(program, tmp_path / "profile")
+    try:
+        shown.open(file, width, dark=dark)
+        shown.wait(f"document.querySelector('.chart').dataset.ready === '{'dark' if dark else 'light'}'")
+        assert shown.value("document.documentElement.scrollWidth") <= width
+        assert 200 < shown.value("document.querySelector('canvas').clientWidth") < width
+        corner = "[...document.querySelector('canvas').getContext('2d').getImageData(1, 1, 1, 1).data]"
+        assert shown.value(corner) == [0, 0, 0, 0]  # nothing is painted behind a chart
+        assert shown.complaints == []
+    finally:
+        shown.close()
+
+
+def test_a_line_of_one_point_has_a_mark() -> None:
+    needed("altair")
+    alone = points("chart", "x", "y", "fgd", [1], [3])
+    assert '"point": true' in page(replace(made(), curves=alone)) and '"point": true' not in page(made())
 
 
 def test_charts_need_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

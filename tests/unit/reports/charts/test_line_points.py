@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastsim.reports.charts.series import series_of
-from fastsim.reports.line_points import (
+from fastsim.reports.charts.line_points import (
     FEWEST,
     MOST,
     Timeline,
@@ -24,6 +23,7 @@ from fastsim.reports.line_points import (
     time_unit,
     timeline_of,
 )
+from fastsim.reports.charts.series import series_of
 from tests import reports
 
 
@@ -56,10 +56,11 @@ def test_steps_keep_the_integral(pairs: list[tuple[float, float]], count: int) -
     assert float((resampled(states, "y", edges) * np.diff(edges)).sum()) == pytest.approx(expected, abs=1e-9)
 
 
-def test_seeds_are_averaged_and_their_range_is_told() -> None:
+def test_seeds_are_averaged_with_the_interval_of_their_mean() -> None:
     lines = [line([0.0, 4.0], [1.0, 0.0]), line([0.0, 2.0], [3.0, 0.0])]
     frame = curves([("a", lines)], "y", np.array([0.0, 2.0, 4.0]), 2.0)
-    assert frame.rows() == [("a", 1.0, 2.0, 1.0, 3.0), ("a", 2.0, 1.0, 1.0, 1.0)]
+    # Student's t for two values is 12.706; nothing here is negative.
+    assert frame.rows() == [("a", 1.0, 2.0, 0.0, 14.706), ("a", 2.0, 1.0, 1.0, 1.0)]
 
 
 def test_parts_are_told_by_label() -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastsim.foundation import exact_percentiles
-from fastsim.foundation.exact_percentiles import PERCENTS, ExactPercentiles, values_at
+from fastsim.engine.totals import exact_percentiles
+from fastsim.engine.totals.exact_percentiles import PERCENTS, ExactPercentiles, values_at
 
 NAMES = ("x_mean_s", "x_p50_s", "x_p95_s", "x_p99_s", "x_max_s")
 SHAPES: dict[str, Any] = {

@@ -1,6 +1,7 @@
 """Vega-Lite specifications of a report's charts: lines, areas, a heat map, bars. Colours of text are the page's.
 
-Parameters of the specifications: ``hidden``, the list of hidden runs, and ``chosen``, the run of charts of one run.
+Parameters of the specifications: ``hidden``, the list of hidden runs, ``chosen``, the run of charts of one run, and
+``moment``, a step of time.
 """
 
 from __future__ import annotations
@@ -8,32 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fastsim.reports.charts.series_looks import channels
+
 Spec = dict[str, Any]
 
-COLOURS = ("#4c8bf5", "#e8710a", "#12a37c", "#d64a8c", "#8e63ce", "#b38600", "#1aa6c7", "#d6453d", "#7a8b2e", "#7b8794")
-"""Colours of lines, distinct on white and on black."""
-DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [1, 4])
-"""Strokes of the second ten lines, the third, and so on."""
+SHADES = ("#4c8bf5", "#e8710a", "#12a37c", "#d64a8c", "#8e63ce", "#b38600", "#1aa6c7", "#d6453d", "#7a8b2e", "#7b8794")
+"""Colours of pods and of single GPUs, distinct on white and on black."""
+MARKED = 8
+"""Marks on a line, which tell lines apart without colours."""
 PARTS = ("#4c8bf5", "#12a37c", "#b38600", "#e8710a", "#d64a8c", "#8e63ce", "#1aa6c7", "#d6453d")
 HEIGHT = 240
-
-
-def styles(names: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """Colour and stroke of each line."""
-    count = len(COLOURS)
-    return [(COLOURS[k % count], DASHES[k // count % len(DASHES)]) for k in range(len(names))]
 
 
 def lines(names: Sequence[str], x: str, y: str, *, log: bool = False, band: bool = False, zero: bool = True,
           step: bool = False, top: float | None = None) -> Spec:  # fmt: skip
     """A line for each run over ``x``, with the range of its seeds behind it."""
-    looks = styles(names)
-    colour = {
-        "field": "run", "type": "nominal", "legend": None,
-        "scale": {"domain": list(names), "range": [look for look, _ in looks]},
-    }  # fmt: skip
-    dash = {"field": "run", "type": "nominal", "legend": None,
-            "scale": {"domain": list(names), "range": [stroke for _, stroke in looks]}}  # fmt: skip
+    look = channels(names, "run")
+    colour = {"color": look["color"]}
     scale: Spec = {"type": "log", "nice": False} if log else {"nice": False, "zero": False}
     over = {"field": "x", "type": "quantitative", "title": x, "scale": scale,
             "axis": {"format": "~g", "tickCount": 6} if log else {"labelFlush": True, "tickCount": 6}}  # fmt: skip
@@ -47,12 +39,24 @@ def lines(names: Sequence[str], x: str, y: str, *, log: bool = False, band: bool
     if band:
         low = {"field": "low", "type": "quantitative", "title": y}
         area = {"type": "area", "opacity": 0.16, "clip": True}
-        layers.append({"mark": area, "encoding": {"x": over, "y": low, "y2": {"field": "high"}, "color": colour}})
-    layers.append({"mark": line, "encoding": {"x": over, "y": value, "color": colour, "strokeDash": dash}})
+        layers.append({"mark": area, "encoding": {"x": over, "y": low, "y2": {"field": "high"}} | colour})
+    layers.append({"mark": line, "encoding": {"x": over, "y": value, "strokeDash": look["strokeDash"]} | colour})
+    layers.append(_marks(names, {"x": over, "y": value, "shape": look["shape"]} | colour))
     marks = {"type": "point", "opacity": 0, "size": 50, "clip": True}
-    layers.append({"mark": marks, "encoding": {"x": over, "y": value, "color": colour, "tooltip": tooltip}})
+    layers.append({"mark": marks, "encoding": {"x": over, "y": value, "tooltip": tooltip} | colour})
     hidden: Spec = {"params": [{"name": "hidden", "value": []}]}
     return _framed(layers) | hidden | {"transform": [{"filter": "indexof(hidden, datum.run) < 0"}]}
+
+
+def _marks(names: Sequence[str], encoding: Spec) -> Spec:
+    """Marks on some points of each line; those of different lines stand beside each other."""
+    numbered = {"window": [{"op": "row_number", "as": "number"}], "groupby": ["run"]}
+    counted = {"joinaggregate": [{"op": "count", "as": "points"}], "groupby": ["run"]}
+    step = f"max(1, floor(datum.points / {MARKED}))"
+    shift = f"floor({step} * indexof({list(names)!r}, datum.run) / {max(len(names), 1)})"
+    chosen = {"filter": f"(datum.number + {shift}) % {step} === 0"}
+    mark = {"type": "point", "filled": True, "opacity": 1, "size": 42, "clip": True}
+    return {"mark": mark, "encoding": encoding, "transform": [numbered, counted, chosen]}
 
 
 def areas(parts: Sequence[str], x: str, y: str, colours: Mapping[str, str]) -> Spec:
@@ -64,7 +68,7 @@ def areas(parts: Sequence[str], x: str, y: str, colours: Mapping[str, str]) -> S
         "x": over,
         "y": {"field": "y", "type": "quantitative", "title": y, "stack": "zero"},
         "color": {"field": "part", "type": "nominal", "title": None, "scale": {"domain": list(parts), "range": shades},
-                  "legend": {"orient": "bottom", "columns": 2, "symbolType": "square", "labelLimit": 220}},
+                  "legend": {"orient": "bottom", "columns": _columns(2), "symbolType": "square", "labelLimit": 220}},
         "order": {"field": "place", "type": "quantitative"},
         "tooltip": [_tooltip("part", "part", "nominal"), _tooltip("x", x), _tooltip("y", y)],
     }  # fmt: skip
@@ -74,21 +78,21 @@ def areas(parts: Sequence[str], x: str, y: str, colours: Mapping[str, str]) -> S
 
 def traces(parts: Sequence[str], x: str, y: str, *, zero: bool = True) -> Spec:
     """A line for each part over ``x``, of the chosen run."""
-    colours = [COLOURS[place % len(COLOURS)] for place in range(len(parts))]
+    colours = [SHADES[place % len(SHADES)] for place in range(len(parts))]
     encoding = {
         "x": {"field": "x", "type": "quantitative", "title": x, "scale": {"nice": False, "zero": False},
               "axis": {"labelFlush": True, "tickCount": 6}},
         "y": {"field": "y", "type": "quantitative", "title": y, "scale": {"zero": zero}},
         "color": {"field": "part", "type": "nominal", "title": None, "scale": {"domain": list(parts), "range": colours},
-                  "legend": {"orient": "bottom", "columns": 3, "symbolType": "stroke", "labelLimit": 180}},
+                  "legend": {"orient": "bottom", "columns": _columns(3), "symbolType": "stroke", "labelLimit": 180}},
         "tooltip": [_tooltip("part", "part", "nominal"), _tooltip("x", x), _tooltip("y", y)],
     }  # fmt: skip
     mark = {"type": "line", "strokeWidth": 1.5, "interpolate": "step-after", "clip": True}
     return _one([{"mark": mark, "encoding": encoding}])
 
 
-def heat(x: str) -> Spec:
-    """GPUs in use by node and time, of the chosen run."""
+def heat(x: str, top: float) -> Spec:
+    """GPUs in use by node and time, of the chosen run, with a line at the chosen moment; ``top``: the most."""
     # Cells overlap their neighbours a little, as seams would show between them.
     seamless = [{"calculate": f"datum.{end} + (datum.{end} - datum.{begin}) / 8", "as": f"{end}_drawn"}
                 for begin, end in (("x", "x2"), ("low", "high"))]  # fmt: skip
@@ -96,16 +100,45 @@ def heat(x: str) -> Spec:
         "x": {"field": "x", "type": "quantitative", "title": x, "scale": {"nice": False, "zero": False},
               "axis": {"labelFlush": True, "grid": False, "tickCount": 6}},
         "x2": {"field": "x2_drawn"},
-        "y": {"field": "low", "type": "quantitative", "title": "node", "scale": {"reverse": True, "nice": False},
-              "axis": {"grid": False, "format": "d", "tickMinStep": 1}},
+        "y": _nodes(),
         "y2": {"field": "high_drawn"},
-        "color": {"field": "y", "type": "quantitative", "title": "GPUs of a node in use",
-                  "scale": {"scheme": "viridis"},
-                  "legend": {"orient": "bottom", "gradientLength": 160, "titleLimit": 300}},
+        "color": _used(top),
         "tooltip": [_tooltip("low", "first node", "quantitative", "d"), _tooltip("x", x),
                     _tooltip("y", "GPUs in use, mean")],
     }  # fmt: skip
-    return _one([{"mark": {"type": "rect"}, "encoding": encoding}], seamless)
+    line = {
+        "mark": {"type": "rule", "color": "#d55e00", "strokeWidth": 2},
+        "transform": [{"filter": "datum.step === moment && datum.low === 0"}],
+        "encoding": {"x": {"field": "x", "type": "quantitative"}},
+    }
+    return _at_moment(_one([{"mark": {"type": "rect"}, "encoding": encoding}, line], seamless))
+
+
+def heat_at(top: float) -> Spec:
+    """GPUs in use by node at the chosen moment, of the chosen run, from the data of `heat`."""
+    encoding = {
+        "x": {"field": "zero", "type": "quantitative", "title": "GPUs of a node in use", "scale": {"domain": [0, top]}},
+        "x2": {"field": "y"}, "y": _nodes(), "y2": {"field": "high"}, "color": _used(top) | {"legend": None},
+        "tooltip": [_tooltip("low", "first node", "quantitative", "d"), _tooltip("y", "GPUs in use, mean")],
+    }  # fmt: skip
+    shown = [{"filter": "datum.step === moment"}, {"calculate": "0", "as": "zero"}]
+    return _at_moment(_one([{"mark": {"type": "rect"}, "encoding": encoding}], shown))
+
+
+def _nodes() -> Spec:
+    return {"field": "low", "type": "quantitative", "title": "node", "scale": {"reverse": True, "nice": False},
+            "axis": {"grid": False, "format": "d", "tickMinStep": 1}}  # fmt: skip
+
+
+def _used(top: float) -> Spec:
+    return {"field": "y", "type": "quantitative", "title": "GPUs of a node in use",
+            "scale": {"scheme": "viridis", "domain": [0, top]},
+            "legend": {"orient": "bottom", "gradientLength": 160, "titleLimit": 300}}  # fmt: skip
+
+
+def _at_moment(spec: Spec) -> Spec:
+    """With the parameter ``moment``, the number of a step of time."""
+    return spec | {"params": [*spec["params"], {"name": "moment", "value": 0}]}
 
 
 def gantt(x: str) -> Spec:
@@ -116,7 +149,7 @@ def gantt(x: str) -> Spec:
         "x2": {"field": "x2"},
         "y": {"field": "row", "type": "nominal", "title": "node · GPU", "sort": None, "axis": {"labelLimit": 110}},
         "color": {"field": "shade", "type": "nominal", "legend": None,
-                  "scale": {"domain": list(range(10)), "range": list(COLOURS)}},
+                  "scale": {"domain": list(range(10)), "range": list(SHADES)}},
         "tooltip": [_tooltip("pod", "pod", "nominal"), _tooltip("row", "GPU", "nominal"), _tooltip("x", "from, " + x),
                     _tooltip("x2", "to, " + x)],
     }  # fmt: skip
@@ -128,6 +161,11 @@ def _one(layers: list[Spec], transform: Sequence[Spec] = ()) -> Spec:
     of_chosen = {"filter": "datum.run === chosen"}
     chosen: Spec = {"params": [{"name": "chosen", "value": ""}]}
     return _framed(layers) | chosen | {"transform": [of_chosen, *transform]}
+
+
+def _columns(most: int) -> Spec:
+    """Columns of a legend: one on a narrow screen."""
+    return {"expr": f"width < 360 ? 1 : {most}"}
 
 
 def _framed(layers: list[Spec]) -> Spec:

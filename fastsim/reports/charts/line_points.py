@@ -1,7 +1,8 @@
 """The points of a report's lines: a bounded number, whatever the length of the runs.
 
 A curve over time has the mean of each step of time, a curve over arrived demand the state at the end of each step, a
-distribution equally spaced quantiles. Runs of one series are averaged; ``low`` and ``high`` are their extremes.
+distribution equally spaced quantiles. Runs of one series are averaged; ``low`` and ``high`` bound the 95 % interval of
+their mean.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import polars as pl
 
 from fastsim.engine.result import Result
 from fastsim.engine.tables import FRAG_COLUMNS
+from fastsim.reports.charts.seed_intervals import interval_of_mean
 from fastsim.reports.charts.series import RunSeries
 
 Floats = npt.NDArray[np.float64]
@@ -99,7 +101,9 @@ def curves(named: Sequence[tuple[str, Sequence[Timeline]]], name: str, edges: Fl
         values = np.stack([resampled(line, name, edges) for line in lines])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # steps that no run reaches are left out below
-            rows = {"y": np.nanmean(values, 0), "low": np.nanmin(values, 0), "high": np.nanmax(values, 0)}
+            mean = np.nanmean(values, 0)
+        low, high = interval_of_mean(values)
+        rows = {"y": mean, "low": low, "high": high}
         frame = pl.DataFrame({"x": edges[1:] / scale, **rows}).filter(pl.col("y").is_finite())
         frames.append(frame.select(pl.lit(series).alias("run"), pl.all().round_sig_figs(5)))
     return pl.concat(frames)

@@ -1,0 +1,80 @@
+"""Colour, stroke and mark of each series: the same for a policy in every chart.
+
+Colours are those of Okabe and Ito without black, yellow and grey: they differ for every kind of colour blindness. No
+two series of a chart share both stroke and mark, so that they differ without colours, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from zlib import crc32
+
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+MARKS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (1, 4), (12, 4))
+"""Strokes of the first six looks, the next six, and so on."""
+LOOKS = len(COLOURS) * len(DASHES)
+"""Different looks; a chart of more series repeats them."""
+FAMILIES = (
+    ("fgd", "random", "best_fit", "dot_product", "gpu_packing", "gpu_clustering", "pwr", "simon", "tetris",
+     "least_power"),
+    ("max_min_fairness", "fifo", "isolated", "srtf", "las", "finish_time_fairness", "min_total_duration",
+     "max_sum_throughput", "allox", "gandiva", "drf", "tiresias"),
+    ("sia", "pollux", "optimus", "planned"),
+    ("exclusive", "gpushare", "round_robin", "most_free_memory", "least_utilised", "coolest"),
+)  # fmt: skip
+"""Policies that are compared with each other; the place of one in its family is its look."""
+_PLACES = {name: place for family in FAMILIES for place, name in enumerate(family)}
+
+
+class Look(NamedTuple):
+    """How a series is drawn."""
+
+    colour: str
+    dash: tuple[int, ...]
+    mark: str
+
+
+def look(place: int) -> Look:
+    """The look of this number."""
+    turn, colour = divmod(place % LOOKS, len(COLOURS))
+    # Marks move on by one each turn: a colour has another mark then, too.
+    return Look(COLOURS[colour], DASHES[turn], MARKS[(colour + turn) % len(MARKS)])
+
+
+def looks(names: Sequence[str]) -> list[Look]:
+    """The look of each series of one chart: that of its policy, or the next one that is free."""
+    places: dict[int, int] = {}
+    taken: set[int] = set()
+    order = sorted(range(len(names)), key=lambda number: (names[number] not in _PLACES, number))
+    for number in order:
+        place = _place(names[number])
+        if len(taken) < LOOKS:
+            while place in taken:
+                place = (place + 1) % LOOKS
+        taken.add(place)
+        places[number] = place
+    return [look(places[number]) for number in range(len(names))]
+
+
+def channels(names: Sequence[str], field: str, legend: dict[str, Any] | None = None) -> dict[str, dict[str, Any]]:
+    """The Vega-Lite channels ``color``, ``strokeDash`` and ``shape`` of a field with these values."""
+    drawn = looks(names)
+    ranges: dict[str, list[Any]] = {
+        "color": [one.colour for one in drawn],
+        "strokeDash": [list(one.dash) for one in drawn],
+        "shape": [one.mark for one in drawn],
+    }
+    return {
+        channel: {"field": field, "type": "nominal", "title": None, "legend": legend,
+                  "scale": {"domain": list(names), "range": values}}
+        for channel, values in ranges.items()
+    }  # fmt: skip
+
+
+def _place(name: str) -> int:
+    """The look that a series would have alone."""
+    policy = next((word for word in re.findall(r"[A-Za-z_]+", name) if word in _PLACES), None)
+    return crc32(name.encode()) % len(COLOURS) if policy is None else _PLACES[policy]

@@ -1,0 +1,20 @@
+"""Specifications of charts: plain JSON, with marks that tell lines apart."""
+
+from __future__ import annotations
+
+import json
+
+from fastsim.reports.charts.vega import heat, heat_at, lines
+
+
+def test_lines_have_marks_that_tell_them_apart() -> None:
+    spec = lines(["fgd", "random"], "x", "y")
+    assert json.loads(json.dumps(spec)) == spec
+    marks = [layer["encoding"]["shape"]["scale"]["range"] for layer in spec["layer"] if "shape" in layer["encoding"]]
+    assert marks == [["circle", "square"]]
+
+
+def test_nodes_have_a_moment() -> None:
+    for spec in (heat("time (h)", 8.0), heat_at(8.0)):
+        assert json.loads(json.dumps(spec)) == spec
+        assert [param["name"] for param in spec["params"]] == ["chosen", "moment"]

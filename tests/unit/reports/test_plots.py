@@ -1,0 +1,93 @@
+"""One chart of one object, by function and by method; how objects show themselves in notebooks."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from typing import Any
+
+import pytest
+
+import fastsim as fs
+from fastsim.reports.plots import CLUSTER
+from tests import reports
+from tests.needs import needed
+
+altair = needed("altair")
+
+
+@pytest.mark.parametrize("chart", [None, "allocation", "waits", "nodes", "shares", "power", "window"])
+def test_every_chart_of_a_run_is_an_altair_chart(chart: str | None) -> None:
+    drawn = reports.jobs().plot(chart)
+    assert isinstance(drawn, altair.LayerChart)
+    assert "<svg" in needed("vl_convert").vegalite_to_svg(drawn.to_json())
+    assert (chart == "nodes") == ('"input": "range"' in drawn.to_json())  # a slider of time
+    assert drawn.to_dict() == fs.plot(reports.jobs(), chart).to_dict()
+
+
+def test_a_saved_run_is_drawn_as_well(tmp_path: Any) -> None:
+    from fastsim.engine.result import Result
+
+    reports.passing().save(tmp_path / "run")
+    assert "Waits" not in Result.load(tmp_path / "run").plot("jct").to_json()
+
+
+def test_clusters_and_comparisons() -> None:
+    cluster = fs.Cluster.preset("openb-all")
+    for chart in CLUSTER:
+        assert "<svg" in needed("vl_convert").vegalite_to_svg(cluster.plot(chart).to_json())
+    counts = {row["kind"]: row["count"] for row in _rows(cluster.plot())}
+    assert sum(counts.values()) == cluster.total_gpus and "no GPU" not in counts
+    assert sum(row["count"] for row in _rows(cluster.plot("nodes"))) == len(cluster)
+    comparison = fs.compare(reports.filling()[:2])
+    assert fs.plot(comparison, "power", over="demand").to_dict() == comparison.plot("power").to_dict()
+
+
+def _rows(chart: Any) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = next(iter(chart.to_dict()["datasets"].values()))
+    return rows
+
+
+def test_mistakes_are_one_line() -> None:
+    with pytest.raises(fs.ScenarioError, match="did you mean 'wait'"):
+        reports.jobs().plot("wiat")
+    with pytest.raises(fs.ResultError, match=r"nothing recorded for shares, expected one of allocation, "):
+        reports.passing().plot("shares")
+    with pytest.raises(fs.ScenarioError, match="one of gpus, nodes"):
+        fs.Cluster.uniform(nodes=1).plot("x")
+    with pytest.raises(fs.ScenarioError, match="a result, a comparison or a cluster"):
+        fs.plot(3)
+    with pytest.raises(fs.ScenarioError, match="options for a comparison only"):
+        fs.plot(reports.jobs(), over="time")
+    bare = fs.simulate("openb:20", "synth:openb?pods=3&seed=1", record="summary")
+    with pytest.raises(fs.ResultError, match="record='all'"):
+        bare.plot()
+
+
+def test_without_the_extra_there_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *arguments: Any, **named: Any) -> Any:
+        if name == "altair":
+            raise ImportError(name)
+        return real(name, *arguments, **named)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    for shown in (reports.jobs(), fs.Cluster.uniform(nodes=1), fs.compare([reports.jobs()])):
+        with pytest.raises(fs.FastsimError, match=r'pip install "fastsim-gpu\[report\]"'):
+            shown.plot()
+
+
+def test_objects_show_small_tables_in_notebooks() -> None:
+    cluster = fs.Cluster.preset("openb")
+    sweep = fs.Sweep({"cluster": "gavel:2:2:2", "policy": ["fifo", "isolated"], "jobs": 6, "seed": [0, 1, 2, 3, 4, 5]})
+    named = fs.compare(reports.filling()[:2], names=["<i>", "b"])
+    shown: list[Any] = [reports.jobs(), named, cluster, fs.Workload.synth("openb", pods=5, seed=1), sweep]
+    for one in shown:
+        text = one._repr_html_()
+        assert text.startswith("<table") and len(text) < 6000
+        assert "background:transparent" in text and not re.search(r"#[0-9a-f]{3}|rgb", text)
+        assert len(repr(one)) < 200 and "\n" not in repr(one), repr(one)
+    assert "&lt;i&gt;" in named._repr_html_() and "<i>" not in named._repr_html_()
+    assert "and 2 more rows" in sweep._repr_html_() and "12 runs over policy, seed" in repr(sweep)
+    assert "4 models more" in repr(cluster) and "max_min_fairness" in repr(reports.jobs())
