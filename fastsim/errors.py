@@ -40,9 +40,9 @@ class _BadInput(FastsimError):
 
     def __init__(self, where: str, found: object, expected: str, do: str = "") -> None:
         self.where, self.found, self.expected, self.do = where, found, expected, do
-        tail = f"; {do}" if do else ""
+        tail = f"; {_line(do, 4000)}" if do else ""
         listed = [_line(item, 200) for item in (found if isinstance(found, tuple) else (found,))]
-        super().__init__(f"{_line(where, 1000)}: found {'; '.join(listed)}, expected {expected}{tail}")
+        super().__init__(f"{_line(where, 1000)}: found {'; '.join(listed)}, expected {_line(expected, 2000)}{tail}")
 
     def __reduce__(self) -> tuple[type[_BadInput], tuple[str, object, str, str]]:
         # Exceptions cross process boundaries when runs are spread over workers.

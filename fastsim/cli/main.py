@@ -7,6 +7,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -14,6 +15,10 @@ import click
 from fastsim.cli.audit import audit
 from fastsim.cli.data import profile, synth
 from fastsim.cli.experiments import plan, reproduce, sweep
+from fastsim.cli.grammar.messages import Messages, with_messages
+from fastsim.cli.grammar.option_defaults import defaults_of
+from fastsim.cli.grammar.sections import Sections, with_examples
+from fastsim.cli.grammar.users_code import users_frames
 from fastsim.cli.guide import guide
 from fastsim.cli.importers import import_
 from fastsim.cli.kubernetes import export, serve_extender
@@ -28,6 +33,8 @@ from fastsim.errors import FastsimError
 from fastsim.foundation import interrupts
 
 BROKEN_PIPE = 141
+MOST_CHARACTERS = 1000
+"""Longest message about the use of a command, or of the system."""
 COMPLETION = "_FASTSIM_COMPLETE"
 """The environment variable by which click recognises a shell's request for completions, or for their function."""
 
@@ -37,19 +44,24 @@ VERBS: list[click.Command] = [
     trace, profile, monitor, plan, export, serve_extender, list_, describe,
     new_policy, guide,
 ]  # fmt: skip
+with_examples(VERBS)
 
 
 @click.group(
+    cls=Sections,
     commands=VERBS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of what fails.")
 @click.version_option(package_name="fastsim-gpu", prog_name="fastsim")
 def commands() -> None:
     """Simulate GPU-cluster schedulers: published policies, one fast engine, every metric.
 
-    Start with: fastsim demo
+    Start with: fastsim demo. Every verb has -h, -q, -v and --debug; fastsim.toml, or [tool.fastsim] of pyproject.toml,
+    holds defaults of their options.
     """
+
+
+with_messages([commands])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -64,15 +76,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def exit_code(arguments: Sequence[str]) -> int:
     """Run one command: 0 done, 1 failed run, 2 bad input, 130 interrupted, 143 terminated."""
-    done, debug = False, bool(os.environ.get("FASTSIM_TRACEBACK")) or list(arguments[:1]) == ["--debug"]
+    done, said = False, Messages()
     try:
         with interrupts.deferred(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
             warnings.showwarning = _shown_once()
-            code = _invoke(list(arguments))
+            code = _invoke(list(arguments), said)
             sys.stdout.flush()
             done = True
+            if said.verbose:
+                print(f"fastsim: {said.effort()}", file=sys.stderr)
         return code
     except BrokenPipeError:
         _drop_output()
@@ -81,31 +95,35 @@ def exit_code(arguments: Sequence[str]) -> int:
         state = "; all was done" if done else ", nothing written"
         return _fail(f"interrupted{state}", interrupts.exit_code(stopped))
     except click.ClickException as error:
-        return _fail(error.format_message(), error.exit_code)
+        return _fail(_cut(error.format_message()), error.exit_code)
     except FastsimError as error:
-        if debug and error.__cause__ is not None:
+        if said.debug and error.__cause__ is not None:
             traceback.print_exception(error.__cause__)
-        return _fail(str(error), error.exit_code)
+        return _fail(str(error), error.exit_code, users_frames(error.__cause__))
     except OSError as error:
         _drop_output()
-        return _fail(_os_error(error), 1)
+        return _fail(_cut(_os_error(error)), 1)
     except (SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a panic of polars is no Exception
-        if debug:
+        if said.debug:
             raise
-        message = f"internal error: {type(error).__name__}: {error} (FASTSIM_TRACEBACK=1 shows where)"
+        if frames := users_frames(error):
+            text = "a policy or function that is not part of fastsim failed; --debug shows all of its traceback"
+            return _fail(text, 2, frames)
+        message = f"internal error: {type(error).__name__}: {error} (--debug shows where)"
         return _fail(message, 1)
 
 
-def _invoke(arguments: list[str]) -> int:
+def _invoke(arguments: list[str], said: Messages) -> int:
     # Not commands.main(): it writes an empty line on Ctrl-C and usage lines on errors.
     if wanted := os.environ.get(COMPLETION):
         from click.shell_completion import shell_complete
 
         return shell_complete(commands, {}, "fastsim", COMPLETION, wanted)
     try:
-        with commands.make_context("fastsim", arguments) as context:
+        defaults, said.defaults = defaults_of(commands)
+        with commands.make_context("fastsim", arguments, obj=said, default_map=defaults) as context:
             commands.invoke(context)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help() if error.ctx else "")
@@ -115,10 +133,17 @@ def _invoke(arguments: list[str]) -> int:
     return 0
 
 
-def _fail(text: str, code: int) -> int:
+def _fail(text: str, code: int, frames: Sequence[str] = ()) -> int:
     line = " ".join(text.split())
-    print(f"fastsim: {line}", file=sys.stderr)
+    print(f"fastsim: {line}", *frames, sep="\n", file=sys.stderr)
     return code
+
+
+def _cut(text: str) -> str:
+    """The text without the middle of it if an argument makes it very long."""
+    return (
+        text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS // 2]} ... {text[-MOST_CHARACTERS // 2 :]}"
+    )
 
 
 def _os_error(error: OSError) -> str:
@@ -128,7 +153,8 @@ def _os_error(error: OSError) -> str:
 
 def _drop_output() -> None:
     # The buffered rest cannot be written either; without this, Python would print an error at exit.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError):  # an output that is no file has no rest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _shown_once() -> Callable[..., None]:

@@ -28,7 +28,7 @@ import polars as pl
 import pyarrow as pa
 
 from fastsim.cluster.node_table import NATIVE
-from fastsim.errors import InputError, short, suggestion
+from fastsim.errors import InputError, reading, short, suggestion
 from fastsim.foundation.csv_table import csv_line, csv_texts, map_of
 from fastsim.foundation.parquet import arrow_table, one_line, parquet_table
 
@@ -323,7 +323,8 @@ def mapped(
     for name in (name for name in source.frame.columns if name not in used):
         native = name if name.startswith(NATIVE) else NATIVE + name
         if native not in arrays:
-            arrays[native] = _text(cells.raw[name])
+            with reading(f"{source.name}: {short(name)}", "texts"):
+                arrays[native] = _text(cells.raw[name])
     return Mapped(pa.table(arrays), dict(wanted), cells.source)
 
 
@@ -359,6 +360,11 @@ def _kept(source: Source, cells: _Cells, keep: str) -> _Cells:
 
 
 def _column(cells: _Cells, entry: _Entry, kind: pa.DataType) -> pa.Array:
+    with reading(f"{cells.source.name}: {entry.target} = {short(entry.text)}", f"values of type {kind}"):
+        return _values(cells, entry, kind)
+
+
+def _values(cells: _Cells, entry: _Entry, kind: pa.DataType) -> pa.Array:
     if pa.types.is_string(kind) or pa.types.is_dictionary(kind):
         return _text(cells.raw[entry.text] if entry.expression is None else _value(cells, entry))
     if pa.types.is_boolean(kind):

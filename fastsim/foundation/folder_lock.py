@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fastsim.errors import ResultError
+from fastsim.errors import ResultError, short
 from fastsim.foundation.written_folder import formers, recovered, refuse_replacing
 
 UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
@@ -53,7 +53,12 @@ def lock_file(folder: Path) -> Path:
 
 def refuse_folder_in_use(folder: Path, overwrite: bool) -> None:
     """ResultError if the path is a file or a folder with files, unless it may be overwritten and fastsim wrote it."""
-    if folder.exists() and not overwrite and (not folder.is_dir() or any(folder.iterdir())):
+    try:
+        there = folder.exists()
+    except OSError as error:  # too long for a name
+        found = f"found {error.strerror or error}, expected the path of a folder"
+        raise ResultError(f"{short(str(folder), 200)}: {found}") from None
+    if there and not overwrite and (not folder.is_dir() or any(folder.iterdir())):
         raise ResultError(f"{folder}: exists already; choose another folder or overwrite it")
     refuse_replacing(folder)
 

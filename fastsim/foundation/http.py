@@ -10,14 +10,15 @@ import errno
 import http.client
 import io
 import json
+import select
 import socket
 import sys
 import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
@@ -106,7 +107,6 @@ class Service:
             raise ScenarioError(f"--listen {self.host}:{self.port}", found, "a free one", "choose another") from None
         self.port = int(self._server.server_address[1])
         self.answered = 0
-        self._open, self._counting = 0, threading.Lock()
 
     @property
     def url(self) -> str:
@@ -124,22 +124,10 @@ class Service:
         finally:
             self._server.server_close()
 
-    @contextmanager
-    def open_request(self) -> Iterator[None]:
-        """Counts one request as open inside the block."""
-        with self._counting:
-            self._open += 1
-        try:
-            yield
-        finally:
-            with self._counting:
-                self._open -= 1
-
     def _finish(self) -> None:
         """Wait for open requests, as long as one may take."""
         latest_s = time.monotonic() + self.limits.timeout_s
-        time.sleep(BREATH_S)  # a request that was just let in is read meanwhile
-        while self._open and time.monotonic() < latest_s:
+        while self._server.has_open_requests() and time.monotonic() < latest_s:
             time.sleep(BREATH_S / 10)
 
     def methods(self, path: str) -> tuple[str, ...]:
@@ -177,7 +165,12 @@ class Service:
 
 def base_address(url: str, where: str, example: str) -> str:
     """The address of a server without a slash at its end; ScenarioError if it is none."""
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.netloc) and parts.port != 0
+    except ValueError:  # half a bracket, or a port that is none
+        good = False
+    if not good:
         raise ScenarioError(where, repr(url), f"an address such as {example}")
     return url.rstrip("/")
 
@@ -221,6 +214,7 @@ class _Server(ThreadingHTTPServer):
         self.service = service
         self.room = threading.BoundedSemaphore(service.limits.connections)
         self._waiting, self._changing = dict[Any, None](), threading.Lock()
+        self._begun = set[Any]()
         self.address_family = socket.AF_INET6 if ":" in service.host else socket.AF_INET
         super().__init__((service.host, service.port), _Handler)
 
@@ -247,6 +241,25 @@ class _Server(ThreadingHTTPServer):
         with self._changing:
             self._waiting.pop(connection, None)
 
+    def begin(self, connection: Any) -> None:
+        """Bytes of a request are here, and still unread."""
+        with self._changing:
+            self._begun.add(connection)
+
+    def end(self, connection: Any) -> None:
+        """The reply was sent as a whole, or never will be."""
+        with self._changing:
+            self._begun.discard(connection)
+
+    def has_open_requests(self) -> bool:
+        """Whether bytes of a request are here whose reply was not sent yet."""
+        with self._changing:
+            if self._begun:
+                return True
+            with suppress(OSError, ValueError):  # closed meanwhile
+                return bool(select.select(list(self._waiting), [], [], 0)[0])
+        return False
+
     def _cut_off(self) -> bool:
         """End the connection that has waited longest for a request, so that silent ones keep no other out."""
         with self._changing:
@@ -265,6 +278,7 @@ class _Server(ThreadingHTTPServer):
             self.shutdown_request(request)
         finally:
             self.wait_no_more(request)
+            self.end(request)
             self.room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -279,10 +293,11 @@ class _TooMuch(TimeoutError):
 
 
 class _Bounded(io.RawIOBase):
-    """The incoming bytes of a connection, bounded in number and in time."""
+    """The incoming bytes of a connection, bounded in number and in time; `begin` is called before any is taken."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, begin: Callable[[Any], None]) -> None:
         self.connection, self.bytes_left, self.until_s = connection, 0, 0.0
+        self.begin = begin
 
     def readable(self) -> bool:
         return True
@@ -296,6 +311,8 @@ class _Bounded(io.RawIOBase):
         if self.bytes_left <= 0 or seconds <= 0:
             raise _TooMuch
         self.connection.settimeout(seconds)
+        if self.connection.recv(1, socket.MSG_PEEK):
+            self.begin(self.connection)
         count = self.connection.recv_into(memoryview(buffer)[: self.bytes_left])
         self.bytes_left -= count
         return count
@@ -309,7 +326,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        self.bounded = _Bounded(self.connection)
+        self.bounded = _Bounded(self.connection, self.server.begin)
         self.rfile = io.BufferedReader(self.bounded)
 
     def handle_one_request(self) -> None:
@@ -317,13 +334,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.bounded.renew(HEAD_BYTES + limits.body_bytes, limits.timeout_s)
         self.server.wait_for(self.connection)
         super().handle_one_request()
+        self.server.end(self.connection)
+
+    def handle_expect_100(self) -> bool:
+        """Ask for the body of a client that waits to be asked, at once."""
+        going_on = super().handle_expect_100()
+        self.wfile.flush()
+        return going_on
 
     def answer(self) -> None:
         """Answer one request."""
-        with self.server.service.open_request():
-            self._answer()
-
-    def _answer(self) -> None:
         body = self._body()
         if body is None:
             return

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fastsim.errors import PolicyError, suggestion
+from fastsim.errors import PolicyError, short, suggestion
 
 if TYPE_CHECKING:
     from fastsim.engine.online.plan import OnlinePolicy
@@ -76,6 +76,8 @@ ORIGINAL_NAMES = {
 """Names in Gavel's command line -> the same policy as a text, with its parameters."""
 
 T = TypeVar("T")
+MOST = 2**64
+"""Size that numbers of parameters stay below; seeds are the largest of them."""
 _classes: dict[str, type[Any]] = {}
 
 
@@ -155,11 +157,18 @@ def create(name: str, parameters: Mapping[str, object]) -> OnlinePolicy | RoundP
         if key not in known:
             expected = f"one of {', '.join(known)}" if known else "no parameters"
             raise PolicyError(f"policy {name}, parameter {key}", "an unknown name", expected, suggestion(key, known))
+        _refuse_unbounded(f"policy {name}, parameter {key}", parameters[key])
     try:
         instance: OnlinePolicy | RoundPolicy = cls(**parameters)
     except TypeError as error:
         raise PolicyError(f"policy {name}", str(error), "its required parameters") from None
     return instance
+
+
+def _refuse_unbounded(where: str, value: object) -> None:
+    """PolicyError for a number that is none, infinite or too large for the engines."""
+    if isinstance(value, int | float) and not -MOST < value < MOST:
+        raise PolicyError(where, short(value), "a finite number, between -2**64 and 2**64")
 
 
 def describe(name: str) -> Description:

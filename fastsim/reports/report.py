@@ -8,57 +8,35 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import polars as pl
 
 from fastsim.engine.result import Result
 from fastsim.errors import ResultError, ScenarioError, suggestion
+from fastsim.foundation.option_texts import names_file, names_folder
 from fastsim.reports.charts.chart_files import page_scripts, picturing, written_file
-from fastsim.reports.charts.gpu_occupancy import Window
+from fastsim.reports.charts.gpu_occupancy import STEPS, Window
 from fastsim.reports.charts.series import RunSeries, seed_text, series_of
-from fastsim.reports.line_points import over_time
 from fastsim.reports.markdown_text import code, code_block, plain
 from fastsim.reports.report_charts import KEYS, ReportChart, figures
 from fastsim.reports.report_page import provenance_rows, report_page
+from fastsim.reports.report_table import Table, report_table, table_frame, table_latex, table_markdown
 
 PICTURE_WIDTH = 640
 """Width of a picture in its own pixels."""
-Choice = tuple[str, str, float, int]
-FILLING: tuple[Choice, ...] = (
-    ("pods", "pods", 1, 0),
-    ("at_capacity_gpu_alloc_pct", "GPU allocated at 100 % demand, %", 1, 2),
-    ("gpu_alloc_pct", "GPU allocated at the end, %", 1, 2),
-    ("pods_unplaced", "fitted nowhere", 1, 0),
-    ("frag_pct", "fragmented GPU at the end, %", 1, 2),
-    ("eopc_w", "power at the end, kW", 1000, 1),
-    ("grar", "allocated over arrived GPU", 1, 4),
-)
-"""Columns of runs in which pods stay: summary column, heading, divisor, decimals."""
-PASSING: tuple[Choice, ...] = (
-    ("pods", "pods or jobs", 1, 0),
-    ("pods_finished", "done", 1, 0),
-    ("pods_unplaced", "given up", 1, 0),
-    ("jct_mean_s", "mean completion, h", 3600, 3),
-    ("jct_p95_s", "95 % done within, h", 3600, 3),
-    ("wait_mean_s", "mean wait, h", 3600, 3),
-    ("makespan_s", "simulated, h", 3600, 1),
-    ("mean_gpu_alloc_pct", "mean GPU allocation, %", 1, 2),
-    ("utilization_pct", "GPUs at work, %", 1, 2),
-    ("mean_power_w", "mean power, kW", 1000, 1),
-    ("energy_kwh", "energy, kWh", 1, 1),
-    ("cost", "cost, $", 1, 2),
-    ("slo_violations", "deadlines missed", 1, 0),
-    ("preemptions", "preemptions", 1, 0),
-)
-"""Columns of runs in which pods or jobs end."""
-SPEED: Choice = ("pods_per_s", "simulated pods/s", 1, 0)
+PICTURES = (".png", ".svg", ".pdf")
+"""Formats of pictures."""
+PAPER_WIDTH = {1: 238, 2: 504}
+"""Width of a picture for one or two columns of a paper, points: 3.3 and 7 inches."""
+PAPER_HEIGHT = 150
+NO_MOMENT = -1
+"""Step of time in pictures of nodes over time: no line stands there."""
 
 
 @dataclass(frozen=True)
@@ -126,19 +104,33 @@ class Report:
             lines.append(f"\n## Please cite\n\n{code_block(self.citations, 'bibtex')}")
         return written_file(path, ("\n".join(lines) + "\n").encode())
 
-    def to_pictures(self, folder: str | os.PathLike[str], suffix: str = ".png", scale: float = 2.0) -> list[Path]:
-        """Each chart as a picture in a folder, .png or .svg; charts of one run show the first."""
-        if suffix not in (".png", ".svg"):
-            raise ScenarioError("suffix", repr(suffix), ".png or .svg")
+    def to_latex(self, path: str | os.PathLike[str]) -> Path:
+        """The table as a LaTeX ``tabular`` for the package booktabs: means ± half their 95 % intervals over seeds."""
+        return written_file(path, table_latex(self.table).encode())
+
+    def to_csv(self, path: str | os.PathLike[str]) -> Path:
+        """The table as CSV, a row for each series: means by summary column, and ``_ci95``, half their intervals."""
+        return written_file(path, table_frame(self.table).write_csv().encode())
+
+    def to_pictures(
+        self, folder: str | os.PathLike[str], suffix: str = ".png", scale: float = 2.0, columns: int | None = None
+    ) -> list[Path]:
+        """Each chart as a picture in a folder, .png, .svg or .pdf; charts of one run show the first.
+
+        ``columns``: fitted to one (3.3 inches) or two (7 inches) columns of a paper, with letters of 8 points.
+        """
+        if suffix not in PICTURES:
+            raise ScenarioError("suffix", repr(suffix), f"one of {', '.join(PICTURES)}")
         target, maker = Path(folder), picturing()
+        draw = {".png": partial(maker.vegalite_to_png, scale=scale), ".svg": maker.vegalite_to_svg,
+                ".pdf": maker.vegalite_to_pdf}[suffix]  # fmt: skip
         try:
             target.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ResultError(f"{target}: cannot be made: {error.strerror or error}") from error
         paths = []
         for figure in self.figures:
-            spec = still(figure)
-            content = maker.vegalite_to_png(spec, scale=scale) if suffix == ".png" else maker.vegalite_to_svg(spec)
+            content = draw(still(figure, columns))
             content = content if isinstance(content, bytes) else content.encode()
             paths.append(written_file(target / f"{figure.key}{suffix}", content))
         return paths
@@ -181,86 +173,46 @@ def run_folders(folders: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """The folders of runs that these are or have in them at any depth, such as a level for each axis of a sweep."""
     runs: list[Path] = []
     for folder in map(Path, folders):
-        inside = [] if (folder / "run.json").exists() else sorted(folder.rglob("run.json"))
+        alone = names_file(folder / "run.json") or not names_folder(folder)
+        inside = [] if alone else sorted(folder.rglob("run.json"))
         # Unfinished folders have names with a leading dot.
         whole = [path.parent for path in inside if not any(part[0] == "." for part in path.relative_to(folder).parts)]
         runs += whole or [folder]
     return runs
 
 
-def still(figure: ReportChart) -> str:
-    """A chart as Vega-Lite outside of a page: with data, a title, a fixed width and a legend."""
+def still(figure: ReportChart, columns: int | None = None) -> str:
+    """A chart as Vega-Lite outside of a page: with data, a title, a fixed width and a legend.
+
+    ``columns``: without a title, fitted to one or two columns of a paper.
+    """
+    if columns is not None and columns not in PAPER_WIDTH:
+        raise ScenarioError("columns", columns, "1 or 2")
     data = figure.data
     spec = dict(figure.spec)
     title = figure.title
     if figure.single:
         first = data["run"][0]
         data, title = data.filter(pl.col("run") == first), f"{title}: {first}"
-        spec["params"] = [{"name": "chosen", "value": first}]
-    text = json.dumps(spec | {"data": {"values": data.to_dicts()}, "title": title, "width": PICTURE_WIDTH,
-                              "background": "white"})  # fmt: skip
+        values = {"chosen": first, "moment": NO_MOMENT if figure.key == "nodes" else STEPS // 2}
+        spec["params"] = [param | {"value": values[param["name"]]} for param in spec["params"]]
+    spec |= {"data": {"values": data.to_dicts()}, "background": "white"}
+    spec |= {"title": title, "width": PICTURE_WIDTH} if columns is None else _printed(columns)
+    text = json.dumps(spec)
     names = data["run"].unique(maintain_order=True).to_list()
     if figure.single or len(names) < 2:
         return text
-    shown = json.dumps({"orient": "right", "labelLimit": 260, "title": None, "symbolType": "stroke"})
-    return text.replace('"legend": null', f'"legend": {shown}')
+    # The shade of an interval would be the colour of the legend without the opacity.
+    shown: dict[str, Any] = {"orient": "right", "labelLimit": 260, "title": None, "symbolOpacity": 1, "symbolSize": 60}
+    if columns is not None:
+        shown |= {"orient": "bottom", "columns": 2 * columns, "labelLimit": 110, "symbolSize": 30}
+    return text.replace('"legend": null', f'"legend": {json.dumps(shown)}')
 
 
-class TableCell(NamedTuple):
-    """One figure: its text, and its sort key (None: unknown)."""
-
-    text: str
-    value: float | None
-
-
-class Table(NamedTuple):
-    """Headings, and a name with cells for each series."""
-
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[TableCell, ...]], ...]
-
-
-def report_table(series: Sequence[RunSeries]) -> Table:
-    """Means of the figures that are not zero or unknown everywhere, with the standard deviation over seeds."""
-    results = [run for one in series for run in one.runs]
-    choices = [*(PASSING if over_time(results) else FILLING), SPEED]
-    values = {choice[0]: [[_figure(run, choice[0]) for run in one.runs] for one in series] for choice in choices}
-    columns = [choice for choice in choices if any(value for runs in values[choice[0]] for value in runs)]
-    several = any(len(one.runs) > 1 for one in series)
-    rows = []
-    for place, one in enumerate(series):
-        seeds = (TableCell(str(len(one.runs)), len(one.runs)),) if several else ()
-        figures = tuple(_cell(values[choice[0]][place], choice) for choice in columns)
-        rows.append((one.name, (*seeds, *figures)))
-    headings = (*(("runs",) if several else ()), *(choice[1] for choice in columns))
-    return Table(headings, tuple(rows))
-
-
-def table_markdown(table: Table) -> str:
-    """The table in Markdown."""
-    lines = ["| run | " + " | ".join(table.headings) + " |", "|---|" + "---:|" * len(table.headings)]
-    for name, cells in table.rows:
-        texts = [plain(name), *(cell.text for cell in cells)]
-        lines.append("| " + " | ".join(texts) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def _figure(run: Result, column: str) -> float | None:
-    if column == SPEED[0]:
-        return run.timing.get(column)
-    if column not in run.summary.columns:
-        return None
-    value = run.summary[column][0]
-    return None if value is None else float(value)
-
-
-def _cell(values: Sequence[float | None], choice: Choice) -> TableCell:
-    _, _, divisor, places = choice
-    scaled = [value / divisor for value in values if value is not None]
-    if not scaled:
-        return TableCell("-", None)
-    mean = statistics.fmean(scaled)
-    text = f"{mean:,.{places}f}"
-    if len(set(scaled)) > 1 and choice is not SPEED:
-        text += f" ± {statistics.stdev(scaled):,.{max(places, 1)}f}"
-    return TableCell(text, mean)
+def _printed(columns: int) -> dict[str, Any]:
+    """Size and letters of a chart in a paper; a picture has as many points as pixels."""
+    letters = {"labelFontSize": 8, "titleFontSize": 8}
+    return {
+        "width": PAPER_WIDTH[columns], "height": PAPER_HEIGHT, "padding": 2,
+        "config": {"axis": letters | {"titleFontWeight": "normal"}, "legend": letters},
+    }  # fmt: skip

@@ -46,16 +46,16 @@ class Problem:
 class Scenario:
     """Cluster, workload, policy, options and seed of one run.
 
-    ``cluster``, ``workload``, ``policy`` and ``typical`` are texts (see ``fastsim.workload.texts``) or objects.
-    Times (``sample_s``, ``until_s``) are seconds; ``inflation`` is the ratio of pods after and before;
-    ``deschedule`` has texts such as ``"frag_one_pod:0.05"``. From ``preempt`` to ``maintenance`` fields are explained
-    in :class:`fastsim.scenario.run_rules.Rules` and ``fastsim.scenario.outages``; tables of quotas and weights are
-    kept as texts. From ``round_s`` to ``ideal`` see :class:`fastsim.engine.rounds.options.RoundOptions`,
+    ``cluster``, ``workload``, ``policy`` and ``typical`` are texts (see ``fastsim.workload.texts``) or objects. Times
+    (``sample_s``, ``until_s``) are seconds; ``inflation`` is the ratio of pods after and before; ``deschedule`` has
+    texts such as ``"frag_one_pod:0.05"``. From ``preempt`` to ``maintenance`` fields are explained in
+    :class:`fastsim.scenario.run_rules.Rules` and ``fastsim.scenario.outages``; tables of quotas and weights are kept as
+    texts. From ``round_s`` to ``ideal`` see :class:`fastsim.engine.rounds.options.RoundOptions`,
     ``fastsim.scenario.round_texts`` and ``fastsim.engine.shares.ideal``. ``profiling`` is the part (0 to 1) of the
     rates of sharing that is measured, with ``references`` workloads (None = all of them); with less than all, policies
-    for pairs see estimates. ``telemetry`` is explained in :class:`fastsim.telemetry.telemetry.Telemetry`: seconds, a
-    text or an object. ``name`` is a label, ``out`` a folder that the tables are written to and ``log`` a file for the
-    log of Gavel's simulator; none of them changes a result.
+    for pairs see estimates. ``carbon`` is explained in :mod:`fastsim.scenario.carbon`, ``telemetry`` in
+    :class:`fastsim.telemetry.telemetry.Telemetry`: seconds, a text or an object. ``name`` is a label, ``out`` a folder
+    that the tables are written to and ``log`` a file for the log of Gavel's simulator; none of them changes a result.
     """
 
     cluster: Any = "openb"
@@ -86,6 +86,7 @@ class Scenario:
     window: str | None = None
     rates: Any = None
     prices: Any = None
+    carbon: Any = None
     global_queue: bool = False
     profiling: float = 1.0
     references: int | None = None
@@ -232,8 +233,8 @@ class Scenario:
             yield _problem("record", repr(self.record), f"one of {', '.join(RECORDS)}")
         if self.sample_s is not None and not is_span(self.sample_s, math.ulp(0)):
             yield _problem("sample_s", repr(self.sample_s), f"seconds above 0, at most {MOST_SECONDS_TEXT}")
-        if self.until_s is not None and not (_is_number(self.until_s) and self.until_s >= 0):
-            yield _problem("until_s", repr(self.until_s), "seconds of 0 or more")
+        if self.until_s is not None and not is_span(self.until_s):
+            yield _problem("until_s", repr(self.until_s), f"seconds of 0 or more, at most {MOST_SECONDS_TEXT}")
         for name, least in (("round_s", math.ulp(0)), ("realloc_s", 0), ("begin_s", 0)):
             value = getattr(self, name)
             if value is not None and not is_span(value, least):

@@ -57,17 +57,18 @@ def ignored_columns(workload: Workload) -> list[Message]:
 
 
 def absent_tenants(workload: Workload, rules: Rules) -> list[Message]:
-    """The warning about tenants with a quota or a weight but no pods; none if the pods are not in memory.
+    """The warning about tenants with a quota or a weight but no pods; none if tenants of a stream would be read.
 
     It is no error: one table of quotas serves many workloads, and not every tenant has pods in each.
     """
     from fastsim.workload.workload import Held
 
     named = (rules.quotas.keys() | rules.weights.keys()) - {OTHER_TENANTS}
-    if not named or not isinstance(workload.source, Held):
+    if not named or ("tenant" in workload.columns and not isinstance(workload.source, Held)):
         return []
-    table = workload.source.table
-    tenants = set(table["tenant"].cast(pa.string()).unique().to_pylist()) if "tenant" in table.column_names else {None}
+    tenants: set[str | None] = {None}
+    if "tenant" in workload.columns and isinstance(workload.source, Held):
+        tenants = set(workload.source.table["tenant"].cast(pa.string()).unique().to_pylist())
     absent = sorted(named - {tenant or "" for tenant in tenants})
     listed = ", ".join(repr(name) for name in absent[:MOST_NAMES]) + (", …" if len(absent) > MOST_NAMES else "")
     text = f"{workload.name}: quotas or weights of tenants that have no pods: {listed}"

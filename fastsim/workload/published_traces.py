@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastsim.cluster.column_mapping import Columns, Source, source_of
 from fastsim.cluster.importers import nodes_of
-from fastsim.errors import InputError, ScenarioError, suggestion
+from fastsim.errors import InputError, ScenarioError, reading, suggestion
 from fastsim.hardware.gpu_products import with_products
 from fastsim.hardware.model_catalog import Catalog
 from fastsim.workload.mapped_pods import pods_of
@@ -56,7 +56,8 @@ def _called(kind: str, name: str, path: str | os.PathLike[str], options: Mapping
             raise ScenarioError(f"{kind} {path}", f"unknown option {option!r}", expected, suggestion(option, known))
         if isinstance(known[option].default, bool) and not isinstance(value, bool):
             raise ScenarioError(f"{kind} {path}: {option}", repr(value), "true or false")
-    return importer(path, **options)
+    with reading(f"{kind} {path}", "a trace that can be read"):
+        return importer(path, **options)
 
 
 def table_of(

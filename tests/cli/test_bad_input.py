@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
@@ -254,18 +255,14 @@ def test_files_already_there_survive_a_failed_conversion(tmp_path: Path, capsys:
 def test_a_panic_of_a_library_is_one_line_too(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def broken(name: str) -> None:
-        raise pl.exceptions.PanicException("out of bounds")  # no Exception
-
+    broken = Mock(side_effect=pl.exceptions.PanicException("out of bounds"))  # no Exception
     monkeypatch.setattr("fastsim.policies.registry.describe", broken)
     assert exit_code(["describe", "fgd"]) == 1
     assert "internal error: PanicException: out of bounds" in capsys.readouterr().err
 
 
 def test_a_bug_is_one_line_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def broken(name: str) -> None:
-        raise ZeroDivisionError("nothing to\ndivide")
-
+    broken = Mock(side_effect=ZeroDivisionError("nothing to\ndivide"))
     monkeypatch.setattr("fastsim.policies.registry.describe", broken)
     assert exit_code(["describe", "fgd"]) == 1
     assert "internal error: ZeroDivisionError: nothing to divide" in capsys.readouterr().err
@@ -282,10 +279,21 @@ def test_a_scorer_that_fails_is_the_user_s(
     monkeypatch.syspath_prepend(tmp_path)
     words = ("run", "--cluster", "openb:5", "--workload", "synth:openb?pods=3", "--policy",
              "python(scorer='failing_scorer:points')", "--out", str(tmp_path / "out"))  # fmt: skip
-    line = refused(tmp_path, capsys, *words)
+    assert exit_code(list(words)) == 2
+    line, *frames = capsys.readouterr().err.splitlines()
     assert "scorer failing_scorer:points: found AttributeError: " in line and "failing_scorer.py:2)" in line
+    assert frames[:2] == [f"  {tmp_path}/failing_scorer.py:2 in points", "    return nodes.cpus"]
+    assert frames[2].startswith("  AttributeError: ") and len(frames) == 3 and not (tmp_path / "out").exists()
     assert exit_code(["--debug", *words]) == 2
     assert "Traceback" in (shown := capsys.readouterr().err) and "return nodes.cpus" in shown
     monkeypatch.setenv("FASTSIM_TRACEBACK", "1")
     assert exit_code(list(words)) == 2
     assert "return nodes.cpus" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", [["report"], ["compare"], ["explain", "--sample", "1"], ["run"], ["audit"]])
+def test_texts_too_long_for_a_path_or_a_line_are_bounded(verb: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    for length in (300, 30_000):
+        assert exit_code([verb[0], "x" * length, *verb[1:]]) in (1, 2)
+        [line] = capsys.readouterr().err.splitlines()
+        assert len(line) < 2000 and "internal error" not in line

@@ -56,8 +56,8 @@ def test_tables_for_programs(capsys: pytest.CaptureFixture[str], folder: Path, t
 
 def test_mistakes(capsys: pytest.CaptureFixture[str], folder: Path, tmp_path: Path) -> None:
     assert "no such pod in the workload" in refused(capsys, folder, "job-x")
-    assert "either pods or --sample" in refused(capsys, folder)
-    assert "either pods or --sample" in refused(capsys, folder, 1, "--sample", 2)
+    assert "found neither POD nor --sample" in refused(capsys, folder)
+    assert "--sample" in refused(capsys, folder, 1, "--sample", 2)
     assert "last" in refused(capsys, folder, 1, "--attempt", "last")
     assert exit_code(["explain", str(tmp_path), "1"]) == 1
     assert "found no readable run.json" in capsys.readouterr().err

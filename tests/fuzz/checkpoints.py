@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import copy
 import io
 import os
 import random
@@ -21,7 +22,7 @@ import fastsim as fs
 from fastsim.cli.main import exit_code
 from fastsim.engine.checkpoint_folder import Checkpoint, working_folder
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, is_of_rounds
-from tests.fuzz.worker import Trial
+from tests.fuzz.trial import Trial
 
 SLOW = "gavel?jobs=40&rate_per_hour=8&priorities=true&seed=3"
 PODS = {"cluster": "openb:9", "workload": "synth:openb?pods=600&seed=4&rate_per_hour=20", "checkpoint_pods": 400}
@@ -126,7 +127,7 @@ def changed_meta(state: Any, draw: random.Random) -> tuple[Any, str]:
     if isinstance(at, dict) and draw.random() < 0.2:
         del at[key]
         return type(state)(meta, state.arrays), f"{path}: gone"
-    at[key] = value = draw.choice(LEAVES)
+    at[key] = value = copy.deepcopy(draw.choice(LEAVES))
     return type(state)(meta, state.arrays), f"{path}: {str(value)[:40]}"
 
 

@@ -1,21 +1,29 @@
-"""A worker process that tries cases one by one, so that a crash or an endless case ends only the worker."""
+"""A worker process that tries cases in lots, so that a crash or an endless case ends only the worker."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import multiprocessing
 import resource
+import tempfile
+import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-CASE_S = 30.0
-"""Longest that a case may take, seconds."""
+from tests.fuzz.trial import Trial
+
+CASE_CPU_S = 10
+"""Longest that a case may compute, seconds of a processor; the clock would depend on what else the machine does."""
+CASE_S = 90.0
+"""Longest that a case may take by the clock, as one that waits does not compute."""
 MEMORY_BYTES = 8 << 30
 """Address space of a worker; threads of the libraries reserve most of it."""
-Trial = Callable[[int], str]
-"""Tries the case of a seed; answers what happened in a word, and raises where something is wrong."""
+MOST_KIB = 1 << 20
+"""Memory that cases may take beyond that of the worker when it begins, KiB."""
 
 
 @dataclass(frozen=True)
@@ -26,46 +34,104 @@ class Finding:
     seed: int
     what: str
 
+    @property
+    def place(self) -> str:
+        """Where it was raised, or how the process ended."""
+        places = [line.strip() for line in self.what.splitlines() if line.startswith("  File ")]
+        return places[-1] if places else self.what
+
     def __str__(self) -> str:
-        return f"{self.target}, case {self.seed}: {self.what}"
+        again = f"python -m tests.fuzz --only {self.target!r} --first {self.seed} --cases 1"
+        return f"{self.target}, case {self.seed}: {self.what.rstrip()}\n  again: {again}"
 
 
-def _serve(conn: Connection, prepare: Callable[[], Trial]) -> None:
+def _serve(conn: Connection, current: Any, base: str, targets: Mapping[str, Callable[[], Trial]]) -> None:
+    tempfile.tempdir = base
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    trial = prepare()
+    trials: dict[str, Trial] = {}
     conn.send("ready")
-    while (seed := conn.recv()) is not None:
+    while (lot := conn.recv()) is not None:
+        target, first, count = lot
+        if target not in trials:
+            trials[target] = targets[target]()
+        conn.send("prepared")
+        conn.send(_lot(trials[target], range(first, first + count), current))
+
+
+def _lot(trial: Trial, seeds: range, current: Any) -> tuple[list[str], list[tuple[int, str]]]:
+    """Outcomes and findings of a lot."""
+    outcomes: list[str] = []
+    found: list[tuple[int, str]] = []
+    began_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for seed in seeds:
+        current.value = seed
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + 1 + CASE_CPU_S, hard))
         try:
-            conn.send((True, trial(seed)))
+            with contextlib.redirect_stderr(io.StringIO()):  # of services, about clients that go away
+                outcomes.append(trial(seed))
         except BaseException:
-            conn.send((False, traceback.format_exc(limit=-3)))
+            found.append((seed, traceback.format_exc(limit=-4)))
+        most_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        if most_kib > began_kib + MOST_KIB:
+            found.append((seed, f"{most_kib - began_kib:,} KiB of memory"))
+            began_kib = most_kib
+    return outcomes, found
 
 
 class Worker:
-    """A process that tries cases of one target; a new one takes its place when it is lost."""
+    """A process that tries cases of any target; a new one takes its place when it is lost."""
 
-    def __init__(self, target: str, prepare: Callable[[], Trial]) -> None:
-        self.target, self.prepare = target, prepare
+    def __init__(self, targets: Mapping[str, Callable[[], Trial]]) -> None:
+        self.targets = targets
         self._process: Any = None
         self._conn: Any = None
+        self._current: Any = None
+        self._base: Any = None
 
-    def outcome(self, seed: int) -> str | Finding:
-        """What happened in the case of this seed, in a word; or the finding."""
-        if self._process is None:
-            self._start()
-        self._conn.send(seed)
-        if not self._conn.poll(CASE_S):
-            self.close()
-            return Finding(self.target, seed, f"no end within {CASE_S:g} s")
+    def lot(self, target: str, first: int, count: int) -> tuple[list[str], list[Finding]]:
+        """Outcomes and findings of so many cases, from the seed ``first`` on."""
+        outcomes: list[str] = []
+        findings: list[Finding] = []
+        end = first + count
+        while first < end:
+            if self._process is None:
+                self._start()
+            self._current.value = first
+            self._conn.send((target, first, end - first))
+            answer = self._answer()
+            if isinstance(answer, str):  # the cases before it are lost with the process, but were fine
+                lost = self._current.value
+                findings.append(Finding(target, lost, answer))
+                first = lost + 1
+                continue
+            outcomes += answer[0]
+            findings += [Finding(target, seed, what) for seed, what in answer[1]]
+            break
+        return outcomes, findings
+
+    def _answer(self) -> Any:
+        """The outcomes of a lot, or a word about how the process was lost."""
+        seen, since = None, time.monotonic()
         try:
-            fine, text = self._conn.recv()
+            while True:
+                if self._conn.poll(1.0):
+                    answer = self._conn.recv()
+                    if answer == "prepared":
+                        continue
+                    return answer
+                if self._current.value != seen:
+                    seen, since = self._current.value, time.monotonic()
+                elif time.monotonic() - since > CASE_S:
+                    self.close()
+                    return f"no end within {CASE_S:g} s"
         except EOFError:
             self._process.join()
             code = self._process.exitcode
-            self._process = None
-            return Finding(self.target, seed, f"the process ended with {code}")
-        return text if fine else Finding(self.target, seed, text)
+            self.close()
+            return f"the process ended with {code}"
 
     def close(self) -> None:
         """End the process."""
@@ -73,11 +139,15 @@ class Worker:
             self._process.kill()
             self._process.join()
             self._process = None
+            self._base.cleanup()
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._conn, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, self.prepare), daemon=True)
+        self._current = context.Value("q", 0, lock=False)
+        self._base = tempfile.TemporaryDirectory(prefix="fuzz-", ignore_cleanup_errors=True)
+        arguments = (theirs, self._current, self._base.name, self.targets)
+        self._process = context.Process(target=_serve, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
         self._conn.recv()

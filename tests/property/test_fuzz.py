@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Iterator
+
 import pytest
 
 from tests.fuzz.targets import TARGETS
-from tests.fuzz.worker import Finding, Worker
+from tests.fuzz.trial import Trial
+from tests.fuzz.worker import Worker
 from tests.strategies import scenarios_per_run
 
 
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    one = Worker(TARGETS)
+    yield one
+    one.close()
+
+
 @pytest.mark.parametrize("target", TARGETS)
-def test_no_case_ends_otherwise_than_it_may(target: str) -> None:
-    worker = Worker(target, TARGETS[target])
+def test_no_case_ends_otherwise_than_it_may(target: str, worker: Worker) -> None:
+    _, findings = worker.lot(target, 0, scenarios_per_run(40))
+    assert not findings, "\n".join(map(str, findings))
+
+
+def test_a_finding_names_the_command_that_repeats_it() -> None:
+    lost = Worker({"kill": _killer})
     try:
-        outcomes = [worker.outcome(seed) for seed in range(scenarios_per_run(40))]
+        outcomes, [finding] = lost.lot("kill", 5, 3)
     finally:
-        worker.close()
-    findings = [str(outcome) for outcome in outcomes if isinstance(outcome, Finding)]
-    assert not findings, "\n".join(findings)
+        lost.close()
+    assert finding.seed == 6 and finding.what == "the process ended with -9" and outcomes == ["fine"]
+    assert str(finding).endswith("python -m tests.fuzz --only 'kill' --first 6 --cases 1")
+
+
+def _killer() -> Trial:
+    return _killed_at_six
+
+
+def _killed_at_six(seed: int) -> str:
+    if seed == 6:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "fine"

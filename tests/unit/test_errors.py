@@ -137,3 +137,8 @@ def test_an_error_that_names_its_place_stays_as_it_is() -> None:
     with pytest.raises(StoredError, match=r"^as it was$") as raised, reading("run", "a run", (FastsimError,)):
         raise StoredError("as it was")
     assert raised.value.exit_code == 2 and isinstance(raised.value, ResultError)
+
+
+def test_what_is_expected_and_what_to_do_are_one_bounded_line() -> None:
+    message = str(InputError("t.csv", "no column", f"one of: a, \x00, \u202e{'b' * 5000}", "rename\nit"))
+    assert message.isprintable() and len(message) < 2200 and r"\x00, \u202eb" in message and r"rename\nit" in message

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 import fastsim.simulation.simulate  # noqa: F401  registers the checks of a scenario's texts
-from fastsim.errors import FastsimError, ScenarioError, suggestion
+from fastsim.errors import FastsimError, ScenarioError, short, suggestion
 from fastsim.experiments.sweep.axes import Combination, Mistakes, located
 from fastsim.scenario.round_texts import refuse_beyond, window_from
 from fastsim.scenario.scenario import UNDECIDED, Scenario
@@ -58,7 +58,6 @@ class Builder:
 
     def _unchecked(self, chosen: dict[str, Any]) -> Scenario:
         fields = {name: value for name, value in chosen.items() if name in FIELDS}
-        fields.setdefault("record", "summary")
         if self.policy_names is not None:
             fields["policy"] = _original(fields.get("policy"), self.where)
         fields["workload"] = workload_text(chosen, self.where)
@@ -115,9 +114,9 @@ def _refuse_mismatch(scenario: Scenario) -> None:
 def _original(name: Any, where: str) -> str:
     from fastsim.policies.registry import ORIGINAL_NAMES
 
-    if name not in ORIGINAL_NAMES:
+    if not isinstance(name, str) or name not in ORIGINAL_NAMES:
         hint = suggestion(str(name), list(ORIGINAL_NAMES))
-        raise ScenarioError(f"{where}: policy", repr(name), f"one of {', '.join(ORIGINAL_NAMES)}", hint)
+        raise ScenarioError(f"{where}: policy", short(name), f"one of {', '.join(ORIGINAL_NAMES)}", hint)
     policy: str = ORIGINAL_NAMES[name]
     return policy
 

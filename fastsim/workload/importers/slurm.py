@@ -8,6 +8,7 @@ not ended. GPUs are `gres/gpu`, memory `mem`, CPUs `cpu` of the job's resources.
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from typing import Any
 
 import polars as pl
@@ -112,22 +113,23 @@ def _json_row(where: str, job: Any) -> dict[str, str | None]:
         return {
             "JobID": str(job["job_id"]),
             **{name: _date(times[key]) for name, key in (("Submit", "submission"), ("Start", "start"), ("End", "end"))},
-            "State": state if isinstance(state, str) else state[0],
+            "State": str(state if isinstance(state, str) else state[0]),
             "AllocTRES": ",".join(_tres(one) for one in tres),
-            "User": job.get("user"),
-            "QOS": job.get("qos"),
-            "Partition": job.get("partition"),
+            **{name: _text(job.get(name.lower())) for name in ("User", "QOS", "Partition")},
             "NNodes": str(job.get("allocation_nodes") or 1),
         }
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError) as error:
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError, OSError) as error:
         raise InputError(where, f"no {error}", "a job with job_id, time, tres and state.current") from None
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def _date(second: Any) -> str | None:
     """Seconds since 1970 as a date; 0 is none."""
     number = second["number"] if isinstance(second, dict) else second
-    found: str | None = pl.select(pl.from_epoch(pl.lit(int(number)))).item().isoformat() if number else None
-    return found
+    return datetime.fromtimestamp(int(number), UTC).replace(tzinfo=None).isoformat() if number else None
 
 
 def _tres(one: Any) -> str:

@@ -132,3 +132,9 @@ def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None
     with pytest.raises(ResultError, match="run: cannot be written"):
         held(tmp_path / "run", False).__enter__()
     assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_path_too_long_for_a_name_is_one_clear_error(tmp_path: Path) -> None:
+    message = "found File name too long, expected the path of a folder"
+    with pytest.raises(ResultError, match=message), held(tmp_path / ("x" * 300), overwrite=False):
+        pass

@@ -273,6 +273,6 @@ def test_answer_of_a_server(url: str) -> None:
 
 def test_base_address() -> None:
     assert base_address("http://h:1/", "x", "y") == "http://h:1"
-    for url in ("h:1", "file:///etc/passwd", "http://"):
+    for url in ("h:1", "file:///etc/passwd", "http://", "http://[::1", "http://h:x", "http://h:99999"):
         with pytest.raises(ScenarioError, match="expected an address such as y"):
             base_address(url, "x", "y")

@@ -112,6 +112,8 @@ def test_text_is_read_into_one_canonical_form(text: str, canonical: str) -> None
 @pytest.mark.parametrize(
     ("text", "part"),
     [
+        ("sia(power=1e400)", "parameter power: found inf, expected a finite number"),
+        (f"sia(power=-{'9' * 400})", "parameter power: found a number of"),
         ("fdg", "did you mean 'fgd'?"),
         ("nothing.like_it", "unknown name"),
         ("dot_product(dim=diagonal)", "one of merge, share, divide, extend"),

@@ -133,3 +133,9 @@ def test_compat_names_are_checked() -> None:
     assert all(not switch.default for switch in SWITCHES)
     with pytest.raises(FastsimError, match=r"one of .*fgd, .*pwr"):
         switches_on("slurm")
+
+
+@pytest.mark.parametrize("until_s", [-1.0, 1e300, float("inf"), True, "9", 10**400])
+def test_the_end_of_a_run_has_a_limit(until_s: Any) -> None:
+    [problem] = Scenario(workload="synth:openb?pods=1", until_s=until_s).problems()
+    assert problem.path == "until_s" and "expected seconds of 0 or more, at most 2**53 s" in problem.text

@@ -33,6 +33,8 @@ def test_quotas_of_tenants_without_pods_are_named() -> None:
     bare = fs.Workload.from_arrow(pa.Table.from_pylist([row]).drop_columns(["tenant"]))
     with pytest.warns(TenantAbsent, match="'a', 'b', 'c', 'd', 'e', …$"):
         fs.simulate(cluster, bare, weights=dict.fromkeys("abcdefg", 2.0))
+    with pytest.warns(TenantAbsent, match="no pods: 'nobody'$"):
+        fs.simulate("openb:20", "synth:openb?pods=1", quotas={"nobody": quota})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fs.simulate(cluster, pods, quotas={"a": quota, "*": quota})

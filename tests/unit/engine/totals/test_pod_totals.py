@@ -154,7 +154,9 @@ def test_what_is_stopped_has_cost_something() -> None:
 
 
 def test_prices_are_of_all_gpus_that_are_there() -> None:
-    with pytest.raises(InputError, match="prices: GPU model: found 'T4', expected one of v100"):
+    with pytest.raises(
+        InputError, match="prices: found none of T4, expected one of every GPU model of the cluster, as of v100"
+    ):
         fs.simulate(one_gpu_nodes(1), pods({}), prices="fixed?v100=2.48")
     without = fs.Cluster.uniform(nodes=1, gpus=0, cpu_milli=8000, memory_mib=0)
     load = pods({"num_gpu": 0, "gpu_milli": 0, "duration_s": 3.0})

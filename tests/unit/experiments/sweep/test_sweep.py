@@ -32,10 +32,16 @@ def test_the_example_of_the_docstring_runs(tmp_path: Path) -> None:
     assert table["policy"].to_list() == [policy for policy, *_ in keys]
     whole = fs.simulate(
         "gavel:4:4:4", "synth:gavel?rate_per_hour=0.4&jobs=15&seed=1", "max_min_fairness(mode=perf)", seed=1,
-        window="5:15", compat="gavel", record="summary",
+        window="5:15", compat="gavel",
     )  # fmt: skip
     assert table["jct_mean_s"][-1] == whole.summary["jct_mean_s"][0]
     assert pl.read_parquet(tmp_path / sweep.TABLE).equals(table)
+
+
+def test_a_sweep_keeps_what_a_report_draws_unless_it_says_otherwise() -> None:
+    keys = {"cluster": "gavel:2:2:2", "policy": ["fifo", "isolated"], "jobs": 6}
+    assert {run.scenario.record for run in sweep.sweep_of(keys)} == {"all"}
+    assert {run.scenario.record for run in sweep.sweep_of({**keys, "record": "summary"})} == {"summary"}
 
 
 def test_the_table_of_flags_names_keys_that_exist() -> None:
@@ -108,6 +114,7 @@ def test_cutoffs_may_stand_in_a_file(tmp_path: Path) -> None:
         ({"jobs": {"from": 0, "to": "9", "points": 3}}, "x: jobs: found"),
         ({"jobs": [0]}, "x: jobs: found 0"),
         ({"policy_names": "yarn"}, "x: policy_names: found 'yarn'"),
+        ({"policy_names": "gavel", "policy": {"a": 1}}, "x: policy: found {'a': 1}, expected one of allox"),
         ({"policy_names": "gavel", "policy": "fgd"}, "x: policy: found 'fgd', expected one of allox"),
         ({"workload": "pods.parquet"}, "x: jobs: found 6, expected no such key"),
         ({"cutoff_rates": {"2:2:2": 4}}, r"x: cutoff_rates\.2:2:2: found 4"),

@@ -379,3 +379,27 @@ def test_recorded_nodes(shared: Callable[[str], Path]) -> None:
     assert (len(machines), machines.total_gpus, machines.total_cpu_milli) == (1897, 6742, 156_576_000)
     nodes = import_nodes("alibaba", shared("data/alibaba-v2026-spot/native/node_info_df.csv.gz"))
     assert (len(nodes), nodes.total_gpus, nodes.total_cpu_milli) == (4278, 10_412, 632_636_000)
+
+
+@pytest.mark.parametrize(
+    "change", [{"user": {"": "-5"}}, {"qos": ["x"]}, {"partition": 5}, {"state": {"current": [None]}}]
+)
+def test_fields_of_slurm_that_are_no_texts_are_written_as_ones(change: dict[str, Any], tmp_path: Path) -> None:
+    path = written(tmp_path, json.dumps(accounting(**change)), "jobs.json")
+    assert import_trace("slurm", path).rows in (0, 1)
+
+
+@pytest.mark.parametrize("second", [1 << 63, -(1 << 62), 10**30, "soon"])
+def test_a_time_of_slurm_beyond_the_calendar_names_its_job(second: Any, tmp_path: Path) -> None:
+    path = written(tmp_path, json.dumps(accounting(time={"submission": second, "start": 1, "end": 2})), "jobs.json")
+    with pytest.raises(InputError, match=r"jobs\[0\]: found no"):
+        import_trace("slurm", path)
+
+
+def test_what_libraries_raise_because_of_a_cell_names_the_column(tmp_path: Path) -> None:
+    path = written(tmp_path, SACCT.replace("JobName", "\x00", 1))
+    with pytest.raises(InputError, match=r"t.csv: .*x00"):
+        import_trace("slurm", path)
+    text = json.dumps(accounting(user="\ud800"))
+    with pytest.raises(InputError, match="expected a trace that can be read"):
+        import_trace("slurm", written(tmp_path, text, "jobs.json"))
