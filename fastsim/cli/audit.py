@@ -1,4 +1,4 @@
-"""The verb audit: figures of a saved run, recomputed."""
+"""Verbs for figures of a saved run: audit recomputes them, fairness divides completion times by those alone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from fastsim.cli.grammar.saved_runs import reads_saved_runs
+from fastsim.cli.strict import allow_code_option
 
 SHOWN = 20
 """Differences that are listed; the others are counted."""
@@ -39,3 +40,35 @@ def audit(folder: Path, as_json: bool) -> None:
             click.echo(f"not checked, {reason}: {', '.join(columns)}")
     if report.differences:
         raise click.exceptions.Exit(1)
+
+
+@click.command(epilog="Example: fastsim fairness runs/las")
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Runs of jobs alone, at a time.")
+@click.option("--csv", type=click.Path(path_type=Path), help="Write the ratio of every job to this file.")
+@allow_code_option
+@click.option("--json", "as_json", is_flag=True, help="Print the ratio of every job as JSON.")
+@reads_saved_runs
+def fairness(folder: Path, workers: int, csv: Path | None, allow_code: bool, as_json: bool) -> None:
+    """Finish-time fairness of a saved run: completion times over those on a fair part of the cluster.
+
+    RUN is the folder of a saved run, whose inputs must be unchanged. A ratio (rho) above 1 is unfair: alone on its part
+    the job would have ended earlier. Jobs of fixed size are compared with one run under the policy isolated, adaptive
+    jobs with runs of each by itself.
+    """
+    from fastsim.experiments.isolated_runs import fairness as fairness_figures
+    from fastsim.experiments.isolated_runs import saved_run_ratios
+    from fastsim.foundation.parquet import replacing
+    from fastsim.reports import text_tables
+    from fastsim.reports.progress import progress_bar
+
+    with progress_bar("jobs") as progress:
+        ratios = saved_run_ratios(folder, progress, workers, allow_code=allow_code)
+    if csv:
+        with replacing(csv) as partial:
+            ratios.write_csv(partial)
+    if as_json:
+        click.echo(text_tables.table_json(ratios), nl=False)
+        return
+    for name, value in fairness_figures(ratios).items():
+        click.echo(f"{name:12} {value:.4g}")

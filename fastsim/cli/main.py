@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from fastsim.cli.audit import audit
+from fastsim.cli.audit import audit, fairness
 from fastsim.cli.data import profile, synth
 from fastsim.cli.experiments import plan, reproduce, sweep
 from fastsim.cli.grammar.messages import Messages, with_messages
@@ -40,7 +40,7 @@ COMPLETION = "_FASTSIM_COMPLETE"
 
 
 VERBS: list[click.Command] = [
-    run, resume, fork, sweep, reproduce, demo, compare, report, plot, explain, audit, import_, synth,
+    run, resume, fork, sweep, reproduce, demo, compare, report, plot, explain, audit, fairness, import_, synth,
     trace, profile, monitor, plan, export, serve_extender, list_, describe,
     new_policy, guide,
 ]  # fmt: skip

@@ -11,15 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from fastsim.decisions.explain import saved_scenario
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePolicy, AdaptiveSetting, NodeGroup
 from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.engine.result import Result
-from fastsim.errors import InputError, PolicyError
+from fastsim.errors import InputError, PolicyError, ResultError
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import simulate as simulation
@@ -170,6 +172,17 @@ def finish_time_ratios(
     rows = [(number, share, jct_s, alone_s, jct_s / alone_s) for (number, _, jct_s), (_, share), alone_s in
             zip(finished, fair, (runs.seconds(*one) for one in fair), strict=True)]  # fmt: skip
     return pl.DataFrame(rows, SCHEMA, orient="row")
+
+
+def saved_run_ratios(
+    folder: Path, progress: Callable[[int], None] | None = None, workers: int = 1, *, allow_code: bool = False
+) -> pl.DataFrame:
+    """The ratios of the jobs of a saved run, whose inputs must be unchanged."""
+    result = Result.load(folder)
+    scenario = saved_scenario(result, str(folder), allow_code)
+    if not result.jobs["jct_s"].count():
+        raise ResultError(f"{folder}: found no finished jobs, expected some whose times alone can be compared")
+    return finish_time_ratios(scenario, result, progress, workers)
 
 
 def _against_isolated(scenario: Scenario, result: Result, progress: Callable[[int], None] | None) -> pl.DataFrame:

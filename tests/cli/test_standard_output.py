@@ -96,7 +96,9 @@ def test_every_verb_with_json_prints_json_alone(tmp_path: Path) -> None:
     (tmp_path / "knee.toml").write_text(rates)
     assert fastsim("synth", "openb", "--pods", 12, "-o", pods).code == 0
     words = (*PODS[:2], "--workload", pods, "--checkpoint", 4)
+    jobs = tmp_path / "jobs"
     for verb in (
+        ("run", *JOBS, "--policy", "las", "--out", jobs),
         ("run", *PODS, "--out", run),
         ("run", *words, "--keep-checkpoint", "--out", kept),
         ("fork", kept, "--policy", "pwr", "-o", tmp_path / "other"),
@@ -104,6 +106,7 @@ def test_every_verb_with_json_prints_json_alone(tmp_path: Path) -> None:
         ("compare", run, kept),
         ("explain", run, "3"),
         ("audit", run),
+        ("fairness", jobs),
         ("trace", "lint", pods),
         ("trace", "stats", pods),
         ("sweep", tmp_path / "sweep.toml", "--out", tmp_path / "runs"),

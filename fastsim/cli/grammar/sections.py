@@ -8,7 +8,7 @@ import click
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Run": ("run", "resume", "fork", "sweep", "reproduce", "demo"),
-    "Look": ("compare", "report", "plot", "explain", "audit"),
+    "Look": ("compare", "report", "plot", "explain", "audit", "fairness"),
     "Data": ("import", "synth", "trace", "profile", "monitor"),
     "Decide and export": ("plan", "export", "serve-extender"),
     "Learn": ("guide", "list", "describe", "new-policy"),
@@ -30,6 +30,7 @@ EXAMPLES: Mapping[str, str] = {
     "plot": "jct_cdf runs/sia runs/pollux -o jct.svg",
     "explain": "runs/mix 17 --attempt first",
     "audit": "runs/mix",
+    "fairness": "runs/las",
     "import": "csv jobs.csv --map 'submit_s=start[iso],num_gpu=gpus' -o jobs.parquet",
     "import openb": "pods.csv -o pods.parquet",
     "import gavel": "jobs.trace -o jobs.parquet",

@@ -175,7 +175,7 @@ def test_pods_or_a_sample(names: Any, sample: int) -> None:
 def test_a_run_of_objects_cannot_be_played_from_its_result() -> None:
     workload = pods({})
     result = fs.simulate(t4(1), workload)
-    with pytest.raises(InputError, match=r"a run of objects in memory.*explain the Scenario itself"):
+    with pytest.raises(InputError, match=r"a run of objects in memory.*give the Scenario itself"):
         explain(result, 10)
     assert explain(Scenario(t4(1), workload), 10)["chosen"].to_list() == [True]
 

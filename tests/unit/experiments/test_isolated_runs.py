@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -10,10 +11,11 @@ import pytest
 import fastsim as fs
 from fastsim.engine.adaptive.plan import AdaptiveJob, NodeGroup
 from fastsim.errors import FastsimError
-from fastsim.experiments.isolated_runs import IsolatedRuns, fairness, finish_time_ratios, sizes_of
+from fastsim.experiments.isolated_runs import IsolatedRuns, fairness, finish_time_ratios, saved_run_ratios, sizes_of
 from fastsim.policies.adaptive.rotation import Rotation
 from fastsim.policies.adaptive.sia import Sia
 from tests.adaptive import adaptive_setting
+from tests.cli.terminal import fastsim
 
 JOB = AdaptiveJob(30.0, "cifar10", 2, 1024)
 
@@ -100,3 +102,19 @@ def test_nothing_finished_is_no_ratio() -> None:
     (result,) = fs.simulate_many([scenario], workers=1)
     empty = finish_time_ratios(scenario, result).clear()
     assert math.isnan(fairness(empty)["rho_max"]) and isinstance(empty, pl.DataFrame)
+
+
+def test_saved_runs_have_the_ratios_of_their_scenarios(tmp_path: Path) -> None:
+    words = ("gavel:1:1:1", "synth:gavel?jobs=5&rate_per_hour=60&seed=2", "las")
+    result = fs.simulate(*words, out=tmp_path / "las")
+    ratios = saved_run_ratios(tmp_path / "las")
+    assert ratios.equals(finish_time_ratios(fs.Scenario(*words), result)) and len(ratios) == 5
+    printed = fastsim("fairness", tmp_path / "las", "--csv", tmp_path / "rho.csv")
+    assert printed.code == 0 and f"{fairness(ratios)['rho_p50']:.4g}" in printed.out
+    assert pl.read_csv(tmp_path / "rho.csv")["rho"].to_list() == ratios["rho"].to_list()
+
+
+def test_runs_without_finished_jobs_have_no_ratios(tmp_path: Path) -> None:
+    fs.simulate("openb:2", "synth:openb?pods=3&durations=forever", "fgd", out=tmp_path / "fgd")
+    refused = fastsim("fairness", tmp_path / "fgd")
+    assert refused.code == 1 and "found no finished jobs" in refused.err
