@@ -8,6 +8,7 @@ cimport cython
 from libc.math cimport NAN, ceil, isnan, rint
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
+from libc.string cimport memset
 from fastsim_ext.adaptive.goodput cimport Choice, Limits, goodput_best
 from fastsim_ext.memory cimport memory_grown
 
@@ -230,7 +231,7 @@ cdef class LearnedPerformance:
         self.fit, self.known = fit, {}
         self.room = 64
         self.rows = <Measurements*> memory_grown(NULL, self.room, sizeof(Measurements))
-        self.rows[0].parent, self.rows[0].most_replicas = 0, 0
+        memset(self.rows, 0, sizeof(Measurements))
         self.n = 1
 
     def __dealloc__(self):
@@ -262,6 +263,7 @@ cdef class LearnedPerformance:
             self.rows = <Measurements*> memory_grown(self.rows, 2 * self.room, sizeof(Measurements))
             self.room *= 2
         new = &self.rows[self.n]
+        memset(new, 0, sizeof(Measurements))  # rows that are not fitted are stored, too
         new.parent, new.nodes, new.replicas, new.atomic = history, nodes, replicas, atomic
         new.turn_s, new.step_s = turn_s, step_s
         new.most_replicas = max(self.rows[history].most_replicas, <int32_t> replicas)

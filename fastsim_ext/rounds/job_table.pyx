@@ -7,7 +7,7 @@ cimport cython
 from libc.math cimport NAN, isnan
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memmove
+from libc.string cimport memmove, memset
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.memory cimport memory_grown
 
@@ -15,6 +15,7 @@ from fastsim_ext.memory cimport memory_grown
 cdef void job_begin(Job* job, int64_t id, int32_t kind, int32_t num_gpu, int32_t tenant, double submit_s,
                     double total, double weight, double deadline_s) noexcept nogil:
     """A job without progress; its estimated kind is its own."""
+    memset(job, 0, sizeof(Job))  # bytes between fields are stored, too
     job.id, job.kind, job.estimated_kind, job.num_gpu, job.tenant = id, kind, kind, num_gpu, tenant
     job.submit_s, job.total, job.weight, job.deadline_s = submit_s, total, weight, deadline_s
     job.run, job.cost, job.first_s, job.finish_s = 0.0, 0.0, NAN, NAN

@@ -43,7 +43,7 @@ cdef class OrderedLoop:
     cdef bint finished(self) noexcept nogil
     cdef void advance_time(self) noexcept nogil
     cdef int arrive(self) except -1 nogil
-    cdef OrderedJob new_entry(self, const Job* job) noexcept nogil
+    cdef void begin_entry(self, const Job* job, OrderedJob* entry) noexcept nogil
     cdef int sort_jobs(self) except -1 nogil
     cdef void choose(self) noexcept nogil
     cdef bint admits(self, const Job* job) noexcept nogil

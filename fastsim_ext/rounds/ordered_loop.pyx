@@ -8,7 +8,7 @@ cimport cython
 from libc.math cimport INFINITY, ceil, floor, isnan, rint
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memset
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.rounds.cluster_metrics cimport ClusterMetrics
@@ -175,7 +175,7 @@ cdef class OrderedLoop:
             new = &self.pending[self.at_pending]
             if new.submit_s > self.now_s or not self.admits(new):
                 break
-            entry = self.new_entry(new)
+            self.begin_entry(new, &entry)
             self.table.enter(new)
             self.ordered_jobs.enter(&entry)
             self.demanded_gpus += new.num_gpu
@@ -200,10 +200,10 @@ cdef class OrderedLoop:
         """Whether the job's demand is within the admitted GPUs; the first job always is."""
         return self.table.n == 0 or self.demanded_gpus + job.num_gpu <= self.admitted_gpus
 
-    cdef OrderedJob new_entry(self, const Job* job) noexcept nogil:
-        """The stake of a job that has just arrived."""
-        cdef OrderedJob entry
+    cdef void begin_entry(self, const Job* job, OrderedJob* entry) noexcept nogil:
+        """The entry of a job that has just arrived."""
         cdef int32_t r, g
+        memset(entry, 0, sizeof(OrderedJob))  # bytes between fields are stored, too
         for r in range(RESOURCES):
             entry.need[r] = self.need__kr[job.kind, r]
             entry.share[r] = 0.0
@@ -214,7 +214,6 @@ cdef class OrderedLoop:
         entry.own_speedup = entry.speedup = self.speedup__k[job.kind]
         entry.attained_s, entry.last_s = 0.0, job.submit_s
         entry.priority, entry.model, entry.first_part, entry.n_parts, entry.plain = 0, -1, -1, 0, False
-        return entry
 
     # ------------------------------------------------------------------ order
 

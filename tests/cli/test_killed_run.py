@@ -119,6 +119,7 @@ def assert_refused(place: Path, holder: int) -> None:
     assert contents(place) == before
 
 
+@pytest.mark.long
 def test_a_long_run_killed_twice_writes_the_same_bytes(place: Path) -> None:
     work = working_folder(place / "run")
     for verb, pods in (("run", PODS // 5), ("resume", PODS // 2)):
@@ -138,6 +139,7 @@ def test_a_long_run_killed_twice_writes_the_same_bytes(place: Path) -> None:
     assert not work.exists() and not list(place.glob(".*"))
 
 
+@pytest.mark.long
 def test_a_long_run_is_interrupted_and_goes_on(place: Path) -> None:
     given = ("--cluster", CLUSTER, "--workload", "pods.parquet", "--policy", POLICY, "--queue", QUEUE)
     before, work = {path.name for path in place.iterdir()}, place / "other.checkpoint"
