@@ -38,8 +38,8 @@ from tests.reference.online.tables import pods, shapes
 
 
 def scenarios_per_run(many: int) -> int:
-    """How many random scenarios a test tries: all when it explores, half in the long suite, a quarter otherwise."""
-    parts = {"FASTSIM_QUICK": 8, "FASTSIM_EXPLORE": 1, "FASTSIM_LONG": 2}
+    """How many random scenarios a test tries: all when it explores, a third in the long suite, a quarter otherwise."""
+    parts = {"FASTSIM_QUICK": 8, "FASTSIM_EXPLORE": 1, "FASTSIM_LONG": 3}
     return max(1, many // next((part for name, part in parts.items() if os.environ.get(name)), 4))
 
 

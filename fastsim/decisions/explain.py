@@ -33,7 +33,6 @@ from fastsim.engine.result import Result
 from fastsim.engine.tables import REASONS, device_lists
 from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.scenario.scenario import Scenario
-from fastsim.scenario.user_code import refuse_user_code
 from fastsim.simulation.simulate import Prepared, Progress, RunWarning, prepared
 from fastsim_ext.online.decision_trace import ABSENT, NO_GPU_MEMORY
 
@@ -294,24 +293,13 @@ def _failures(decision: Decision) -> dict[str, Any]:
     return {"failed": failed, "found": figures["found"], "needed": figures["needed"]}
 
 
-def saved_scenario(result: Result, where: str, allow_code: bool = False) -> Scenario:
-    """The scenario of a saved result, to repeat it; an error where its inputs were objects in memory."""
-    fields = result.provenance.get("scenario")
-    if not isinstance(fields, Mapping):
-        found = "a run of objects in memory"
-        expected = "one whose cluster, workload and policy are texts"
-        raise InputError(where, found, expected, "give the Scenario itself, or save its tables to files")
-    refuse_user_code(fields.get("policy"), where, allow_code)
-    return Scenario.from_dict(fields, where)
-
-
 def _origin(source: Source, allow_code: bool) -> tuple[Scenario, Result | None]:
     """The scenario to repeat, and its saved result if there is one."""
     if isinstance(source, Scenario):
         return source, None
     result = source if isinstance(source, Result) else Result.load(source)
     where = "result" if isinstance(source, Result) else str(Path(source))
-    return saved_scenario(result, where, allow_code), result
+    return Scenario.from_provenance(result.provenance, where, allow_code), result
 
 
 def _refuse_other_inputs(scenario: Scenario, inputs: Prepared, provenance: Mapping[str, Any]) -> None:

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from fastsim.decisions.explain import saved_scenario
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePolicy, AdaptiveSetting, NodeGroup
 from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.engine.result import Result
@@ -179,7 +178,7 @@ def saved_run_ratios(
 ) -> pl.DataFrame:
     """The ratios of the jobs of a saved run, whose inputs must be unchanged."""
     result = Result.load(folder)
-    scenario = saved_scenario(result, str(folder), allow_code)
+    scenario = Scenario.from_provenance(result.provenance, str(folder), allow_code)
     if not result.jobs["jct_s"].count():
         raise ResultError(f"{folder}: found no finished jobs, expected some whose times alone can be compared")
     return finish_time_ratios(scenario, result, progress, workers)

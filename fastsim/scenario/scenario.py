@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from fastsim.errors import FastsimError, ScenarioError, suggestion
+from fastsim.errors import FastsimError, InputError, ScenarioError, suggestion
 from fastsim.foundation.limits.quantities import MOST_SECONDS_TEXT, is_span
 from fastsim.foundation.nested_text import json_value, toml_value
 from fastsim.scenario.run_rules import quotas_from, quotas_text, weights_from, weights_text
@@ -142,6 +142,17 @@ class Scenario:
             raise ScenarioError(where, str(error), "a JSON object") from None
         if not isinstance(values, dict):
             raise ScenarioError(where, type(values).__name__, "a JSON object")
+        refuse_user_code(values.get("policy"), where, allow_code)
+        return cls.from_dict(values, where)
+
+    @classmethod
+    def from_provenance(cls, provenance: Mapping[str, Any], where: str, allow_code: bool = False) -> Scenario:
+        """The scenario of a saved run, to repeat it; an error where its inputs were objects in memory."""
+        values = provenance.get("scenario")
+        if not isinstance(values, Mapping):
+            found = "a run of objects in memory"
+            expected = "one whose cluster, workload and policy are texts"
+            raise InputError(where, found, expected, "give the Scenario itself, or save its tables to files")
         refuse_user_code(values.get("policy"), where, allow_code)
         return cls.from_dict(values, where)
 

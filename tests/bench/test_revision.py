@@ -45,6 +45,7 @@ def repository(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.long
 def test_todays_benchmarks_measure_the_sources_of_the_revision(repository: Path) -> None:
     found = [measured(revision, ["bench/test_thing.py"], repository) for revision in ("HEAD~1", "HEAD")]
     assert [report["benchmarks"][0]["extra_info"]["speed"] for report in found] == [1, 2]

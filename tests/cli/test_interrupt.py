@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.cli.terminal import COMMAND, attentive, environment
 
 SCORER = """
@@ -75,6 +77,7 @@ def test_a_run_in_the_loop(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} <= {"slow.py", "started", "__pycache__"}
 
 
+@pytest.mark.long
 def test_a_run_in_rounds_says_how_to_go_on(tmp_path: Path) -> None:
     jobs = "synth:gavel?jobs=4000&rate_per_hour=0.3&seed=1"
     words = ["--cluster", "gavel:2:2:2", "--workload", jobs, "--policy", "fifo", "--record", "summary"]

@@ -89,6 +89,7 @@ def test_a_scorer_in_the_current_folder_is_found_by_the_installed_command(tmp_pa
     assert parsed(Outcome(done.returncode, done.stdout, done.stderr))
 
 
+@pytest.mark.long
 def test_every_verb_with_json_prints_json_alone(tmp_path: Path) -> None:
     run, kept, pods = tmp_path / "run", tmp_path / "kept", tmp_path / "pods.parquet"
     (tmp_path / "sweep.toml").write_text(SWEEP)

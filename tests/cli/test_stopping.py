@@ -130,6 +130,7 @@ def test_at_every_look_of_a_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             assert one.read_bytes() == two.read_bytes()
 
 
+@pytest.mark.long
 def test_at_every_look_of_a_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["sweep", "sweep.toml", "--out", "runs", "--on", "serial"]
     (tmp_path / "sweep.toml").write_text(SWEEP)

@@ -106,6 +106,7 @@ def wait_for(folder: Path, runs: int, process: subprocess.Popen[bytes]) -> None:
     assert process.poll() is None, "it was over before it could be killed"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to find the workers")
 def test_a_killed_worker_and_a_killed_driver_lose_nothing(tmp_path: Path) -> None:
     (tmp_path / "sweep.toml").write_text(SLOW)

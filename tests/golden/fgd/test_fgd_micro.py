@@ -94,6 +94,7 @@ def test_every_raw_score(backend: Backend, path: Path) -> None:
             assert found == points, f"{name}: {case.label}"
 
 
+@pytest.mark.long
 def test_every_device_choice(backend: Backend, path: Path) -> None:
     for case in cases(path):
         for name, chosen in case.recorded["gpu_sel"].items():
