@@ -92,7 +92,7 @@ def main() -> None:
         begun("smoke", [sys.executable, ".ci/smoke.py"]).finish()
         begun("style", [sys.executable, *PYTEST, "tests/style"]).finish()
         if tests := chosen(changed):
-            begun("tests beside", [sys.executable, *PYTEST, *tests]).finish()
+            begun("tests beside", [sys.executable, *PYTEST, "-n", "2", *tests]).finish()
         for command in beside:
             command.finish()
     note_green()
