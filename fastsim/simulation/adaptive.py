@@ -127,9 +127,11 @@ def driven_adaptive(
 
 
 def describe(records: npt.NDArray[Any], workload: Workload) -> None:
-    """Fill in what the workload says of jobs and training does not need: tenants, weights and deadlines."""
-    table = workload.table().select([name for name in OF_NO_TRAINING if name in workload.columns])
-    columns = pl.DataFrame(pl.from_arrow(table))[records["id"]]
+    """Fill in the columns of the workload that training does not need: tenants, weights and deadlines."""
+    present = [name for name in OF_NO_TRAINING if name in workload.columns]
+    if not present:
+        return
+    columns = pl.DataFrame(pl.from_arrow(workload.table().select(present)))[records["id"]]
     if s.WEIGHT in columns.columns:
         records["weight"] = columns[s.WEIGHT].fill_null(1.0)
     if s.DEADLINE_S in columns.columns:

@@ -170,7 +170,7 @@ def run_adaptive(
         if loop.quiet > MOST_QUIET and not loop.expected:
             found = f"no job at work for {MOST_QUIET} rounds at {loop.now_s:g} s"
             raise PolicyError("places", found, f"GPUs for one of {len(loop.active)} jobs")
-        headway.look(loop.rounds, len(loop.ended_jobs), loop.now_s)
+        headway.check(loop.rounds, len(loop.ended_jobs), loop.now_s)
         if progress is not None and loop.rounds % PAUSE_ROUNDS == 0:
             progress(len(loop.ended_jobs))
     write(True)

@@ -26,22 +26,27 @@ class Headway:
 
     def __init__(self, in_memory: bool = True) -> None:
         self.rows_kind = Work.HELD_ROWS if in_memory else Work.WRITTEN_ROWS
-        self.rows = self.stays = self.gone = 0
+        self.rows = self.stays = self.ended = 0
+        self.most_rows, self.most_stays = self.rows_kind.most, Work.STAYS.most
         self._warned = False
 
     def add_rows(self, count: int) -> None:
         """Count rows of the timeline."""
         self.rows += count
-        refuse_progress("timeline", self.rows, self.rows_kind, FEWER_ROWS)
+        if self.rows > self.most_rows:
+            refuse_progress("timeline", self.rows, self.rows_kind, FEWER_ROWS)
 
-    def add_stays(self, count: int, gone: int, pods: int, now_s: float) -> None:
-        """Count stays on nodes that ended by second ``now_s``; ``gone`` of ``pods`` arrived pods have ended so far."""
-        self.stays = self.stays + count if gone == self.gone else 0
-        self.gone = gone
-        where = f"run at {now_s:g} s, {gone:,} of {pods:,} pods ended"
-        refuse_progress(where, self.stays, Work.STAYS, "until_s ends a run with what it did")
-        if not self._warned and self.stays > WARNED_AT * Work.STAYS.most:
+    def add_stays(self, count: int, ended: int, pods: int, now_s: float) -> None:
+        """Count stays on nodes that ended by second ``now_s``; ``ended`` of ``pods`` arrived pods have ended so far."""
+        self.stays = self.stays + count if ended == self.ended else 0
+        self.ended = ended
+        if self.stays <= WARNED_AT * self.most_stays:
+            return
+        where = f"run at {now_s:g} s, {ended:,} of {pods:,} pods ended"
+        if self.stays > self.most_stays:
+            refuse_progress(where, self.stays, Work.STAYS, "until_s ends a run with what it did")
+        if not self._warned:
             self._warned = True
-            most = f"{Work.STAYS.most:,.0f}"
+            most = f"{self.most_stays:,.0f}"
             text = f"{where}: {amount_text(self.stays, Work.STAYS)}; the run stops at {most}, until_s ends it earlier"
             warnings.warn(text, NoHeadway, stacklevel=2)

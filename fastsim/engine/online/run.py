@@ -274,8 +274,8 @@ class OnlineRun:
         interrupts.check()
         if self.work.n_outcomes:
             now = np.frombuffer(self.online.state()[0], ROW)[0]
-            gone = int(now["finished"] + now["unplaced"] + now["lost"])
-            self.headway.add_stays(self.work.n_outcomes, gone, self.online.arrived, self.online.now)
+            ended = int(now["finished"] + now["unplaced"] + now["lost"])
+            self.headway.add_stays(self.work.n_outcomes, ended, self.online.arrived, self.online.now)
         self.collect_records()
         if self.checkpoint_writer is not None and self.checkpoint_writer.due(self):
             self.writer.do(self.checkpoint_writer.write, self.checkpoint_writer.state(self), self.recorder)

@@ -115,7 +115,7 @@ class Driver(ABC):
     def report_progress(self) -> None:
         """Report how far the run is; ScenarioError if its queue grows without end."""
         interrupts.check()
-        self.headway.look(int(self.loop.rounds), int(self.loop.ended), self.loop.now_s)
+        self.headway.check(int(self.loop.rounds), int(self.loop.ended), self.loop.now_s)
         if self.options.endless and self.options.window is not None and self.loop.table.n > MOST_WAITING:
             found = f"{self.loop.table.n:,} jobs at once at {self.loop.now_s:g} s"
             raise ScenarioError("rounds", found, "fewer: more jobs arrive than the cluster finishes")

@@ -1,4 +1,4 @@
-"""Whether rounds come nearer to their end: how many were played since a job ended."""
+"""Progress of a run in rounds: how many rounds were played since a job ended, against the budget."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ class RoundHeadway:
 
     def __init__(self) -> None:
         self.ended = self.rounds = 0
+        """Jobs that have ended, and the rounds played by then."""
+        self.most = Work.ROUNDS.most  # read once: every round of a run is compared with it
 
-    def look(self, rounds: int, ended: int, now_s: float) -> None:
+    def check(self, rounds: int, ended: int, now_s: float) -> None:
         """ScenarioError if no job has ended in too many of ``rounds``; ``ended`` have so far, by second ``now_s``."""
         if ended != self.ended:
             self.ended, self.rounds = ended, rounds
-        refuse_progress(f"run at {now_s:g} s, {ended:,} jobs ended", rounds - self.rounds, Work.ROUNDS, DO)
+        if rounds - self.rounds > self.most:
+            refuse_progress(f"run at {now_s:g} s, {ended:,} jobs ended", rounds - self.rounds, Work.ROUNDS, DO)

@@ -35,6 +35,8 @@ Worth = npt.NDArray[np.floating[Any]]
 """Of single or double precision."""
 LARGEST = 3000.0
 """Values are cut here."""
+SHORTEST_S = float(np.finfo(np.float64).tiny)
+"""Restarts that take no time count as so long, seconds: less than the age of any job that has one, more than none."""
 NONE = -1
 """Position of no choice at all."""
 
@@ -226,9 +228,10 @@ def keeping(age_s: Floats, restarts: Ints, restart_s: Floats, service_s: Floats 
     ``restart_s`` is the scheduler's estimate of a restart; ``service_s`` replaces the age of jobs when young ones are
     found.
     """
-    young = ((age_s if service_s is None else service_s) < restart_s) | (restart_s == 0)
-    worked_s = np.maximum(age_s - restarts * restart_s, 0.0)
-    return np.divide(worked_s, age_s + restart_s, out=np.ones(len(age_s)), where=~young)
+    restart_s = np.maximum(restart_s, SHORTEST_S)
+    young = (age_s if service_s is None else service_s) < restart_s
+    part = np.maximum(age_s - restarts * restart_s, 0.0) / (age_s + restart_s)
+    return np.where(young, 1.0, part)
 
 
 def values(goodput__jq: npt.ArrayLike, keeping__j: npt.ArrayLike, former__j: Ints, power: float) -> Worth:

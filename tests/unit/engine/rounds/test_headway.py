@@ -19,11 +19,11 @@ def _small_budget(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_rounds_count_from_the_last_job_that_ended() -> None:
     headway = RoundHeadway()
-    headway.look(1000, 0, 1.0)
-    headway.look(1500, 1, 2.0)
-    headway.look(2500, 1, 3.0)
+    headway.check(1000, 0, 1.0)
+    headway.check(1500, 1, 2.0)
+    headway.check(2500, 1, 3.0)
     with pytest.raises(ScenarioError, match="run at 4 s, 1 jobs ended: found 1,001 rounds since a job ended, expected"):
-        headway.look(2501, 1, 4.0)
+        headway.check(2501, 1, 4.0)
 
 
 @pytest.mark.parametrize(("cluster", "workload", "policy"), [

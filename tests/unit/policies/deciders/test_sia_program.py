@@ -93,7 +93,12 @@ def test_another_restart_costs_less_the_longer_a_job_ran() -> None:
     assert keeping(age, restarts, restart).tolist() == [1.0, 100 / 130, 1000 / 1030, 0.0]
     served = np.array([40.0, 20.0, 40.0, 40.0])
     assert keeping(age, restarts, restart, served).tolist() == [10 / 40, 1.0, 1000 / 1030, 0.0]
-    assert keeping(np.zeros(2), np.array([0, 2]), np.zeros(2)).tolist() == [1.0, 1.0]  # restarts take no time
+
+
+def test_restarts_that_take_no_time_cost_nothing_at_any_age() -> None:
+    age, restarts = np.array([0.0, 0.0, 1e-9, 1e9]), np.array([0, 2, 2, 2])
+    assert keeping(age, restarts, np.zeros(4)).tolist() == [1.0] * 4
+    assert keeping(age, restarts, np.zeros(4), age).tolist() == [1.0] * 4
 
 
 def test_only_what_a_job_has_is_free_of_a_restart() -> None:
