@@ -88,7 +88,7 @@ def is_of_data(error: BaseException) -> bool:
 
 @contextmanager
 def reading(where: object, expected: str, also: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """What is raised because of data (:func:`is_of_data`), or is one of ``also``, becomes an InputError about it."""
+    """Errors because of data (:func:`is_of_data`), and those in ``also``, become an InputError."""
     try:
         yield
     except FastsimError:

@@ -5,7 +5,7 @@ cdef enum:
     MAX_GPUS = 64        # GPUs of one node; a set of them is one 64-bit mask
     LANES = 8            # GPU rows are padded with 0 to a multiple of this many devices
     FULL = 1000          # milli-GPU of one whole device
-    CPU_SPEC = 128000, GPU_SPEC = 8000    # milli-CPU and milli-GPU of the largest node that the formulas know
+    CPU_SPEC = 128000, GPU_SPEC = 8000    # milli-CPU and milli-GPU of the largest node that the formulas cover
 
 cdef enum:  # FragClass: where a node's free GPUs go for one typical pod
     Q1_LACK_BOTH, Q2_LACK_GPU, Q3_SATISFIED, Q4_LACK_CPU, XL_SATISFIED, XR_LACK_CPU, NO_ACCESS, FRAG_CLASSES

@@ -1,4 +1,4 @@
-"""Verbs that import tables of any names, and published traces, whose importers all go by name."""
+"""Verbs that import tables with columns of any names, and published traces."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PREVIEWED, CELL = 10, 40
 @click.argument("source", metavar="FILE", type=click.Path(path_type=Path))
 @click.option(
     "--map", "maps", multiple=True, metavar="COLUMN=SOURCE,...",
-    help="What our columns are called or made of: submit_s=start[iso],num_gpu=plan_gpu/100; again for more.",
+    help="Sources of our columns: submit_s=start[iso],num_gpu=plan_gpu/100; again for more.",
 )  # fmt: skip
 @click.option(
     "-o", "--out", "output", metavar="OUT", type=click.Path(path_type=Path), help="Parquet file.  [default: none]"
@@ -35,7 +35,7 @@ PREVIEWED, CELL = 10, 40
 @click.option("--nodes", "as_nodes", is_flag=True, help="FILE is a list of nodes, not of pods.")
 @click.option("--where", metavar="CONDITION", help="Rows to keep, such as \"state = 'COMPLETED'\".")
 @click.option("--origin", help="First arrival: min = 0 s, keep = the clock of FILE.  [default: min]")
-@click.option("--delimiter", default=",", show_default=True, help="What stands between fields; \\t is a tab.")
+@click.option("--delimiter", default=",", show_default=True, help="Separator of fields; \\t is a tab.")
 def import_csv(
     source: Path, maps: tuple[str, ...], output: Path | None, as_nodes: bool, where: str | None, origin: str | None,
     delimiter: str,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fastsim.cli.kubernetes import until_ended
+from fastsim.cli.report import to_chart_file
 
 if TYPE_CHECKING:
     from fastsim.telemetry.prometheus import Prometheus
@@ -138,15 +139,7 @@ def import_(
 
 @monitor.command()
 @_sources
-@click.option(
-    "-o",
-    "--out",
-    "output",
-    required=True,
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help=".png, .svg, .html or .json.",
-)
+@to_chart_file
 @click.option("--metric", "metrics", multiple=True, type=click.Choice(QUANTITIES), metavar="M",
               help="Quantity to draw, again for more.  [default: utilisation, temperature, copies, power]")  # fmt: skip
 @click.option("--pod", default="", metavar="P", help="Only devices of these pods, such as 'train-*'.")

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 TO_FILE = click.Path(path_type=Path, dir_okay=False)
 TO_FOLDER = click.Path(path_type=Path, file_okay=False)
 CHARTS = ("jct_cdf", "jct_over_load", "demand_over_load")
+to_chart_file = click.option("-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path),
+                             help=".png, .svg, .html or .json.")  # fmt: skip
+"""The option of verbs that write one chart."""
 
 
 @click.command()
@@ -70,15 +73,7 @@ def report(
 @click.command()
 @click.argument("chart", type=click.Choice(CHARTS))
 @click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--out",
-    "output",
-    required=True,
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help=".png, .svg, .html or .json.",
-)
+@to_chart_file
 @click.option("--name", "names", multiple=True, metavar="N", help="A run's name; as many as runs.  [default: policies]")
 @click.option("--load", "loads", multiple=True, type=float, metavar="R", help="Jobs/h of a run.  [default: as written]")
 @click.option("--gpus", type=click.IntRange(1), help="GPUs of the cluster.  [default: of the text]")

@@ -39,7 +39,7 @@ DIVISORS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 FACTORS = {"min": 60.0, "h": 3600.0, "d": 86_400.0}
 """Units of time, in seconds."""
 UNITS = (*DIVISORS, *FACTORS, "iso", "hms")
-"""What may stand in brackets behind a column."""
+"""Units that may stand in brackets behind a column."""
 ROUNDED = ("cpu_milli", "memory_mib", "gpu_memory_mib", "gpu_milli")
 """Whole columns whose values are rounded; in others a fraction is an error."""
 _MEASURED = re.compile(r'("[^"]+"|[A-Za-z_]\w*)\[([^\]\s]+)\]')
@@ -52,13 +52,13 @@ Columns = Mapping[str, str | None]
 
 def columns_of(texts: Sequence[str]) -> Columns:
     """The mapping of texts `a=b,c=d`; commas inside brackets and quotes belong to an expression."""
-    found: dict[str, str | None] = {}
+    mapping: dict[str, str | None] = {}
     for word in (word for text in texts for word in _words(text)):
         target, equals, source = (part.strip() for part in word.partition("="))
-        if not equals or not target or target in found:
+        if not equals or not target or target in mapping:
             raise InputError("map", repr(word), "column=source, each column once")
-        found[target] = source or None
-    return found
+        mapping[target] = source or None
+    return mapping
 
 
 def _words(text: str) -> list[str]:
@@ -75,7 +75,7 @@ def _words(text: str) -> list[str]:
 
 
 class Source(NamedTuple):
-    """A table as it was found; ``place`` names row `i` (from 0) of it."""
+    """A table as it was read; ``place`` names row `i` (from 0) of it."""
 
     frame: pl.DataFrame
     name: str
@@ -93,8 +93,8 @@ class Mapped:
     def where(self, row: int, column: str) -> str:
         """Place of a cell in messages, with what the column was made from."""
         text = self.texts.get(column, column)
-        made = column if text == column else f"{column} = {text}"
-        return f"{self.source.place(row)}: {made}"
+        label = column if text == column else f"{column} = {text}"
+        return f"{self.source.place(row)}: {label}"
 
 
 def source_of(
@@ -162,7 +162,7 @@ class _Cells:
         self.raw = source.frame.with_columns(
             pl.when(pl.col(pl.String).is_in(MISSING)).then(None).otherwise(pl.col(pl.String)).name.keep()
         )
-        self._found: dict[tuple[str, str | None], pl.Series] = {}
+        self._by_unit: dict[tuple[str, str | None], pl.Series] = {}
 
     def numbers(self, name: str, needed: bool = True) -> pl.Series:
         """A column as numbers; without ``needed``, one with other texts stays as it is."""
@@ -182,9 +182,9 @@ class _Cells:
     def seconds(self, name: str, unit: str | None) -> pl.Series:
         """A column with a unit as seconds."""
         key = name, unit
-        if key not in self._found:
-            self._found[key] = self._seconds(name, unit)
-        return self._found[key]
+        if key not in self._by_unit:
+            self._by_unit[key] = self._seconds(name, unit)
+        return self._by_unit[key]
 
     def _seconds(self, name: str, unit: str | None) -> pl.Series:
         raw = self.raw[name]
@@ -247,7 +247,7 @@ def _entry(source: Source, target: str, text: str) -> _Entry:
     if plain and plain[1] in names:
         body = f'"{text}"'
     else:
-        body = _MEASURED.sub(lambda found: f'"{found[1].strip(chr(34))}[{found[2]}]"', text)
+        body = _MEASURED.sub(lambda match: f'"{match[1].strip(chr(34))}[{match[2]}]"', text)
     if re.search(r"\bselect\b", body, re.IGNORECASE):
         raise InputError(where, "a query", "an expression over columns")
     try:
@@ -262,8 +262,8 @@ def _entry(source: Source, target: str, text: str) -> _Entry:
 
 def _parts(root: str, names: Sequence[str]) -> tuple[str, str | None]:
     """Column and unit of a name in an expression."""
-    found = None if root in names else re.fullmatch(r"(.+)\[([^\]\s]+)\]", root)
-    return (found[1], found[2]) if found else (root, None)
+    match = None if root in names else re.fullmatch(r"(.+)\[([^\]\s]+)\]", root)
+    return (match[1], match[2]) if match else (root, None)
 
 
 def _refuse_unknown(where: str, root: str, names: Sequence[str]) -> None:
@@ -283,12 +283,12 @@ def _value(cells: _Cells, entry: _Entry) -> pl.Series:
         inputs[root] = cells.seconds(column, unit) if unit else cells.numbers(column, False)
     frame = pl.DataFrame(inputs, height=cells.raw.height) if inputs else cells.raw
     try:
-        found = frame.select(entry.expression.alias(entry.target))
+        values = frame.select(entry.expression.alias(entry.target))
     except pl.exceptions.PolarsError as error:
         _refuse_texts(cells, entry)
         where = f"{cells.source.name}: {entry.target} = {entry.text}"
         raise InputError(where, one_line(error), "an expression of one value a row") from None
-    series = found.to_series()
+    series = values.to_series()
     if len(series) == 1 != cells.raw.height:
         series = series.new_from_index(0, cells.raw.height)
     return series
@@ -311,7 +311,7 @@ def mapped(
     """The canonical columns of a source, of these types, and the others as `native_` ones.
 
     ``keep``: conditions over source columns; rows for which one does not hold are left out. ``identity``: columns with
-    canonical names stand for themselves unless the mapping says otherwise.
+    canonical names stand for themselves unless the mapping has them.
     """
     wanted = _wanted(source, columns or {}, kinds, identity)
     cells = _Cells(source)
@@ -399,18 +399,18 @@ def _nested(cells: _Cells, entry: _Entry, kind: pa.DataType) -> pa.Array:
     values = cells.raw[entry.text] if entry.expression is None else _value(cells, entry)
     if values.dtype != pl.String or pa.types.is_struct(getattr(kind, "value_type", kind)):
         return values.to_arrow()
-    found: list[Any] = []
+    parsed: list[Any] = []
     for row, text in enumerate(values.to_list()):
         try:
             if text is None or pa.types.is_map(kind):
-                found.append(map_of(text, kind))
+                parsed.append(map_of(text, kind))
             else:
                 whole = pa.types.is_integer(kind.value_type)
-                found.append([int(one) if whole else one for one in text.split("|") if one] or None)
+                parsed.append([int(one) if whole else one for one in text.split("|") if one] or None)
         except ValueError:
             where = f"{cells.source.place(row)}: {entry.target}"
             raise InputError(where, short(text), "A|B, or name=value with ; between them") from None
-    return pa.array(found, kind)
+    return pa.array(parsed, kind)
 
 
 def _number(cells: _Cells, entry: _Entry, kind: pa.DataType) -> pa.Array:
@@ -455,8 +455,8 @@ def _narrow(cells: _Cells, entry: _Entry, values: pl.Series, kind: pa.DataType) 
 
 def _fault(cells: _Cells, entry: _Entry, values: pl.Series, bad: pl.Series, expected: str) -> InputError:
     row = int(bad.arg_max() or 0)
-    made = entry.target if entry.text == entry.target else f"{entry.target} = {entry.text}"
+    label = entry.target if entry.text == entry.target else f"{entry.target} = {entry.text}"
     do = ""
     if entry.text == entry.target:
         do = f"map the column, or leave it out: {entry.target}="
-    return InputError(f"{cells.source.place(row)}: {made}", short(values[row]), expected, do)
+    return InputError(f"{cells.source.place(row)}: {label}", short(values[row]), expected, do)

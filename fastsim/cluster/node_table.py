@@ -43,7 +43,7 @@ NODE_SCHEMA = pa.schema(
 """The full node table; every column after `num_gpu` may be null."""
 
 NATIVE = "native_"
-"""What begins the names of further columns: texts as the source had them, which no run looks at."""
+"""Prefix of the names of further columns: texts as the source had them, which no run reads."""
 
 REQUIRED = ("cpu_milli", "memory_mib", "num_gpu")
 """Columns a node table must have; `node_id` and `name` are numbered when absent."""
@@ -164,7 +164,7 @@ def _map_rules(filled: Mapping[str, Any]) -> Iterable[tuple[str, Any, str]]:
         bad = _maps(filled["extra_resources"], lambda name, value: value is None or not 0 <= value <= _LIMIT)
         yield "extra_resources", bad, f"0 to {_LIMIT} of every resource"
         parts = _maps(filled["extra_resources"], lambda name, value: mig.resource_name(name).startswith(mig.PREFIX))
-        yield "extra_resources", parts, "no instances of GPUs; the column mig says how GPUs are partitioned"
+        yield "extra_resources", parts, "no instances of GPUs; the column mig has the partitions of GPUs"
 
 
 def _maps(column: Any, wrong: Callable[[str, Any], bool]) -> Any:

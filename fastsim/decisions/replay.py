@@ -43,7 +43,7 @@ BESIDE_GANG = -4
 REASON_BYTES, FIGURE_BYTES = 4, 8
 """Bytes of a reason, and of each figure, of one node in a decision."""
 WARNED_AT = 0.1
-"""Part of the budget from which a record of decisions says how large it will be."""
+"""Part of the budget from which a record of decisions warns, with its size."""
 FEWER = "select fewer pods"
 
 

@@ -7,7 +7,7 @@
 ((16, 6), True)
 >>> observation, reward, over, cut, info = env.step(int(observation["mask"].argmax()))
 
-Importing this module registers ``fastsim/Placement-v0``, so that ``gymnasium.make`` and ``make_vec`` know it by name:
+Importing this module registers ``fastsim/Placement-v0``, so that ``gymnasium.make`` and ``make_vec`` find it by name:
 
 >>> import gymnasium
 >>> gymnasium.make("fastsim/Placement-v0", cluster="openb:16").action_space

@@ -1,4 +1,4 @@
-"""The state of an episode for people: as text, a line for each node, and as a picture, a square for each node."""
+"""Renderings of an episode's state: text with a line for each node, and a picture with a square for each node."""
 
 from __future__ import annotations
 
@@ -23,10 +23,8 @@ Floats = npt.NDArray[np.float32]
 
 def rendered_text(node__nf: Floats, pod__f: Floats, mask: npt.NDArray[np.int8]) -> str:
     """The pod that waits, then each node: its allocated GPU as a bar and in percent; ``*`` where the pod fits."""
-    asked = dict(zip(POD_FEATURES, pod__f.tolist(), strict=True))
-    lines = [
-        f"{asked['arrived']:.0%} of the pods arrived; {int(mask.sum())} of {len(mask)} nodes can host the next one"
-    ]
+    pod = dict(zip(POD_FEATURES, pod__f.tolist(), strict=True))
+    lines = [f"{pod['arrived']:.0%} of the pods arrived; {int(mask.sum())} of {len(mask)} nodes can host the next one"]
     for node, held in enumerate(held_gpu(node__nf).tolist()):
         bar = "#" * round(BAR * held)
         lines.append(f"{'*' if mask[node] else ' '} {node:>5} [{bar:<{BAR}}] {held:4.0%}")

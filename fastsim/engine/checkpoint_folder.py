@@ -108,7 +108,7 @@ class Checkpoint:
             actual = path.stat().st_size if path.is_file() else None
             if actual is None or actual < size:
                 found = "no such file" if actual is None else f"{actual} bytes"
-                raise StoredError(f"{path}: found {found}, expected at least {size} bytes, as its checkpoint says")
+                raise StoredError(f"{path}: found {found}, expected at least {size} bytes, as its checkpoint has it")
             if checksums.of(name, size) != self.meta.get("checksums", {}).get(name):
                 raise StoredError(f"{path}: found other bytes than were written, expected those of the checkpoint")
 
@@ -175,7 +175,7 @@ def _refuse_shape(stored: zipfile.ZipFile, name: str) -> None:
         header_of = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
         shape, _, kind = header_of(part)
         if kind.hasobject or math.prod(shape) * kind.itemsize + part.tell() != stored.getinfo(name).file_size:
-            raise ValueError(f"{name} of another size than it says")
+            raise ValueError(f"{name} of another size than its header has")
 
 
 def state_checksum(meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
@@ -243,7 +243,7 @@ def check_stored_run(scenario: Any, checkpoints: Any) -> None:
 
 @contextmanager
 def restoring(where: Path | str, expected: str = "the checkpoint of a run") -> Iterator[None]:
-    """What restoring a state raises because of wrong values in it becomes a StoredError."""
+    """Errors because of wrong values in a state that is restored become a StoredError."""
     try:
         yield
     except (*UNREADABLE, IndexError, AssertionError, RecursionError) as error:

@@ -190,5 +190,5 @@ def _means(areas: dict[str, float], typical_count: int) -> dict[str, float | Non
         "mean_power_w": None if power is None else power / 1000,
         "mean_pods_pending": pending,
         "energy_kwh": areas["power_mw"] / 3.6e9 if seconds else None,
-        "co2_kg": None,  # follows from the intensity of the grid, which no engine knows
+        "co2_kg": None,  # follows from the intensity of the grid, which no engine takes
     }

@@ -43,7 +43,7 @@ OUTCOME = np.dtype([("seq", "i8"), ("pod_id", "i8"), ("node", "i8"), ("attempt",
 ``ideal`` is the pod's duration, ``wasted`` are GPU seconds of lost work and of starting again.
 """
 TOLERANCE = 1e-6
-"""What a sum of floats that is 0 may be below 0."""
+"""Largest rounding error of a sum of floats that is 0."""
 INTERVAL, POD = 1, 2
 """Bits of ``closes``: the row ends a stay on a node (or one that never began); it ends the pod."""
 

@@ -42,7 +42,7 @@ class Figure(NamedTuple):
         return Path(self.paper, re.sub(r"[^A-Za-z0-9.=_]+", "-", self.figure).strip("-"))
 
 
-class Made(NamedTuple):
+class FigureOutcome(NamedTuple):
     """A figure that was made, or whose making failed (``error``), and how much is left: figures, known CPU seconds."""
 
     figure: Figure
@@ -67,10 +67,10 @@ def in_order_of_cost() -> list[Figure]:
 def reproduce_all(
     folder: str | os.PathLike[str], data: str | os.PathLike[str] | None = None, *, quick: bool = False,
     workers: int = 1, figures: Sequence[Figure] | None = None,
-) -> Iterator[Made]:  # fmt: skip
+) -> Iterator[FigureOutcome]:  # fmt: skip
     """Make the figures whose folders are not there yet; ResultError for a folder of other data or another ``quick``.
 
-    A figure that fails with an error of fastsim, for want of data for one, takes no other with it.
+    A figure that fails with an error of fastsim, such as one without its data, leaves the others as they are.
     """
     target, todo = Path(folder), in_order_of_cost() if figures is None else list(figures)
     _check_plan(target, {"data": None if data is None else os.path.abspath(data), "quick": quick})
@@ -83,7 +83,7 @@ def reproduce_all(
             cells = made.cells
         except FastsimError as failure:
             error = str(failure)
-        yield Made(one, cells, error, len(left), sum(other.cpu_s or 0.0 for other in left))
+        yield FigureOutcome(one, cells, error, len(left), sum(other.cpu_s or 0.0 for other in left))
 
 
 def _check_plan(target: Path, plan: dict[str, Any]) -> None:
@@ -160,7 +160,7 @@ def _kind(name: str) -> str:
 
 def made_into(
     folder: str | os.PathLike[str], data: str | os.PathLike[str] | None, quick: bool, workers: int,
-    tell: Callable[[Made], None], figures: Sequence[Figure] | None = None,
+    progress: Callable[[FigureOutcome], None], figures: Sequence[Figure] | None = None,
 ) -> pl.DataFrame:  # fmt: skip
     """Make what is left, with the index written after every figure, and return the table."""
     errors: dict[tuple[str, str], str] = {}
@@ -168,7 +168,7 @@ def made_into(
         if made.error:
             errors[made.figure.paper, made.figure.figure] = made.error
         write_index(folder, summary(folder, errors))
-        tell(made)
+        progress(made)
     table = summary(folder, errors)
     write_index(folder, table)
     return table

@@ -6,7 +6,7 @@ the cluster (``node:NAME``, with its labels and taints), or a file with a Kubern
 The search assumes that more nodes never hurt. Between a number that suffices and one that does not it tries `PROBES`
 numbers at a time, whatever the number of workers, so that the answer does not depend on it. The answer suffices, and
 one less does not; with a policy that breaks the assumption, a still smaller number may be enough. A last run with one
-less tells which pods need the answer.
+less lists the pods that need the answer.
 
 The answers of all kinds, under each tariff of the nodes, are the alternatives; an objective puts the best one first.
 """
@@ -47,7 +47,7 @@ FIGURES = ("pods", "pods_unplaced", "pods_pending", "wait_p95_s", "gpu_alloc_pct
            "makespan_s", "energy_kwh", "co2_kg", "cost")  # fmt: skip
 """Figures of the run that suffices, or of the largest that was tried."""
 OBJECTIVES = {"cost": "price_per_h", "energy": "energy_kwh", "nodes": "nodes"}
-"""What an alternative is judged by: objective and column, of which less is better."""
+"""Objectives by which alternatives are compared, and their columns; less is better."""
 NAMED = 5
 """Pods that a row names as those that need the last addition."""
 _PART = re.compile(r"\s*(?:(\d+)\s*\*)?\s*([\w.-]+)\s*")
@@ -256,7 +256,7 @@ def _blocking(result: Result, p95_wait_s: float | None) -> str:
 
 
 def _priced(row: Mapping[str, Any], tariff: str | None, price: float | None) -> dict[str, Any]:
-    """What the added nodes cost under a tariff: $ for an hour, and for the time of the run."""
+    """Cost of the added nodes under a tariff: $ for an hour, and for the time of the run."""
     if price is None or row["additions"] is None:
         return {"tariff": tariff}
     hourly = price * row["additions"]

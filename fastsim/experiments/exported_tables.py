@@ -83,7 +83,7 @@ def _printed(value: object) -> str:
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"[\\~^&%$#_{}]", lambda found: SPECIAL[found[0]], text)
+    return re.sub(r"[\\~^&%$#_{}]", lambda match: SPECIAL[match[0]], text)
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:

@@ -71,11 +71,11 @@ def price_per_h(tariffs: Tariffs, kind: str, counts: Mapping[str, int]) -> dict[
     return {tariff: None if math.isnan(total) else total for tariff, total in sums.items()}
 
 
-def _dollars(where: str, found: Any) -> float:
+def _dollars(where: str, value: Any) -> float:
     try:
-        price = float(found)
+        price = float(value)
     except (TypeError, ValueError):
         price = math.nan
     if not 0 <= price < math.inf:
-        raise InputError(where, repr(found), "$ for an hour, 0 or more")
+        raise InputError(where, repr(value), "$ for an hour, 0 or more")
     return price

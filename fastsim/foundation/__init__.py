@@ -1,4 +1,4 @@
-"""Files, folders, HTTP, Ctrl-C, random streams: knows nothing of clusters.
+"""Files, folders, HTTP, Ctrl-C, random streams: independent of clusters.
 
 Services that several packages above need. Files are complete or absent.
 Open ``parquet`` first.

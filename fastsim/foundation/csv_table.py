@@ -30,7 +30,7 @@ FORMULA = r"^[=+\-@\t\r]"
 def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame for a spreadsheet: texts that it would run as formulas have an apostrophe in front.
 
-    Only for tables that people read; files that fastsim reads again keep their names.
+    For tables that are read in a spreadsheet; files that fastsim reads again keep their texts.
     """
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""How objects show themselves in a notebook: small HTML tables, and charts.
+"""Displays of objects in a notebook: small HTML tables, and charts.
 
 Tables have no colours of their own, so that they can be read on light and on dark pages. Charts are drawn by a package
 above those whose objects have ``plot``; ``fastsim`` itself names the function that draws (`drawn_by`).
@@ -26,7 +26,7 @@ _drawings: list[Drawing] = []
 
 
 def drawn_by(drawing: Drawing) -> None:
-    """Let this function draw what is asked for with ``plot``; the last one counts."""
+    """Name the function that draws the charts of ``plot``; the last one counts."""
     _drawings[:] = [drawing]
 
 

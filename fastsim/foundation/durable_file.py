@@ -24,7 +24,7 @@ def flush(path: Path) -> None:
 
 
 def flush_names(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk, where the system can say so."""
+    """Wait until the names in a folder are on the disk, where the system has such a wait."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

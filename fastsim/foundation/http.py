@@ -54,7 +54,7 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """A reply: body, content type, status code, and the methods that are allowed where that is asked or refused."""
+    """A reply: body, content type, status code; allowed methods in replies to OPTIONS or to a refused method."""
 
     body: bytes
     type: str = PLAIN
@@ -337,7 +337,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.end(self.connection)
 
     def handle_expect_100(self) -> bool:
-        """Ask for the body of a client that waits to be asked, at once."""
+        """Send "100 Continue" at once to a client that waits for it before it sends its body."""
         going_on = super().handle_expect_100()
         self.wfile.flush()
         return going_on

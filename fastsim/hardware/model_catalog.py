@@ -21,7 +21,7 @@ MOST_WATTS = 1_000_000
 class GpuModel:
     """Draw of one device in watts, unused (`idle_w`) and used at all (`peak_w`), and its memory in MiB.
 
-    ``source`` says where the numbers are from, and which of them are estimates.
+    ``source`` names the origin of the numbers, and those that are estimates.
     """
 
     idle_w: float

@@ -11,7 +11,7 @@ from fastsim.errors import ResultError, ScenarioError
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 
-POLICY = Template('''"""$title: Say here in one line what it is for."""
+POLICY = Template('''"""$title: One line about its purpose."""
 
 from __future__ import annotations
 

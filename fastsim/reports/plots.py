@@ -55,12 +55,12 @@ def _of_result(result: Result, chart: str | None) -> alt.TopLevelMixin:
     altair, key = charting(), None if chart is None else PLURALS.get(chart, chart)
     if key is not None:
         _known(key, RESULT)
-    found = figures(series_of([result]), keys=() if key is None else (key,))
-    if not found:
+    charts = figures(series_of([result]), keys=() if key is None else (key,))
+    if not charts:
         present = ", ".join(figure.key for figure in figures(series_of([result])))
         expected = f"one of {present}" if present else "a run with record='all'"
         raise ResultError(f"plot: found nothing recorded for {key or 'a chart'}, expected {expected}")
-    spec = json.loads(still(found[0]))
+    spec = json.loads(still(charts[0]))
     del spec["$schema"]  # altair names its own
     for param in spec["params"]:
         if param["name"] == "moment":

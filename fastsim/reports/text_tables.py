@@ -161,7 +161,7 @@ def plan_text(table: pl.DataFrame) -> str:
 
 
 def _need(row: Mapping[str, Any]) -> str:
-    """What the pods that a row names have in common."""
+    """The role of the pods that a row names."""
     return "pods that block" if row["additions"] is None else "pods that need the last addition"
 
 
@@ -272,7 +272,7 @@ def _cell_texts(row: dict[str, Any]) -> list[str]:
 
 
 def demo_text(table: pl.DataFrame, folder: Path) -> str:
-    """The demo's table and the paths of its report; without the report extra that is text, and the line says so."""
+    """The demo's table and the paths of its report, which is a text, named as such, without the report extra."""
     if (folder / "report.md").exists():
         files = f'report: {folder / "report.md"}   charts need: pip install "fastsim-gpu[report]"'
     else:

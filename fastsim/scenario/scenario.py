@@ -315,7 +315,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _toml(value: Any) -> str:
-    # JSON and TOML spell values alike, but for two kinds of characters: TOML knows no surrogate pairs, and DEL
+    # JSON and TOML spell values alike, but for two kinds of characters: TOML has no surrogate pairs, and DEL
     # must be escaped.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Flags = npt.NDArray[np.bool_]
 WHOLE = 1000
 """Milli-GPU of a whole device."""
-FREE = "nothing: rounds know GPUs by model, not nodes"
+FREE = "nothing: rounds have GPUs by model, not nodes"
 
 
 def _valid(batch: pa.RecordBatch, name: str) -> Flags:

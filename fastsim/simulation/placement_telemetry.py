@@ -65,8 +65,8 @@ def sample(result: Result, sampling: Sampling) -> None:
         gpu = (sampling.first__n[part["node_id"].to_numpy()] + part["gpu"].to_numpy()).astype(np.int32)
         profile = np.full(len(part), -1, np.int32)
         job = order[np.searchsorted(ids, pod_id[begins], sorter=order)]
-        wants = part["need"].to_numpy()[begins] if "need" in part.columns else need[job]
-        profile[begins] = sampling.profiles.numbers(wants, sampling.device__u[gpu[begins]])
+        names = part["need"].to_numpy()[begins] if "need" in part.columns else need[job]
+        profile[begins] = sampling.profiles.numbers(names, sampling.device__u[gpu[begins]])
         t = np.ascontiguousarray(part["t"].to_numpy(), np.float64)
         sampling.take({"t": t, "pod_id": np.ascontiguousarray(pod_id), "gpu": gpu, "profile": profile}, float(t[-1]))
     sampling.take({"t": np.zeros(0), "pod_id": np.zeros(0, np.int64), "gpu": np.zeros(0, np.int32),

@@ -237,7 +237,7 @@ def _scenario(
         raise ResultError(f"{out}{SUFFIX}: {', '.join(needed)} was an object in memory; give it again: {needed[0]}=...")
     stray = [name for name in objects if name not in stored["objects"]]
     if stray:
-        raise ScenarioError(f"resume: {stray[0]}", "a new value", "nothing: the checkpoint knows it")
+        raise ScenarioError(f"resume: {stray[0]}", "a new value", "nothing: the checkpoint has it")
     if "policy" not in (changes or {}):
         refuse_user_code(stored["fields"].get("policy"), f"{out}{SUFFIX}", allow_code)
     fields = stored["fields"] | objects | (changes or {}) | {"out": str(out)}

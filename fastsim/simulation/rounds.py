@@ -160,7 +160,7 @@ def _ideal(scenario: Scenario, inputs: PreparedRounds, progress: Callable[[int],
 
     assert isinstance(inputs.plan, SharePlan)
     if inputs.plan.estimates is not None:
-        raise PolicyError("ideal", "a policy that estimates rates round by round", "one that knows them")
+        raise PolicyError("ideal", "a policy that estimates rates round by round", "one that takes them as given")
     run = run_ideal(
         inputs.setting, inputs.plan, inputs.batches, inputs.options, realloc_s=scenario.realloc_s or 0.0,
         tenants=inputs.tenants, progress=progress,

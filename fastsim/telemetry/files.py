@@ -38,7 +38,7 @@ from fastsim.telemetry.readings_table import (
 )
 
 READINGS = "readings of GPUs"
-"""What files have to hold, in messages."""
+"""The expected content of files, in messages."""
 OF_A_RUN = "telemetry.parquet"
 """Readings in the folder of a run."""
 

@@ -41,7 +41,7 @@ def jobs_of(table: pa.Table, name: str = "telemetry") -> Derived:
     """The pods that readings name; seconds count from the first reading of all."""
     rows = pl.DataFrame(pl.from_arrow(ordered(table)))
     if rows["pod"].null_count() == len(rows):
-        raise InputError("telemetry: pod", "no reading with a pod's name", "labels of pods, as exporters can tell them")
+        raise InputError("telemetry: pod", "no reading with a pod's name", "labels of pods, as exporters have them")
     rows = rows.with_columns(t_s=pl.col("ts").dt.epoch("ms") / 1000).with_columns(pl.col("t_s") - pl.col("t_s").min())
     spans = _spans(rows)
     pods = _stays(spans, rows)

@@ -64,7 +64,7 @@ class Telemetry:
         if known is None:
             return _own_device(model, cluster)
         if not known.memory_mib:
-            expected = "its memory, for telemetry; a table of models (watts=FILE) can tell it"
+            expected = "its memory, for telemetry; a table of models (watts=FILE) can have it"
             raise InputError(f"GPU model {model}: memory_mib", "nothing", expected)
         return Device(known.memory_mib, known.idle_w, known.peak_w)
 

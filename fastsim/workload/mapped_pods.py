@@ -41,21 +41,21 @@ def pods_of(
     """The pods of a table. ``origin``: `min` = the first arrival is 0 s, `keep` = the trace's clock.
 
     ``where`` are conditions over source columns: rows for which one does not hold are left out. ``identity``: columns
-    with canonical names stand for themselves. ``expand``: a row is as many pods as its `gang_size` says.
+    with canonical names stand for themselves. ``expand``: a row is `gang_size` pods.
     """
     if origin not in ORIGINS:
         raise ScenarioError("origin", repr(origin), f"one of: {', '.join(ORIGINS)}")
     conditions = [where] if isinstance(where, str) else list(where)
-    found = mapped(source, columns, _kinds(), conditions, identity)
-    table = _complete(found)
-    _check(found, table)
+    mapping = mapped(source, columns, _kinds(), conditions, identity)
+    table = _complete(mapping)
+    _check(mapping, table)
     if expand:
-        table = _expanded(found, table)
+        table = _expanded(mapping, table)
     table, base_s = _sorted(table, origin)
-    notes = {"fastsim.source": source.name, "fastsim.params": json.dumps(found.texts, sort_keys=True)}
+    notes = {"fastsim.source": source.name, "fastsim.params": json.dumps(mapping.texts, sort_keys=True)}
     notes |= {"fastsim.origin_s": repr(base_s), **(metadata or {})}
     if conditions:
-        left_out = source.frame.height - found.source.frame.height
+        left_out = source.frame.height - mapping.source.frame.height
         notes |= {"fastsim.where": " AND ".join(conditions), "fastsim.left_out": str(left_out)}
     if EPOCH_S <= base_s < 1e11:
         notes["fastsim.origin_utc"] = datetime.fromtimestamp(base_s, UTC).isoformat()
@@ -68,40 +68,40 @@ def _kinds() -> dict[str, pa.DataType]:
     return {**kinds, s.NUM_GPU: pa.float64(), s.JOB_ID: pa.string()}
 
 
-def _complete(found: Mapped) -> pa.Table:
+def _complete(mapping: Mapped) -> pa.Table:
     """The mapped columns with those that follow from them."""
-    table, names = found.table, found.table.column_names
+    table, names = mapping.table, mapping.table.column_names
     if s.SUBMIT_S not in names or not set(REQUESTS) & set(names):
         missing = s.SUBMIT_S if s.SUBMIT_S not in names else s.NUM_GPU
-        have = ", ".join(found.source.frame.columns)
+        have = ", ".join(mapping.source.frame.columns)
         expected = f"an entry for {missing}, such as {missing}=column"
-        raise InputError(f"{found.source.name}: {missing}", f"columns {have}", expected)
+        raise InputError(f"{mapping.source.name}: {missing}", f"columns {have}", expected)
     columns: dict[str, Any] = {name: table[name] for name in names}
     nothing = pa.array(np.zeros(len(table), np.int64))
     columns = {s.POD_ID: pa.array(np.arange(len(table))), s.CPU_MILLI: nothing, s.MEMORY_MIB: nothing} | columns
-    columns |= _devices(found, table)
+    columns |= _devices(mapping, table)
     if s.JOB_ID in names:
         columns[s.JOB_ID] = _numbered(table[s.JOB_ID])
-    required_columns(found.source.name, list(columns))
+    required_columns(mapping.source.name, list(columns))
     ordered = [name for name in s.POD_SCHEMA.names if name in columns]
     ordered += [name for name in columns if name not in ordered]
     return pa.table({name: columns[name] for name in ordered})
 
 
-def _devices(found: Mapped, table: pa.Table) -> dict[str, Any]:
+def _devices(mapping: Mapped, table: pa.Table) -> dict[str, Any]:
     """`num_gpu` and `gpu_milli`; a fraction of one GPU is thousandths of it."""
     if s.NUM_GPU not in table.column_names:
         return {s.NUM_GPU: pa.array(np.zeros(len(table), np.int16)), s.GPU_MILLI: pa.array(np.zeros(len(table), int))}
-    asked = table[s.NUM_GPU].combine_chunks()
-    if asked.null_count:
-        row = int(pc.index(asked.is_null(), True).as_py())
-        raise InputError(found.where(row, s.NUM_GPU), "nothing", "GPUs, 0 or more")
-    gpus = asked.to_numpy()
+    requested = table[s.NUM_GPU].combine_chunks()
+    if requested.null_count:
+        row = int(pc.index(requested.is_null(), True).as_py())
+        raise InputError(mapping.where(row, s.NUM_GPU), "nothing", "GPUs, 0 or more")
+    gpus = requested.to_numpy()
     share = (gpus > 0) & (gpus < 1) & (s.GPU_MILLI not in table.column_names)
     bad = ~share & ((gpus != np.floor(gpus)) | (gpus < 0) | (gpus > np.iinfo(np.int16).max))
     if bad.any():
         row = int(bad.argmax())
-        raise InputError(found.where(row, s.NUM_GPU), f"{gpus[row]:g}", "whole GPUs, or a part of one")
+        raise InputError(mapping.where(row, s.NUM_GPU), f"{gpus[row]:g}", "whole GPUs, or a part of one")
     columns: dict[str, Any] = {s.NUM_GPU: pa.array(np.where(share, 1, gpus).astype(np.int16))}
     if s.GPU_MILLI not in table.column_names:
         parts = np.maximum(np.floor(1000 * gpus + 0.5), 1)
@@ -118,23 +118,23 @@ def _numbered(jobs: pa.ChunkedArray) -> pa.Array:
         return texts.dictionary_encode().indices.cast(pa.int64())
 
 
-def _check(found: Mapped, table: pa.Table) -> None:
+def _check(mapping: Mapped, table: pa.Table) -> None:
     """The first row that breaks a rule, in the order and the terms of the source."""
     for batch in table.combine_chunks().to_batches():
         good = conformed(batch)
         fault = good if isinstance(good, Fault) else request_fault(good)
         if fault is not None:
-            column = s.NUM_GPU if fault.column == s.GPU_MILLI and s.GPU_MILLI not in found.texts else fault.column
+            column = s.NUM_GPU if fault.column == s.GPU_MILLI and s.GPU_MILLI not in mapping.texts else fault.column
             value = "nothing" if fault.found == "null" else fault.found
             do = "leave such rows out: where='... IS NOT NULL'" if value == "nothing" else ""
-            raise InputError(found.where(fault.row, column), value, fault.expected, do)
+            raise InputError(mapping.where(fault.row, column), value, fault.expected, do)
 
 
-def _expanded(found: Mapped, table: pa.Table) -> pa.Table:
+def _expanded(mapping: Mapped, table: pa.Table) -> pa.Table:
     """Every row as often as its gang has pods, with one request each."""
     sizes = pc.fill_null(table[s.GANG_SIZE], 1).to_numpy().astype(np.int64)
     if sizes.sum() > MOST_PODS:
-        where = found.where(int(sizes.argmax()), s.GANG_SIZE)
+        where = mapping.where(int(sizes.argmax()), s.GANG_SIZE)
         raise InputError(where, f"{sizes.max():,}, in all {sizes.sum():,} pods", f"at most {MOST_PODS:,} pods")
     return table.take(pa.array(np.repeat(np.arange(len(table)), sizes)))
 

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 REFUSE = "refuse"
 HOW = ("drop", "shrink", REFUSE)
-"""What happens to jobs with more GPUs than the cluster has of one model: left out, given as many, an error."""
+"""Treatments of jobs with more GPUs than the cluster has of one model: left out, made smaller, an error."""
 
 
 class JobOversized(UserWarning):
-    """Some jobs of a workload asked for more GPUs than the cluster has, and were left out or made smaller."""
+    """Some jobs of a workload need more GPUs than the cluster has, and were left out or made smaller."""
 
 
 class Shape(NamedTuple):

@@ -19,6 +19,7 @@ from fastsim.cluster.importers import nodes_of
 from fastsim.errors import InputError, ScenarioError, reading, suggestion
 from fastsim.hardware.gpu_products import with_products
 from fastsim.hardware.model_catalog import Catalog
+from fastsim.workload import schema as s
 from fastsim.workload.mapped_pods import pods_of
 from fastsim.workload.texts import TRACES
 
@@ -28,21 +29,26 @@ if TYPE_CHECKING:
 
 NODES = ("pai", "alibaba")
 """Those whose nodes are published, too."""
+NODE_PODS = {
+    s.NUM_GPU: "CEIL(gpu_num / node_num)", s.CPU_MILLI: "1000 * cpu_num / node_num", s.JOB_ID: "job_id",
+    s.GANG_SIZE: "node_num",
+}  # fmt: skip
+"""Columns of a job as pods, one for each of its nodes, where a table has `gpu_num`, `cpu_num`, `node_num`, `job_id`."""
 
 
 def import_trace(kind: str, path: str | os.PathLike[str], **options: Any) -> Workload:
     """The jobs of a published trace; options as in `import_jobs` of its module."""
-    found: Workload = _called(kind, "import_jobs", path, options)
-    found.metadata["fastsim.converter"] = f"fastsim import {kind}"
-    return found
+    workload: Workload = _called(kind, "import_jobs", path, options)
+    workload.metadata["fastsim.converter"] = f"fastsim import {kind}"
+    return workload
 
 
 def import_nodes(kind: str, path: str | os.PathLike[str], **options: Any) -> Cluster:
     """The nodes of a published trace; models of unknown watts draw 0 W."""
     if kind in TRACES and kind not in NODES:
         raise ScenarioError(f"nodes of {kind}", "no list of nodes", f"one of: {', '.join(NODES)}")
-    found: Cluster = _called(kind, "import_nodes", path, options)
-    return found
+    cluster: Cluster = _called(kind, "import_nodes", path, options)
+    return cluster
 
 
 def _called(kind: str, name: str, path: str | os.PathLike[str], options: Mapping[str, Any]) -> Any:

@@ -90,7 +90,7 @@ CENSORED = "censored"
 NATIVE_ID = "native_id"
 """Name in the source."""
 _NATIVE = "native_"
-"""What begins the names of further columns: texts as the source had them, which no run looks at."""
+"""Prefix of the names of further columns: texts as the source had them, which no run reads."""
 
 _SMALL_ENUM = pa.dictionary(pa.int8(), pa.string())
 _ENUM = pa.dictionary(pa.int32(), pa.string())

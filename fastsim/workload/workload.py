@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fastsim.kubernetes.snapshot import Snapshot
 
 BATCH_ROWS = 65_536
-"""Rows of a batch unless the caller wants another number."""
+"""Rows of a batch by default."""
 
 TIDY_ROWS = 65_536
 """Workloads in memory of so many rows are brought into their canonical form once."""
@@ -114,7 +114,7 @@ class Workload:
     ) -> Workload:
         """The pods of anything with the Arrow PyCapsule interface (polars, pyarrow, duckdb, ...), held in memory.
 
-        With ``columns``, which say under which names canonical columns stand, as in `from_csv`, whose options it takes.
+        With ``columns``, the sources of canonical columns as in `from_csv`, it takes the options of that method.
         """
         if columns is not None or options:
             return cls.from_csv(data, columns, name=name, **options)

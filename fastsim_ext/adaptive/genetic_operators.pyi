@@ -20,4 +20,4 @@ class GeneticOperators:
         """Make each state possible; ``most`` and ``least`` are GPUs of each job."""
 
     def stream_state(self) -> tuple[list[int], int]:
-        """The stream as numpy knows it: key, and words of it that are used."""
+        """The stream in numpy's terms: key, and words of it that are used."""

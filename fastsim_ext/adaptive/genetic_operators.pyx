@@ -348,7 +348,7 @@ cdef class GeneticOperators:
                            self.jobs, self.nodes, self.node_gpus, &self.room)
 
     def stream_state(self):
-        """The stream as numpy knows it: key, and words of it that are used."""
+        """The stream in numpy's terms: key, and words of it that are used."""
         return [self.stream.source.word[i] for i in range(WORDS)], self.stream.source.used
 
     cdef int fits(self, int8_t[:, :, ::1] state__pjn) except -1:

@@ -32,7 +32,7 @@ cdef struct Rules:           # what a state may be
 
 
 @cython.final
-cdef class Search:
+cdef class GeneticSearch:
     cdef NumpyStream stream
     cdef readonly int size
     cdef object first(self, Population* pool, int jobs, int nodes)

@@ -9,7 +9,7 @@ States = npt.NDArray[np.int8]
 Counts = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
-class Search:
+class GeneticSearch:
     """Searches one after the other, with one stream of random numbers; a population has ``size`` states."""
 
     size: int
@@ -34,7 +34,7 @@ class Search:
         """
 
     def stream_state(self) -> tuple[list[int], int]:
-        """The stream as numpy knows it: key, and words of it that are used."""
+        """The stream in numpy's terms: key, and words of it that are used."""
 
     def restore_stream(self, key: Sequence[int], used: int) -> None:
         """Take over the state of a stream."""

@@ -264,7 +264,7 @@ cdef int search_searched(NumpyStream* stream, Population* pool, const FitnessInp
 
 
 @cython.final
-cdef class Search:
+cdef class GeneticSearch:
     """Searches one after the other, with one stream of random numbers; a population has ``size`` states."""
 
     def __init__(self, uint32_t seed, int size=100):
@@ -324,7 +324,7 @@ cdef class Search:
         return state__pjn.base, mean__p.base, utility__p.base
 
     def stream_state(self):
-        """The stream as numpy knows it: key, and words of it that are used."""
+        """The stream in numpy's terms: key, and words of it that are used."""
         return [self.stream.source.word[i] for i in range(WORDS)], self.stream.source.used
 
     def restore_stream(self, key, int used):

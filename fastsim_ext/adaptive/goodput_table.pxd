@@ -13,7 +13,7 @@ cdef struct JobView:       # a job, as far as it matters here
 
 
 @cython.final
-cdef class GoodputTable:
+cdef class GoodputKernel:
     cdef readonly int columns, groups
     cdef const int64_t[::1] group__q, nodes__q, gpus__q, per_node__g
     cdef const int64_t[:, ::1] low__ag, high__ag, stages__ag

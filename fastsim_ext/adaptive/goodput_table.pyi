@@ -7,7 +7,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.uint8]
 
-class GoodputTable:
+class GoodputKernel:
     """Configurations ``q`` on groups ``g``, and limits and speed ratios of applications ``a`` on these groups.
 
     ``low`` and ``high`` are samples a GPU takes at once, ``stages`` the GPUs of a replica, ``ratio[a, c, d]`` how many

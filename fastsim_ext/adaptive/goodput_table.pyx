@@ -13,11 +13,11 @@ cdef enum:
     NONE = -1
     MICRO_BATCHES = 48
 
-cdef float LEAST = 1e-4                 # of what a job cannot have, or knows nothing of
+cdef float LEAST = 1e-4                 # of configurations that are unknown or out of reach
 
 
 @cython.final
-cdef class GoodputTable:
+cdef class GoodputKernel:
     """Configurations ``q`` on groups ``g``, and limits and speed ratios of applications ``a`` on these groups.
 
     ``low`` and ``high`` are samples a GPU takes at once, ``stages`` the GPUs of a replica, ``ratio[a, c, d]`` how many

@@ -82,8 +82,8 @@ cdef class AdaptiveLoop:
                 if not place:
                     job.wait(self.now_s)
         for job, placement, place in zip(self.active, placements, nodes, strict=True):
-            kept = job.id in self.held
-            if placement is not None and not kept:
+            stays = job.id in self.held
+            if placement is not None and not stays:
                 self.held[job.id] = (place, self.take(place))
                 job.stay(self.now_s)
             job.move(placement, self.now_s)
@@ -96,8 +96,8 @@ cdef class AdaptiveLoop:
             job.samples += job.placement.replicas * job.atomic * (job.accum + 1)
             if self.recorded:
                 self.tasks.append([self.rounds - 1, job.id, -1, self.now_s, self.now_s, 0.0, 0.0, job.placement.group,
-                                   job.placement.gpus, -1 if kept else len(self.gpus)])
-                if not kept:
+                                   job.placement.gpus, -1 if stays else len(self.gpus)])
+                if not stays:
                     self.gpus += self.held[job.id][1]
         self.max_active = max(self.max_active, active)
         self.job_rounds += active

@@ -226,19 +226,19 @@ def sorted_fronts(const double[::1] first__p, const double[::1] second__p, int e
     cdef int points = <int> first__p.shape[0], at, count, start = 0
     cdef double[::1] crowding__p = np.zeros(points)
     cdef FrontRoom room
-    found = []
+    fronts = []
     if not points:
-        return found, crowding__p.base
+        return fronts, crowding__p.base
     try:
         fronts_reserve(&room, points)
         count = fronts_sorted(&first__p[0], &second__p[0], points, enough, &room)
         for at in range(count):
-            found.append([room.order__p[i] for i in range(start, room.end__f[at])])
+            fronts.append([room.order__p[i] for i in range(start, room.end__f[at])])
             fronts_crowding(&first__p[0], &second__p[0], start, room.end__f[at] - start, &crowding__p[0], &room)
             start = room.end__f[at]
     finally:
         fronts_free(&room)
-    return found, crowding__p.base
+    return fronts, crowding__p.base
 
 
 def ascending(const double[::1] value):

@@ -200,11 +200,11 @@ cdef class Observations:
     def fitted(self, const double[::1] low, const double[::1] high, double stop, double[::1] perf):
         """The loss where a search from ``perf`` ends, which is there then; it ends when losses hardly fall."""
         cdef Box box
-        cdef double found
+        cdef double loss
         cdef int i
         for i in range(PARAMETERS):
             box.low[i], box.high[i], box.at[i] = low[i], high[i], perf[i]
-        found = lbfgsb_end(fit_seen, &self.fit, &box, PARAMETERS, stop)
+        loss = lbfgsb_end(fit_seen, &self.fit, &box, PARAMETERS, stop)
         for i in range(PARAMETERS):
             perf[i] = box.at[i]
-        return found
+        return loss

@@ -68,7 +68,7 @@ class TrainingJob:
     ) -> None: ...
 
 class _TrainingCurve(Protocol):
-    """Says what is wrong with a batch size outside of the recorded ones."""
+    """A training curve, whose ``gradients`` raises the error about a batch size outside of the recorded ones."""
 
     def gradients(self, batch: float, epoch: int, /) -> object: ...
 

@@ -173,7 +173,7 @@ cdef class RulesDecisionTrace(QueueLoop):
         return placed
 
     cdef bint watches_any(self, int32_t slot) noexcept nogil:
-        """Whether the listener wants to know about any pod of an entry."""
+        """Whether any pod of an entry is watched."""
         cdef int32_t at = self.membership.first(slot)
         while at >= 0:
             if marked(self.watched, self.work.slots[at].seq):

@@ -12,7 +12,7 @@ AREAS: tuple[str, ...]
 """Names of the integrals over time that state() answers."""
 
 class OnlineLoop:
-    """One run: feed() arrivals, advance() until it wants more, then finish()."""
+    """One run: feed() arrivals, advance() until it needs more, then finish()."""
 
     nodes: NodeTable
     work: WorkTable

@@ -25,7 +25,7 @@ AREAS = ("gpu_milli_alloc", "gpu_milli_capacity", "cpu_milli_alloc", "cpu_milli_
 
 
 cdef class OnlineLoop:
-    """One run: feed() arrivals, advance() until it wants more, then finish()."""
+    """One run: feed() arrivals, advance() until it needs more, then finish()."""
 
     def __init__(self, NodeTable nodes, WorkTable work, Selector select, options):
         self.nodes, self.work, self.select, self.departures = nodes, work, select, DepartureQueue()

@@ -12,7 +12,7 @@ cdef enum:
 cdef struct ClassConstraints:        # the conditions of one class
     int64_t gpu_mem      # MiB on each device
     int64_t[MAX_EXTRA] extra             # amounts by resource
-    bint foreign         # wants a resource that no node has
+    bint foreign         # needs a resource that no node has
     int32_t group, most  # most pods of the group on a node; -1 = no limit
     int64_t allowed      # where its row of ``allowed`` begins; -1 = every node
 

@@ -17,5 +17,5 @@ class ConstraintTable:
     def add_rule(
         self, cls: int, gpu_mem: int, extra: Sequence[int], foreign: bool, group: int, most: int, allowed: bytes | None
     ) -> None:
-        """Conditions of a class: MiB by device, amounts by resource, whether it wants one that no node has, a group
+        """Conditions of a class: MiB by device, amounts by resource, whether it needs one that no node has, a group
         and its limit, and which nodes may host it (a byte for each, or None)."""

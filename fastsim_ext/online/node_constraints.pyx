@@ -37,7 +37,7 @@ cdef class ConstraintTable:
         free(self.allowed)
 
     def add_rule(self, int cls, int64_t gpu_mem, extra, bint foreign, int32_t group, int32_t most, allowed):
-        """Conditions of a class: MiB by device, amounts by resource, whether it wants one that no node has, a group
+        """Conditions of a class: MiB by device, amounts by resource, whether it needs one that no node has, a group
         and its limit, and which nodes may host it (a byte for each, or None)."""
         cdef ClassConstraints* rule
         cdef int r

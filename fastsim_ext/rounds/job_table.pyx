@@ -152,7 +152,7 @@ cdef class JobTable:
     cdef void forget_shares(self) noexcept nogil:
         """Drop the shares of the last allocation, and pairs without any history."""
         cdef int64_t i
-        cdef int32_t kept = 0
+        cdef int32_t left = 0
         cdef int32_t w = self.width
         for i in range(<int64_t> self.n * w):
             self.accounts[i].share = 0
@@ -160,9 +160,9 @@ cdef class JobTable:
             self.jobs[i].known = False
         for i in range(self.n_pairs):
             if self.drop_shares(i):
-                self.move_pair(i, kept)
-                kept += 1
-        self.n_pairs = kept
+                self.move_pair(i, left)
+                left += 1
+        self.n_pairs = left
 
     cdef bint drop_shares(self, int64_t pair) noexcept nogil:
         """Clear the shares of a pair; whether it differs from a pair that never ran."""
@@ -183,29 +183,29 @@ cdef class JobTable:
     cdef void compact(self) noexcept nogil:
         """Remove the jobs that have ended and every couple with one of them."""
         cdef int32_t i
-        cdef int32_t kept = 0
+        cdef int32_t left = 0
         cdef int32_t w = self.width
         cdef Pair* c
         for i in range(self.n):
-            self.jobs[i].place = kept
-            kept += not self.jobs[i].ended
-        kept = 0
+            self.jobs[i].place = left
+            left += not self.jobs[i].ended
+        left = 0
         for i in range(self.n_pairs):
             c = &self.pairs[i]
             if not self.jobs[c.row].ended and not self.jobs[c.mate].ended:
                 c.row, c.mate = self.jobs[c.row].place, self.jobs[c.mate].place
-                self.move_pair(i, kept)
-                kept += 1
-        self.n_pairs = kept
-        kept = 0
+                self.move_pair(i, left)
+                left += 1
+        self.n_pairs = left
+        left = 0
         for i in range(self.n):
             if self.jobs[i].ended:
                 continue
-            if kept != i:
-                self.jobs[kept] = self.jobs[i]
-                memmove(&self.accounts[kept * w], &self.accounts[i * w], w * sizeof(ShareAccount))
-            kept += 1
-        self.n = kept
+            if left != i:
+                self.jobs[left] = self.jobs[i]
+                memmove(&self.accounts[left * w], &self.accounts[i * w], w * sizeof(ShareAccount))
+            left += 1
+        self.n = left
 
     cdef int32_t row_of(self, int64_t id) noexcept nogil:
         """Row of a job, or -1."""

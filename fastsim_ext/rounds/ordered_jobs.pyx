@@ -53,20 +53,20 @@ cdef class OrderedJobTable:
     cdef void compact(self, JobTable table) noexcept nogil:
         """Remove the jobs that have ended; before the table of jobs does."""
         cdef int32_t i, row
-        cdef int32_t kept = 0
+        cdef int32_t left = 0
         for i in range(self.n):
-            self.spare[i] = kept
+            self.spare[i] = left
             if not table.jobs[i].ended:
-                if kept != i:
-                    self.entries[kept] = self.entries[i]
-                kept += 1
-        kept = 0
+                if left != i:
+                    self.entries[left] = self.entries[i]
+                left += 1
+        left = 0
         for i in range(self.n):
             row = self.order[i]
             if not table.jobs[row].ended:
-                self.order[kept] = self.spare[row]
-                kept += 1
-        self.n = kept
+                self.order[left] = self.spare[row]
+                left += 1
+        self.n = left
 
     # ------------------------------------------------------------------ order
 

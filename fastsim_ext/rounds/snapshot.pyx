@@ -246,7 +246,7 @@ cdef int check_metrics(ClusterMetrics metrics) except -1:
     cdef int64_t nodes = metrics.used.shape[0] - 1, most = metrics.totals__sut.shape[1] - 1, k, node
     cdef int64_t gpus = metrics.node_of_gpu.shape[0]
     cdef const Change* change
-    given = [0] * (nodes + 1)
+    freed = [0] * (nodes + 1)
     if not 0 <= metrics.n_touched <= nodes:
         raise ValueError(f"{metrics.n_touched} nodes in use of {nodes}")
     for k in range(metrics.n_touched):
@@ -255,10 +255,10 @@ cdef int check_metrics(ClusterMetrics metrics) except -1:
     for k in range(metrics.n_freed):
         if not 0 <= metrics.freed[k] < gpus:
             raise ValueError(f"given[{k}] = {metrics.freed[k]} (allowed: 0 to {gpus - 1})")
-        given[metrics.node_of_gpu[metrics.freed[k]]] += 1
+        freed[metrics.node_of_gpu[metrics.freed[k]]] += 1
     for node in range(nodes):
-        if not given[node] <= metrics.used[node] <= most or not 0 <= metrics.fresh[node] <= most:
-            raise ValueError(f"used[{node}] = {metrics.used[node]} (allowed: {given[node]} to {most})")
+        if not freed[node] <= metrics.used[node] <= most or not 0 <= metrics.fresh[node] <= most:
+            raise ValueError(f"used[{node}] = {metrics.used[node]} (allowed: {freed[node]} to {most})")
     for k in range(metrics.n_changes):
         change = &metrics.changes[k]
         if not (isfinite(change.t) and change.num_gpu >= 0 and 0 <= change.at and change.finished in (0, 1)):

@@ -39,9 +39,9 @@ cdef inline Scale scale_of(const Node* node, const Pod* pod, int norm) noexcept 
 cdef inline void offer(Best* best, const Scale* scale, const Pod* pod, double cpu, double gpu, int length,
                        uint64_t gpus) noexcept nogil:
     """Make the group (free ``cpu``, free ``gpu`` milli, vectors of ``length``) the best if its score is larger."""
-    cdef double asked = <double> (pod.num_gpu * pod.milli)
+    cdef double need = <double> (pod.num_gpu * pod.milli)
     cdef double x = scaled(cpu, scale.cpu) * scaled(<double> pod.cpu, scale.cpu)
-    x = (x + scaled(gpu, scale.gpu) * scaled(asked, scale.gpu)) / length
+    x = (x + scaled(gpu, scale.gpu) * scaled(need, scale.gpu)) / length
     if scale.norm == BY_POD:
         x = tanh(x / 10.0)
     x = 1.0 - x
@@ -52,21 +52,21 @@ cdef inline void offer(Best* best, const Scale* scale, const Pod* pod, double cp
 
 cdef void offer_devices(Best* best, const Scale* scale, const Node* node, const Pod* pod, bint divide) noexcept nogil:
     """Share and divide: one group for each device in use that fits, one for all idle devices."""
-    cdef int64_t asked = pod.num_gpu * pod.milli
+    cdef int64_t need = pod.num_gpu * pod.milli
     cdef int64_t idle = device_idle_count(node) * FULL
     cdef double free = <double> device_free_milli(node)
     cdef double cpu = <double> node.cpu_left
     cdef int g
     if divide and free == 0:   # CPU in proportion to no GPU at all is no group
         return
-    if asked < FULL:
+    if need < FULL:
         for g in range(node.num_gpu):
-            if node.gpu_left[g] >= FULL or node.gpu_left[g] < asked:
+            if node.gpu_left[g] >= FULL or node.gpu_left[g] < need:
                 continue
             if divide:
                 cpu = <double> (node.cpu_left * node.gpu_left[g]) / free
             offer(best, scale, pod, cpu, <double> node.gpu_left[g], 2, (<uint64_t> 1) << g)
-    if asked <= idle:
+    if need <= idle:
         if divide:
             cpu = <double> (node.cpu_left * idle) / free
         offer(best, scale, pod, cpu, <double> idle, 2, device_idle(node, pod.num_gpu))
@@ -74,16 +74,16 @@ cdef void offer_devices(Best* best, const Scale* scale, const Node* node, const 
 
 cdef void offer_extended(Best* best, const Scale* scale, const Node* node, const Pod* pod) noexcept nogil:
     """Extend: every device in use is a dimension of its own, all idle devices together one more."""
-    cdef int64_t asked = pod.num_gpu * pod.milli
+    cdef int64_t need = pod.num_gpu * pod.milli
     cdef int64_t idle = device_idle_count(node) * FULL
     cdef double cpu = <double> node.cpu_left
     cdef int g, length = 1 + (idle > 0)
     for g in range(node.num_gpu):
         length += 0 < node.gpu_left[g] < FULL
     for g in range(node.num_gpu):
-        if 0 < node.gpu_left[g] < FULL and node.gpu_left[g] >= asked:
+        if 0 < node.gpu_left[g] < FULL and node.gpu_left[g] >= need:
             offer(best, scale, pod, cpu, <double> node.gpu_left[g], length, (<uint64_t> 1) << g)
-    if idle > 0 and idle >= asked:
+    if idle > 0 and idle >= need:
         offer(best, scale, pod, cpu, <double> idle, length, device_idle(node, pod.num_gpu))
 
 

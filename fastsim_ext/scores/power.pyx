@@ -141,7 +141,7 @@ cdef int64_t power_saved(const Node* node, const Pod* pod, uint64_t* gpus) noexc
     cdef int64_t after = power_cpu(node, node.cpu_left - pod.cpu)
     cdef int64_t step = node.gpu_peak_mw - node.gpu_idle_mw
     cdef int64_t raw, best = 0
-    cdef bint found = False
+    cdef bint any_fits = False
     cdef int g
     gpus[0] = 0
     if pod.num_gpu != 1 or pod.milli == FULL:
@@ -151,8 +151,8 @@ cdef int64_t power_saved(const Node* node, const Pod* pod, uint64_t* gpus) noexc
         if node.gpu_left[g] < pod.milli:
             continue
         raw = (before - after - (step if node.gpu_left[g] == FULL else 0)) / 1000
-        if not found or raw > best:
-            found = True
+        if not any_fits or raw > best:
+            any_fits = True
             best = raw
             gpus[0] = (<uint64_t> 1) << g
     return best

@@ -237,7 +237,7 @@ cdef class IndexedSelector(Selector):
         ``reason`` is then the last check that any node failed, or -1 if all nodes must be evaluated for it.
         """
         cdef const Tree* bound = self.table.tree(c)
-        cdef int32_t[GATHERED] found
+        cdef int32_t[GATHERED] leaves
         cdef int32_t top
         cdef int32_t worst = self.table.worst
         cdef int32_t best_at = -1
@@ -256,13 +256,13 @@ cdef class IndexedSelector(Selector):
                 best, best_at = total, first
             while after < bound.count:
                 # After the best node so far an equal total loses the tie.
-                count = tree_gather(bound, &after, <int32_t> (best + (after > best_at)), wanted, &found[0])
+                count = tree_gather(bound, &after, <int32_t> (best + (after > best_at)), wanted, &leaves[0])
                 wanted = min(2 * wanted, GATHER)
                 for k in range(count if self.nodes.count >= FAR else 0):
-                    if self.has_room(found[k], pod):
-                        self.nodes.prefetch(found[k])
+                    if self.has_room(leaves[k], pod):
+                        self.nodes.prefetch(leaves[k])
                 for k in range(count):
-                    at = found[k]
+                    at = leaves[k]
                     if at == first or tree_leaf(bound, at) < best + (at > best_at):
                         continue
                     total = self.total_of(at, pod, &furthest)
@@ -342,13 +342,13 @@ cdef class IndexedSelector(Selector):
         cdef int32_t wanted = 0          # of a node's ``spare``
         cdef int32_t seen = SPARE - 1
         cdef int32_t[BLOCK] fits
-        cdef int32_t* found
+        cdef int32_t* nodes__f
         cdef int i, some
         cdef int first = 0
         cdef int count = 0
         if self.uncached or not demands_expressible(pod) or self.nodes.count == 0:
             return Selector.feasible(self, pod, stage)
-        found = &self.feasible__f[0]
+        nodes__f = &self.feasible__f[0]
         if pod.num_gpu > 0 and pod.milli == FULL:
             wanted, seen = SPARE * pod.num_gpu, -1
         elif pod.num_gpu > 0:
@@ -357,7 +357,7 @@ cdef class IndexedSelector(Selector):
             some = min(self.nodes.count - first, BLOCK)
             self.fitting(first, some, pod, wanted, seen, &fits[0])
             for i in range(some):
-                found[count] = first + i
+                nodes__f[count] = first + i
                 count += fits[i]
             first += some
         if count == 0:

@@ -49,5 +49,5 @@ cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil
 cdef void tree_put_row(const MaxForest* forest, int32_t at, const int32_t* values) noexcept nogil
 cdef int32_t tree_first(const Tree* tree, int32_t* top) noexcept nogil
 cdef int32_t tree_next(const Tree* tree, int base, int32_t at, int32_t least) noexcept nogil
-cdef int tree_gather(const Tree* tree, int32_t* at, int32_t least, int wanted, int32_t* found) noexcept nogil
+cdef int tree_gather(const Tree* tree, int32_t* at, int32_t least, int wanted, int32_t* leaves) noexcept nogil
 cdef bint tree_sound(const Tree* tree) noexcept nogil

@@ -81,13 +81,13 @@ cdef class MaxTree:
         return tree_next(&self.tree, 0, at, least)
 
     def gathered(self, int32_t least, int wanted):
-        """All positions with ``least`` or more, found below ``wanted`` cells at a time."""
-        cdef int32_t[GATHERED] found
+        """All positions with ``least`` or more, gathered below ``wanted`` cells at a time."""
+        cdef int32_t[GATHERED] leaves
         cdef int32_t at = 0
         positions = []
         while at < self.tree.count:
-            count = tree_gather(&self.tree, &at, least, min(wanted, GATHER), &found[0])
-            positions += [found[k] for k in range(count)]
+            count = tree_gather(&self.tree, &at, least, min(wanted, GATHER), &leaves[0])
+            positions += [leaves[k] for k in range(count)]
         return positions
 
     def sound(self):
@@ -273,19 +273,19 @@ cdef void tree_put(Tree* tree, int32_t at, int32_t value) noexcept nogil:
 cdef inline bint unequal(const cell_t* a, const cell_t* b) noexcept nogil:
     """Whether two rows of ROW cells differ; narrow rows are compared by words of 64 bits."""
     cdef int64_t[WORDS] left, right
-    cdef int64_t found = 0
+    cdef int64_t bits = 0
     cdef cell_t differs = 0
     cdef int j
     if cell_t is int32_t:
         for j in range(ROW):
             differs |= a[j] ^ b[j]
-        found = differs
+        bits = differs
     else:
         memcpy(&left[0], a, ROW)
         memcpy(&right[0], b, ROW)
         for j in range(WORDS):
-            found |= left[j] ^ right[j]
-    return found != 0
+            bits |= left[j] ^ right[j]
+    return bits != 0
 
 
 cdef inline void put_cells(const MaxForest* forest, int64_t at, cell_t* value) noexcept nogil:
@@ -405,7 +405,7 @@ cdef inline void prefetch_below(const Tree* tree, int level, int64_t at) noexcep
         ahead(tree.level[level - 1] + tree_offset(at * FAN + j, tree.stride) * size)
 
 
-cdef int gather_cells(const Tree* tree, int32_t* at, cell_t least, int wanted, int32_t* found) noexcept nogil:
+cdef int gather_cells(const Tree* tree, int32_t* at, cell_t least, int wanted, int32_t* leaves) noexcept nogil:
     cdef int32_t[GATHERED] cells
     cdef int32_t i
     cdef int base = min(2, tree.depth - 1)
@@ -417,7 +417,7 @@ cdef int gather_cells(const Tree* tree, int32_t* at, cell_t least, int wanted, i
         if i < 0:
             break
         prefetch_below(tree, base, i)
-        found[count] = i
+        leaves[count] = i
         count += 1
         i += 1
     at[0] = i << BITS * base if i >= 0 else tree.count
@@ -425,22 +425,22 @@ cdef int gather_cells(const Tree* tree, int32_t* at, cell_t least, int wanted, i
         below = 0
         for k in range(count):
             for j in range(FAN):
-                if (<const cell_t*> tree.level[level])[tree_offset(found[k] * FAN + j, tree.stride)] >= least:
-                    cells[below] = found[k] * FAN + j
+                if (<const cell_t*> tree.level[level])[tree_offset(leaves[k] * FAN + j, tree.stride)] >= least:
+                    cells[below] = leaves[k] * FAN + j
                     prefetch_below(tree, level, cells[below])
                     below += 1
         count = below
-        memcpy(found, &cells[0], count * sizeof(int32_t))
+        memcpy(leaves, &cells[0], count * sizeof(int32_t))
     return count
 
 
-cdef int tree_gather(const Tree* tree, int32_t* at, int32_t least, int wanted, int32_t* found) noexcept nogil:
+cdef int tree_gather(const Tree* tree, int32_t* at, int32_t least, int wanted, int32_t* leaves) noexcept nogil:
     """Leaves of ``least`` or more below the next matching cells of the third level, ``wanted`` cells at most.
 
-    Writes rising positions to ``found`` and returns their count. ``at`` is the position to begin at, 0 at first; it
+    Writes rising positions to ``leaves`` and returns their count. ``at`` is the position to begin at, 0 at first; it
     becomes the one to continue at, the number of leaves at the end. Goes level by level, so that many distant parts
     of a large tree are fetched at the same time.
     """
     if tree.narrow:
-        return gather_cells(tree, at, narrowed(least), wanted, found)
-    return gather_cells(tree, at, least, wanted, found)
+        return gather_cells(tree, at, narrowed(least), wanted, leaves)
+    return gather_cells(tree, at, least, wanted, leaves)

@@ -222,15 +222,15 @@ cdef class NormalisedScoreColumns(ScoreColumns):
         """
         cdef int family = self.family_of(pod.num_gpu, pod.milli)
         cdef int32_t c = self.families[family].first if family >= 0 else -1
-        cdef int32_t found = -1
+        cdef int32_t best = -1
         cdef const Pod* other
         while c >= 0:
             other = &self.columns[c].pod
             if (other.cpu <= pod.cpu and other.models in (0, pod.models) and (pod.num_gpu > 0 or other.cpu > 0)
-                    and (found < 0 or other.cpu > self.columns[found].pod.cpu)):
-                found = c
+                    and (best < 0 or other.cpu > self.columns[best].pod.cpu)):
+                best = c
             c = self.columns[c].next_in_family
-        return found
+        return best
 
     cdef int allocate(self, int32_t c) except -1 nogil:
         """Allocate the memory of a column and of its points."""

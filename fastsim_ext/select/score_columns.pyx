@@ -127,21 +127,21 @@ cdef class ScoreColumns:
 
     cdef int32_t state(self, int n) except -1 nogil:
         """The number of the state of node ``n``."""
-        cdef int32_t found = self.state_of[n]
+        cdef int32_t state = self.state_of[n]
         cdef Key key
-        if found >= 0 and self.generation == self.memo.generation:
-            return found
+        if state >= 0 and self.generation == self.memo.generation:
+            return state
         self.memo.describe(&self.nodes.records[n], &key)
         return self.number(n, &key)
 
     cdef int32_t number(self, int n, const Key* key) except -1 nogil:
         """The number of the state with this key, noted for node ``n``."""
-        cdef int32_t found = self.memo.state(key)
+        cdef int32_t state = self.memo.state(key)
         if self.generation != self.memo.generation:    # state numbers were reassigned
             self.generation = self.memo.generation
             self.state_of[:] = -1
-        self.state_of[n] = found
-        return found
+        self.state_of[n] = state
+        return state
 
     cdef void prefetch(self, int n) noexcept nogil:
         """Prefetch what a change of node ``n`` touches; in large clusters it is not in the cache."""

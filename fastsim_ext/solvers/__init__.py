@@ -1,5 +1,5 @@
 """Interior point, knapsack, L-BFGS-B.
 
-In come coefficients, out go values; they know no jobs.
+Coefficients in, values out; nothing here depends on jobs.
 Open ``self_dual_embedding`` first.
 """

@@ -88,11 +88,11 @@ cdef double paired_prices(const void* of, const double* z, double* x) noexcept n
 
 cdef double paired_lifted(const Paired* p, const double* rows) noexcept nogil:
     """Product of the level's coefficients and the rows' multipliers."""
-    cdef double found = 0.0
+    cdef double product = 0.0
     cdef int i
     for i in range(p.classes + p.held + p.models):
-        found += p.lift[i] * rows[i]
-    return found
+        product += p.lift[i] * rows[i]
+    return product
 
 
 @cython.cdivision(True)
@@ -103,7 +103,7 @@ cdef double paired_largest(const void* of, const double* column, double level, c
     cdef int models = p.models, n = p.groups * p.models, m, r, g, h
     cdef const double* rate = row + n + p.classes
     cdef double* by_rate = by_row + n + p.classes
-    cdef double found = 0.0, over, one, two, hold
+    cdef double largest = 0.0, over, one, two, hold
     cdef int64_t c, at
     memset(by_row, 0, (n + p.classes + p.held + models) * sizeof(double))
     for r in range(p.groups):
@@ -128,9 +128,9 @@ cdef double paired_largest(const void* of, const double* column, double level, c
                 by_column[r * models + g] = fmax(by_column[r * models + g], fmax(one, two))
     for h in range(p.held):
         one = p.level_weight__h[h] / (rate[h] * level)
-        found = fmax(found, one)
+        largest = fmax(largest, one)
         by_rate[h] = fmax(by_rate[h], one)
-    return found
+    return largest
 
 
 cdef void paired_add(Paired* p, int64_t i, int64_t j, double value) noexcept nogil:

@@ -41,7 +41,7 @@ cdef double unpaired_prices(const void* of, const double* z, double* x) noexcept
     cdef const double* time = z + p.classes * models
     cdef const double* rate = time + p.classes
     cdef const double* gpus = rate + p.held
-    cdef double found = 0.0
+    cdef double product = 0.0
     for c in range(p.classes):
         for g in range(models):
             x[c * models + g] = time[c] - z[c * models + g] + p.use__c[c] * gpus[g]
@@ -49,8 +49,8 @@ cdef double unpaired_prices(const void* of, const double* z, double* x) noexcept
         c = p.holds[h]
         for g in range(models):
             x[c * models + g] -= p.rate__hg[h * models + g] * rate[h]
-        found += p.size__c[c] * p.level_weight__h[h] * rate[h]
-    return found
+        product += p.size__c[c] * p.level_weight__h[h] * rate[h]
+    return product
 
 
 @cython.cdivision(True)
@@ -65,7 +65,7 @@ cdef double unpaired_largest(const void* of, const double* column, double level,
     cdef double* by_time = by_row + n
     cdef double* by_rate = by_time + p.classes
     cdef double* by_gpus = by_rate + p.held
-    cdef double found = 0.0, over, entry
+    cdef double largest = 0.0, over, entry
     for g in range(models):
         by_gpus[g] = 0.0
     for c in range(p.classes):
@@ -80,12 +80,12 @@ cdef double unpaired_largest(const void* of, const double* column, double level,
     for h in range(p.held):
         c = p.holds[h]
         by_rate[h] = p.level_weight__h[h] / (rate[h] * level)
-        found = fmax(found, by_rate[h])
+        largest = fmax(largest, by_rate[h])
         for g in range(models):
             entry = p.rate__hg[h * models + g] / column[c * models + g] / rate[h]
             by_rate[h] = fmax(by_rate[h], entry)
             by_column[c * models + g] = fmax(by_column[c * models + g], entry)
-    return found
+    return largest
 
 
 @cython.cdivision(True)

@@ -39,7 +39,7 @@ cdef class Knapsack:
     cdef int32_t* keys
     cdef int64_t depths, stamp, filled, left, more
     cdef double best
-    cdef bint found
+    cdef bint has_best
     cdef double plan(self, const double* price, double* use) noexcept nogil
     cdef int improve_prices(self) noexcept nogil
     cdef void list_options(self, double reach) noexcept nogil

@@ -69,14 +69,14 @@ cdef class Knapsack:
     def bound(self):
         """No choice of whole things costs less than this."""
         cdef double[SIDE] use
-        cdef double found
+        cdef double least
         cdef int k
         with nogil:
             self.improve_prices()
-            found = self.plan(&self.price__k[0], use)
+            least = self.plan(&self.price__k[0], use)
             for k in range(self.kinds):
-                found -= self.price__k[k] * self.room__k[k]
-        return found
+                least -= self.price__k[k] * self.room__k[k]
+        return least
 
     cdef double plan(self, const double* price, double* use) noexcept nogil:
         """The cheapest choice at these prices if rooms had no end: its cost with the prices, and the room it takes."""
@@ -161,14 +161,14 @@ cdef class Knapsack:
             self.keys = <int32_t*> memory_grown(NULL, SLOTS * (self.kinds + 2), sizeof(int32_t))
         self.stamp += 1
         self.filled, self.nodes, self.left, self.more = 0, 0, nodes, more
-        self.found, self.best = False, reach + 2 * SAME
+        self.has_best, self.best = False, reach + 2 * SAME
         with nogil:
             self.list_options(self.best)
             if self.fix_single():
                 self.line_up()
                 self.dive(0, 0, self.free__k, 0.0)
         self.ended = self.left > 0
-        if not self.found:
+        if not self.has_best:
             return None
         for d in range(self.depths):
             x = self.options[self.best__d[d]].column
@@ -253,10 +253,10 @@ cdef class Knapsack:
 
     cdef int64_t largest(self, int64_t c) noexcept nogil:
         """The largest option of a class."""
-        cdef int64_t found = 0, o
+        cdef int64_t most = 0, o
         for o in range(self.start__c[c], self.start__c[c + 1]):
-            found = max(found, self.options[o].size)
-        return found
+            most = max(most, self.options[o].size)
+        return most
 
     cdef void dive(self, int64_t depth, int64_t start, const int64_t* room, double extra) noexcept nogil:
         """Try all options of the thing at this depth, from ``start`` on, and go deeper."""
@@ -277,8 +277,8 @@ cdef class Knapsack:
         if depth == self.depths:
             self.best = least
             memcpy(self.best__d, self.picked__d, self.depths * sizeof(int64_t))
-            if not self.found:
-                self.found, self.left = True, min(self.left, self.more)
+            if not self.has_best:
+                self.has_best, self.left = True, min(self.left, self.more)
             return
         if self.seen(depth, start, room, extra):
             return
@@ -343,13 +343,13 @@ cdef int leaving(const double* level, const double* direction, int m) noexcept n
 
 
 @cython.cdivision(True)
-cdef bint solved(const double* matrix, const double* right, double* found, int m, bint turned) noexcept nogil:
+cdef bint solved(const double* matrix, const double* right, double* solution, int m, bint turned) noexcept nogil:
     """The solution of a small square system (``turned``: of its transpose); whether there is one."""
     cdef double[SIDE * SIDE] a
     cdef double factor
     cdef int i, j, k, top
     for i in range(m):
-        found[i] = right[i]
+        solution[i] = right[i]
         for j in range(m):
             a[i * SIDE + j] = matrix[j * SIDE + i] if turned else matrix[i * SIDE + j]
     for k in range(m):
@@ -361,14 +361,14 @@ cdef bint solved(const double* matrix, const double* right, double* found, int m
             return False
         for j in range(m):
             a[k * SIDE + j], a[top * SIDE + j] = a[top * SIDE + j], a[k * SIDE + j]
-        found[k], found[top] = found[top], found[k]
+        solution[k], solution[top] = solution[top], solution[k]
         for i in range(k + 1, m):
             factor = a[i * SIDE + k] / a[k * SIDE + k]
             for j in range(k, m):
                 a[i * SIDE + j] -= factor * a[k * SIDE + j]
-            found[i] -= factor * found[k]
+            solution[i] -= factor * solution[k]
     for k in range(m - 1, -1, -1):
         for j in range(k + 1, m):
-            found[k] -= a[k * SIDE + j] * found[j]
-        found[k] /= a[k * SIDE + k]
+            solution[k] -= a[k * SIDE + j] * solution[j]
+        solution[k] /= a[k * SIDE + k]
     return True

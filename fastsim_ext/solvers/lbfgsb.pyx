@@ -125,21 +125,21 @@ cdef double lbfgsb_steeper(const Line* line, const Point* now) noexcept nogil:
 
 cdef double lbfgsb_bracket(Line* line, const Point* now) noexcept nogil:
     """The next step to try; the bracket becomes smaller by this one."""
-    cdef double found
+    cdef double step
     cdef bint turned = now.slope * (line.best.slope / fabs(line.best.slope)) < 0
     if now.loss > line.best.loss:
-        found = lbfgsb_higher(&line.best, now)
+        step = lbfgsb_higher(&line.best, now)
         line.other, line.bracketed = now[0], True
-        return found
+        return step
     if turned:
-        found = lbfgsb_turned(&line.best, now)
+        step = lbfgsb_turned(&line.best, now)
         line.other, line.bracketed = line.best, True
     elif fabs(now.slope) < fabs(line.best.slope):
-        found = lbfgsb_flatter(line, now)
+        step = lbfgsb_flatter(line, now)
     else:
-        found = lbfgsb_steeper(line, now)
+        step = lbfgsb_steeper(line, now)
     line.best = now[0]
-    return found
+    return step
 
 
 cdef void lbfgsb_start(Line* line, const Point* start, double step, double longest) noexcept nogil:

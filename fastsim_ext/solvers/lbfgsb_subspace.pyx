@@ -19,7 +19,7 @@ cdef double EPSILON = 2.0**-52
 cdef struct Path:                # of the bent path, what is left of it
     double[VARIABLES] way        # direction of each variable
     double[VARIABLES] meets      # when a variable meets its bound
-    int[VARIABLES] who
+    int[VARIABLES] variable      # of each bend
     int bends
     bint all_bend                # every variable meets one
     bint endless                 # some variable never does
@@ -75,7 +75,7 @@ cdef void subspace_path(Subspace* part, const Curvature* known, const Box* box, 
         else:
             path.endless = path.endless or down > 0
             continue
-        path.who[path.bends] = i
+        path.variable[path.bends] = i
         path.bends += 1
     path.all_bend = path.bends == known.variables
     if known.scale != 1:
@@ -85,17 +85,17 @@ cdef void subspace_path(Subspace* part, const Curvature* known, const Box* box, 
 
 cdef int subspace_next(Path* path) noexcept nogil:
     """The next bend, the first of equal ones, is moved to the end of the list."""
-    cdef int first = 0, i, who
+    cdef int first = 0, i, variable
     cdef double meets
     for i in range(1, path.bends):
         if path.meets[i] < path.meets[first]:
             first = i
-    meets, who = path.meets[first], path.who[first]
+    meets, variable = path.meets[first], path.variable[first]
     path.bends -= 1
     memmove(&path.meets[first], &path.meets[first + 1], (path.bends - first) * sizeof(double))
-    memmove(&path.who[first], &path.who[first + 1], (path.bends - first) * sizeof(int))
-    path.meets[path.bends], path.who[path.bends] = meets, who
-    return who
+    memmove(&path.variable[first], &path.variable[first + 1], (path.bends - first) * sizeof(int))
+    path.meets[path.bends], path.variable[path.bends] = meets, variable
+    return variable
 
 
 cdef double subspace_hold(Subspace* part, const Box* box, Path* path, int i) noexcept nogil:
@@ -196,11 +196,11 @@ cdef bint subspace_changed(Subspace* part, int variables, bint compared) noexcep
     return part.entering > 0 or part.leaving > 0
 
 
-cdef inline double subspace_product(const double* a, const double* b, const int* who, int count) noexcept nogil:
+cdef inline double subspace_product(const double* a, const double* b, const int* variable, int count) noexcept nogil:
     cdef double total = 0.0
     cdef int k
     for k in range(count):
-        total += a[who[k]] * b[who[k]]
+        total += a[variable[k]] * b[variable[k]]
     return total
 
 

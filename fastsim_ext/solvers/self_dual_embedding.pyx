@@ -157,20 +157,20 @@ cdef void embedding_update(Path* path) noexcept nogil:
 
 cdef double embedding_worth(const Path* path, const double* x, double level) noexcept nogil:
     """Primal objective: cost of the columns and gain of the level."""
-    cdef double found = path.of.gain * level
+    cdef double worth = path.of.gain * level
     cdef int i
     for i in range(path.of.columns):
-        found += path.of.count[i] * path.of.cost[i] * x[i]
-    return found
+        worth += path.of.count[i] * path.of.cost[i] * x[i]
+    return worth
 
 
 cdef double embedding_price(const Path* path, const double* z) noexcept nogil:
     """Dual objective: room of the rows, priced at these multipliers."""
-    cdef double found = 0.0
+    cdef double price = 0.0
     cdef int i
     for i in range(path.of.columns, path.of.columns + path.of.rows):
-        found += path.of.count[i] * path.room[i] * z[i]
-    return found
+        price += path.of.count[i] * path.room[i] * z[i]
+    return price
 
 
 @cython.cdivision(True)

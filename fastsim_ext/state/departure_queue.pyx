@@ -87,9 +87,9 @@ cdef class DepartureQueue:
         """Remove the soonest departure; (second, slot)."""
         if self.size == 0:
             raise IndexError("nothing departs")
-        found = self.items[0].t, self.items[0].slot
+        soonest = self.items[0].t, self.items[0].slot
         self.pop()
-        return found
+        return soonest
 
     cdef int push(self, double t, int32_t slot, int32_t turn) except -1 nogil:
         """Schedule a departure; its sequence is the order of the calls."""
@@ -293,7 +293,7 @@ cdef class DepartureQueue:
         """Check the order of the heap and that every departure is in its bucket."""
         cdef int64_t i, b, count
         cdef int32_t chunk
-        cdef int64_t found = self.n_items + self.n_beyond
+        cdef int64_t listed = self.n_items + self.n_beyond
         assert self.n_items > 0 or self.size == 0, f"none of {self.size} departures is the next one"
         for i in range(1, self.n_items):
             assert not sooner(&self.items[i], &self.items[(i - 1) // FAN]), f"heap order broken at {i}"
@@ -303,10 +303,10 @@ cdef class DepartureQueue:
             assert self.bucket_of(self.beyond[i].t) == self.n_buckets > 0, f"departure {i} beyond all belongs before"
         for b in range(self.n_buckets):
             chunk, count = self.buckets[b].first, self.buckets[b].count
-            found += count
+            listed += count
             for i in range(count - 1, -1, -1):
                 assert self.at < b == self.bucket_of(self.chunks[chunk].items[i % CHUNK].t), f"not of bucket {b}"
                 if i % CHUNK == 0:
                     chunk = self.chunks[chunk].after
-        assert found == self.size, f"{found} departures are somewhere, {self.size} were counted"
+        assert listed == self.size, f"{listed} departures are somewhere, {self.size} were counted"
         return 0

@@ -78,9 +78,9 @@ cdef class WorkTable:
         A row each for seconds of waits until the first start, of completion times and of lost work; slowdowns over the
         ideal time; seconds of pauses; wasted GPU seconds. Preemptions and restarts are those of pods that are gone.
         """
-        found = outcome_spans(self.outcomes, self.n_outcomes, room)
+        counts = outcome_spans(self.outcomes, self.n_outcomes, room)
         self.n_outcomes = 0
-        return found
+        return counts
 
     def snapshot(self):
         """(slots and accounts as bytes, ends of the lists and sums over pods that are gone): all that restore() needs.

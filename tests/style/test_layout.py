@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -27,6 +28,8 @@ PACKAGES = ("fastsim", "fastsim_ext")
 SUFFIXES = (".py", ".pyx", ".pxd", ".pyi")
 UNNAMED = {"__init__", "__main__"}
 """Modules that have no test of their own: what they hand out is tested where it stands."""
+CLASS = re.compile(r"^(?:cdef )?class (\w+)", re.MULTILINE)
+"""Classes of a compiled module."""
 TESTS = ("tests/unit", "tests/differential", "tests")
 """Where the folders of the tests begin; those of the command line are ``tests/cli``."""
 
@@ -119,7 +122,7 @@ def test_every_unit_test_names_a_module_or_its_folder() -> None:
     assert sorted(set(found) - whole - promised) == []
 
 
-def test_lengths_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lengths_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     lines = {short(p): len(p.read_text(encoding="utf-8").splitlines()) for p in sources("fastsim", suffix=".py")}
     long = sorted(name for name, count in lines.items() if count > LISTED_LINES)
     brief = sorted(n for n, count in lines.items() if count < SHORT_LINES and PurePosixPath(n).stem not in UNNAMED)
@@ -129,10 +132,12 @@ def test_lengths_are_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_no_public_class_has_two_homes() -> None:
-    found: Counter[str] = Counter()
+    homes: Counter[str] = Counter()
     for path in sources("fastsim", suffix=".py"):
-        found.update(node.name for node in parsed(path).body if isinstance(node, ast.ClassDef))
-    several = sorted(name for name, count in found.items() if count > 1 and not name.startswith("_"))
+        homes.update(node.name for node in parsed(path).body if isinstance(node, ast.ClassDef))
+    for path in sources("fastsim_ext", suffix=".pyx"):
+        homes.update(CLASS.findall(path.read_text(encoding="utf-8")))
+    several = sorted(name for name, count in homes.items() if count > 1 and not name.startswith("_"))
     assert several == []
 
 

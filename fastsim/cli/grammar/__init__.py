@@ -1,4 +1,4 @@
-"""What all verbs share: groups with a verb that may be left out, standard streams, defaults in files, sections of help.
+"""Parts that all verbs share: groups with a usual verb, messages, defaults in files, sections of help.
 
 Open ``verbs`` first.
 """

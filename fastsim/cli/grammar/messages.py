@@ -1,4 +1,4 @@
-"""The options -q, -v and --debug of every verb: what is said beside the result, on standard error."""
+"""The options -q, -v and --debug of every verb: messages beside the result, on standard error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCRIPT_FLAGS = ("init",)
 
 @dataclass
 class Messages:
-    """What the options of one command chose; ``began`` is the processor's clock when it began, seconds."""
+    """The message options of one command; ``began_s`` is the performance counter at its begin, seconds."""
 
     debug: bool = field(default_factory=lambda: bool(os.environ.get("FASTSIM_TRACEBACK")))
     verbose: bool = False
@@ -52,7 +52,7 @@ def with_messages(verbs: Iterable[click.Command]) -> None:
 
 def _options(with_verbose: bool) -> list[click.Parameter]:
     quiet = _flag("-q", "--quiet", "Only errors on standard error.", _quieten)
-    verbose = _flag("-v", "--verbose", "Say seconds, memory and defaults at the end.", _note("verbose"))
+    verbose = _flag("-v", "--verbose", "Print seconds, memory and defaults at the end.", _note("verbose"))
     debug = _flag("", "--debug", "Show the traceback of what fails.", _note("debug"))
     return [quiet, verbose, debug] if with_verbose else [quiet, debug]
 

@@ -81,7 +81,7 @@ def _of_group(table: Any, group: click.Group, where: str) -> dict[str, Any]:
 
     if not isinstance(table, Mapping):
         raise ScenarioError(where, short(table), "a table with the options of a verb")
-    found = {}
+    defaults = {}
     for name, value in table.items():
         verb = group.commands.get(name)
         if verb is None:
@@ -89,8 +89,10 @@ def _of_group(table: Any, group: click.Group, where: str) -> dict[str, Any]:
             raise ScenarioError(f"{where}: {name}", "no verb of this name", f"one of {known}",
                                 suggestion(name, group.commands))  # fmt: skip
         inner = f"{where}: {name}"
-        found[name] = _of_group(value, verb, inner) if isinstance(verb, click.Group) else _of_verb(value, verb, inner)
-    return found
+        defaults[name] = (
+            _of_group(value, verb, inner) if isinstance(verb, click.Group) else _of_verb(value, verb, inner)
+        )
+    return defaults
 
 
 def _of_verb(table: Any, verb: click.Command, where: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 EDITED = (KeyError, AttributeError, TypeError, ValueError, IndexError, ZeroDivisionError)
-"""What the code of these verbs meets in a folder that was changed by hand, where columns and types are as they were."""
+"""Errors of these verbs in a folder that was changed by hand, where columns and types are as they were."""
 
 
 def reads_saved_runs(verb: Callable[P, R]) -> Callable[P, R]:

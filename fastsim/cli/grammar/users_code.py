@@ -1,4 +1,4 @@
-"""Where code of the user's failed: the last frames of a traceback that are not of fastsim or a library."""
+"""Frames of the user's own code in a traceback: the last ones that are not of fastsim or a library."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fastsim.engine.adaptive.run import AdaptiveDriver
 
 STATE = "the state of a run of adaptive jobs"
-"""What a checkpoint has to be, in messages."""
+"""The expected kind of checkpoint, in messages."""
 
 
 def decisions(setting: AdaptiveSetting, recorded: bool, measured: bool) -> dict[str, Any]:

@@ -61,7 +61,7 @@ MOST_SAMPLES = 1 << 40
 
 
 def check_state(rounds: AdaptiveDriver, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """A state of these rounds: its jobs must be theirs already."""
+    """The state of a run with these jobs, which are compared before."""
     numbers, groups = meta["loop"], rounds.setting.groups
     gpus__n = [gpus for group in groups for gpus in group.gpus__n]
     check_numbers(numbers, NUMBERS, "loop")
@@ -86,7 +86,7 @@ def check_state(rounds: AdaptiveDriver, meta: Mapping[str, Any], arrays: Mapping
 
 
 def _check_jobs(rounds: AdaptiveDriver, numbers: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """What each job has done, in the order of active and ended jobs."""
+    """Progress of each job, in the order of active and ended jobs."""
     active = np.array(numbers["active"], np.int64)
     ids = np.concatenate([active, np.array(numbers["ended_jobs"], np.int64)])
     check_range(ids, 0, len(rounds.jobs) - 1, "active and ended jobs")

@@ -1,4 +1,4 @@
-"""Whether a run comes nearer to its end: stays on nodes since a pod ended, rows and node changes so far.
+"""Progress of a run: stays on nodes since a pod ended and rows of the timeline, against their budgets of work.
 
 A gang on nodes that fail more often than it needs for its work starts again and again. Such a run warns, and stops at
 its budget of work; ``until_s`` ends it with what it did by then.
@@ -12,8 +12,6 @@ from fastsim.foundation.limits.work_budget import Work, amount_text, refuse_prog
 
 WARNED_AT = 0.1
 """Part of the budget at which a run without headway warns."""
-
-
 FEWER_ROWS = "a longer sample_s makes fewer"
 
 

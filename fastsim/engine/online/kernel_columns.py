@@ -21,7 +21,7 @@ Columns = dict[str, Any]
 WHOLE = 1000
 """Milli-GPU of a whole device."""
 LARGEST_CPU, LARGEST_GPU = 128_000, 8000
-"""Milli-CPU and milli-GPU of the largest node that the formulas know."""
+"""Milli-CPU and milli-GPU of the largest node that the formulas cover."""
 CACHE_LINE = 64
 """Bytes."""
 TOGETHER = ("frag_classes", "before", "frag", "cpu_mw", "gpu_mw", "mig_used", "gpu_left", "tags", "free", "listed")

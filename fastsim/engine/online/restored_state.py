@@ -1,6 +1,6 @@
-"""Checks of a checkpoint's values before the compiled loop works on them: it indexes memory by them without looking.
+"""Checks of a checkpoint's values before the compiled loop, which indexes memory by them unchecked, works on them.
 
-Each function raises ValueError naming the first wrong value. What can be worked out again is compared: free resources
+Each function raises ValueError naming the first wrong value. Values that follow from others are compared: free resources
 of nodes with what their pods hold, the waiting line with the pods that wait, departures with the pods that run.
 """
 
@@ -44,7 +44,7 @@ ACCOUNT = np.dtype(
     [("ideal", "f8"), ("delay", "f8"), ("left", "f8"), ("paused", "f8"), ("held", "f8"), ("delayed", "f8"),
      ("cost", "f8"), ("tenant", "i8")], align=True,
 )  # fmt: skip
-"""What a pod has used, from the same file."""
+"""Totals of a pod, from the same file."""
 DEPARTURE = np.dtype([("t", "f8"), ("seq", "i8"), ("slot", "i4"), ("turn", "i4")], align=True)
 """A departure, as ``fastsim_ext/state/departure_queue.pxd`` has it."""
 MEMBER = np.dtype(
@@ -70,7 +70,7 @@ LOOP: dict[str, tuple[Any, ...]] = {
 
 
 def check_nodes(columns: Mapping[str, Any]) -> None:
-    """What is free on each node is within what it has: tables of nodes search and index by it."""
+    """Free resources of each node are within its capacity: node tables search and index by them."""
     check_range(columns["present"], 0, 1, "present")
     check_range(columns["gpu_left"], 0, _gpu_milli(columns), "gpu_left")
     check_range(columns["cpu_left"], 0, columns["cpu_cap"], "cpu_left")
@@ -142,14 +142,14 @@ def check_pods(run: OnlineRun, meta: Mapping[str, Any], arrays: Mapping[str, Any
 
 def followed(after: npt.NDArray[Any], first: int, name: str) -> list[int]:
     """The positions of a linked list in its order; ValueError if it comes back to itself."""
-    found: list[int] = []
+    positions: list[int] = []
     at = int(first)
     while at >= 0:
-        found.append(at)
-        if len(found) > len(after):
+        positions.append(at)
+        if len(positions) > len(after):
             raise ValueError(f"{name} without end")
         at = int(after[at])
-    return found
+    return positions
 
 
 def _gpu_milli(columns: Mapping[str, Any]) -> npt.NDArray[Any]:
@@ -179,16 +179,16 @@ def _check_held(columns: Mapping[str, Any], run: OnlineRun, slots: Any) -> None:
     """Nodes have free what their pods do not hold."""
     rows, node = run.classes.rows(), slots["node"]
     mig, width = run.classes.mig_milli(rows)[slots["cls"]], columns["gpu_left"].shape[1]
-    asked = rows[slots["cls"]]
+    requests = rows[slots["cls"]]
     devices = (slots["gpus"][:, None] >> np.arange(width, dtype=np.uint64)) & np.uint64(1)
     if (slots["gpus"] & ~_lowest_bits(columns["num_gpu"][node])).any():
         raise ValueError("slots.gpus: devices that the node does not have")
-    kind = np.where((asked["num_gpu"] == 1) & (asked["gpu_milli"] < WHOLE), 0, asked["num_gpu"])
-    tagged = asked["num_gpu"] > 0
+    kind = np.where((requests["num_gpu"] == 1) & (requests["gpu_milli"] < WHOLE), 0, requests["num_gpu"])
+    tagged = requests["num_gpu"] > 0
     left = {
-        "cpu_left": (columns["cpu_cap"].copy(), node, asked["cpu_milli"]),
-        "mem_left": (columns["mem_cap"].copy(), node, asked["memory_mib"]),
-        "gpu_left": (_gpu_milli(columns), node, devices.astype(np.int64) * (asked["gpu_milli"] * tagged)[:, None]),
+        "cpu_left": (columns["cpu_cap"].copy(), node, requests["cpu_milli"]),
+        "mem_left": (columns["mem_cap"].copy(), node, requests["memory_mib"]),
+        "gpu_left": (_gpu_milli(columns), node, devices.astype(np.int64) * (requests["gpu_milli"] * tagged)[:, None]),
         "mig_used": (np.zeros(len(columns["cpu_cap"]), np.int64), node, -mig),
         "pods": (np.zeros(len(columns["cpu_cap"]), np.int64), node, np.full(len(node), -1)),
         "tags": (np.zeros(columns["tags"].shape, np.int64), (node[tagged], kind[tagged]), np.full(tagged.sum(), -1)),

@@ -165,10 +165,10 @@ class RuleColumns:
         for name, column in self.columns.items():
             column[...] = arrays[name] if ends is not None else {"away": 1 - present, "spared": 0}[name]
 
-    def add_rules(self, online: QueueLoop, first: int, classes: PodClasses, wants: Any) -> None:
-        """The conditions of new classes, from class ``first`` on; ``wants`` are positions in ``classes.conditions``."""
-        for row in np.flatnonzero(np.array([bool(conditions != NONE) for conditions in classes.conditions])[wants]):
-            conditions = classes.conditions[wants[row]]
+    def add_rules(self, online: QueueLoop, first: int, classes: PodClasses, positions: Any) -> None:
+        """The conditions of new classes, from class ``first`` on; ``positions`` in ``classes.conditions``."""
+        for row in np.flatnonzero(np.array([bool(conditions != NONE) for conditions in classes.conditions])[positions]):
+            conditions = classes.conditions[positions[row]]
             amounts = dict(conditions.extra_resources)
             online.constraints.add_rule(
                 first + int(row), conditions.gpu_memory_mib, [amounts.get(name, 0) for name in self.extras],

@@ -55,7 +55,7 @@ class UserScorers:
         return np.ascontiguousarray(self._rounded(points, scorer) if points.dtype.kind == "f" else points, np.int64)
 
     def _answer(self, scorer: Any, cls: int) -> Any:
-        """What the user's function answers; a failure in it is a PolicyError that names function, file and line."""
+        """The points of the user's function; a failure in it is a PolicyError that names function, file and line."""
         try:
             return np.asarray(scorer(self.nodes, self.request(cls)))
         except FastsimError:

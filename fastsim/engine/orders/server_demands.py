@@ -95,7 +95,7 @@ class ServerDemands:
 
 EXPECTED = {
     "greedy": "jobs that need CPUs and memory: a sensitivity model (rates='synergy') or pods, or mechanism fair",
-    "tune": "a sensitivity model that says what jobs gain from CPUs and memory (rates='synergy'), or another mechanism",
+    "tune": "a sensitivity model, the gain of jobs from CPUs and memory (rates='synergy'), or another mechanism",
     "opt": "a sensitivity model with the whole surface (rates='synergy'), or another mechanism",
 }
 """Requirements of the mechanisms, for error messages."""

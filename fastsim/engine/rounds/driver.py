@@ -29,7 +29,7 @@ PAUSE_ROUNDS, PAUSE_JOB_ROUNDS = 4096, 2_000_000
 MOST_WAITING = 20_000
 """Active jobs of a stream without end at which it is clear that the line only grows."""
 STATE = "the state of a run in rounds"
-"""What a checkpoint has to be, in messages."""
+"""The expected kind of checkpoint, in messages."""
 RECORDS = {"ended_jobs": GANG, "tasks": MOMENT, "held": np.dtype(np.int32), "rows": ROW}
 """Types of the records that the loop has drained, by attribute of the driver; a checkpoint has the same names."""
 
@@ -84,7 +84,7 @@ class Driver(ABC):
 
     def feed_next(self) -> None:
         """Feed the loop its next batch of arrivals."""
-        # One batch is read ahead: the loop must know which batch is the last.
+        # One batch is read ahead: the loop takes the last batch with a mark.
         now, self.ahead = self.ahead, next(self.batches, None)
         self.feed(now if now is not None else JobBatch.of([]))
 

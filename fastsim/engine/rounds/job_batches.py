@@ -56,7 +56,7 @@ class JobBatches:
     """The jobs of the workload called ``name``, batch by batch; ``tenants`` are the names met so far, by code.
 
     ``ideal__k`` is the rate of each kind that durations refer to, steps/s. ``accepted`` has the kinds of jobs that
-    accept some GPU models only, which the oracle does not know.
+    accept some GPU models only, which the oracle does not have.
     """
 
     name: str

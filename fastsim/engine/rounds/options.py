@@ -132,5 +132,5 @@ class Setting:
     oracle: Oracle
     """Rates on exactly these models, in this order."""
     reference__k: Floats
-    """Rate of each kind on the fastest model the oracle knows, steps/s."""
+    """Rate of each kind on the fastest model the oracle has, steps/s."""
     seed: int = 0

@@ -23,7 +23,7 @@ from fastsim.errors import ResultError
 from fastsim.foundation.parquet import replacing
 
 LOW, HIGH = 1.0, 5.0
-"""Weights of the two priorities that the original knows."""
+"""Weights of the two priorities that the original has."""
 MODELS = ("v100", "p100", "k80")
 """GPU models in the order of its folders' names."""
 

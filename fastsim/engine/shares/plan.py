@@ -64,7 +64,7 @@ class RoundView:
 
     @property
     def reference__j(self) -> Floats:
-        """Rate of each job on the fastest model the oracle knows, steps/s."""
+        """Rate of each job on the fastest model the oracle has, steps/s."""
         return self.setting.reference__k[self.kind]
 
     def pair_rates(self, first: Ints, second: Ints) -> tuple[Floats, Floats]:

@@ -45,15 +45,15 @@ TRACES = (
 ALLOC = Measure("default trace", "alloc_pct", "% of GPUs", 0.01)
 GENERATED = "mean of all"
 
-Tell = Callable[[int], None] | None
+Progress = Callable[[int], None] | None
 
 
 def fgd_reproduction(
-    data: Path | None, quick: bool, workers: int, tell: Tell = None, figures: Sequence[str] = ()
+    data: Path | None, quick: bool, workers: int, progress: Progress = None, figures: Sequence[str] = ()
 ) -> Reproduction:
     """The FGD paper's evaluation: allocation and fragmentation over arrived demand."""
     names, seeds, began = _traces(data, "fgd", quick, figures), QUICK_SEEDS if quick else SEEDS, time.perf_counter()
-    runs = _runs(data, names, seeds, tuple(POLICIES), workers, tell)
+    runs = _runs(data, names, seeds, tuple(POLICIES), workers, progress)
     wanted = figures or published_numbers("fgd")["figure"].unique(maintain_order=True).to_list()
     groups = _groups(data, runs)
     exact, comparable = _exact(data, names, seeds), data is not None and seeds == SEEDS
@@ -68,11 +68,11 @@ def fgd_reproduction(
 
 
 def pwr_reproduction(
-    data: Path | None, quick: bool, workers: int, tell: Tell = None, figures: Sequence[str] = ()
+    data: Path | None, quick: bool, workers: int, progress: Progress = None, figures: Sequence[str] = ()
 ) -> Reproduction:
     """The PWR paper's evaluation: power saved against FGD, GRAR, power at capacity and failed pods."""
     names, seeds, began = _traces(data, "pwr", quick, figures), QUICK_SEEDS if quick else SEEDS, time.perf_counter()
-    runs = _runs(data, names, seeds, (*POLICIES, *MIXES), workers, tell)
+    runs = _runs(data, names, seeds, (*POLICIES, *MIXES), workers, progress)
     wanted = figures or [*published_numbers("pwr")["figure"].unique(maintain_order=True), "failed pods"]
     groups = _groups(data, runs)
     exact, comparable = _exact(data, names, seeds), data is not None and seeds == SEEDS
@@ -107,14 +107,14 @@ def _traces(data: Path | None, name: str, quick: bool, figures: Sequence[str]) -
 
 
 def _runs(
-    data: Path | None, names: Sequence[str], seeds: int, policies: tuple[str, ...], workers: int, tell: Tell
+    data: Path | None, names: Sequence[str], seeds: int, policies: tuple[str, ...], workers: int, progress: Progress
 ) -> list[PlacementRun]:
     pending, runs = tasks(data, names, seeds, policies), list[PlacementRun]()
     with executor(workers, len(pending)) as spread:
         for some in spread.map(task_runs, pending):
             runs += some
-            if tell is not None:
-                tell(len(runs))
+            if progress is not None:
+                progress(len(runs))
     return runs
 
 

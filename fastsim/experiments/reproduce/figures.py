@@ -19,7 +19,7 @@ SCHEMA = {"paper": pl.String, "figure": pl.String, "status": pl.String, "cpu_s":
 
 def figure_table(paper: str) -> pl.DataFrame:
     """A row a figure: ``figure``, ``status``, ``numbers`` (published ones), ``cpu_s`` (null if not measured) and
-    ``reason``, which says what is left out of a figure that is made."""
+    ``reason``: why a figure is not made, or what a made one leaves out."""
     table = pl.read_csv(PUBLISHED / "figures.csv", schema=SCHEMA).filter(paper=paper)
     counts = published_numbers(paper).group_by("figure").agg(pl.len().cast(pl.Int64).alias("numbers"))
     joined = table.join(counts, on="figure", how="left", maintain_order="left")

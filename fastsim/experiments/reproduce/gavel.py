@@ -121,13 +121,13 @@ def _job_counts(policy: str) -> tuple[int, ...]:
 
 
 def gavel_reproduction(
-    data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None,
+    data: Path | None, quick: bool, workers: int, progress: Callable[[int], None] | None = None,
     figures: Sequence[str] = (),
 ) -> Reproduction:  # fmt: skip
     """Figure 1, the figures over the load, and makespans: seed 0 and means of three seeds beside published values."""
     began, runs, wanted = time.perf_counter(), _points(quick, figures), figures or ("1", *LOADS, *STATIC)
     rates = str(data / RECORDED) if data is not None and (data / RECORDED).exists() else "default"
-    results = simulate_many([_scenario(point, rates) for point in runs], workers, tell)
+    results = simulate_many([_scenario(point, rates) for point in runs], workers, progress)
     done = dict(zip(runs, results, strict=True))
     cells = list(_ratio_cells(rates)) if "1" in wanted else []
     cells += [one for figure in wanted if figure in LOADS for one in _load_cells(figure, done, quick)]
@@ -156,7 +156,7 @@ def _scenario(point: Point, rates: str) -> Scenario:
 
 
 def _ratio_cells(rates: str) -> Iterator[Cell]:
-    """Rates of single GPUs over those of the K80, for every batch size, as the figure does not say which it shows."""
+    """Rates of single GPUs over those of the K80, for every batch size: the figure does not name the one it shows."""
     oracle = Oracle.default() if rates == "default" else Oracle.from_json(rates)
     table = _single_gpu_rates(oracle).select("workload", "gpu_model", "steps_per_s")
     steps = {(workload, model): rate for workload, model, rate in table.iter_rows()}

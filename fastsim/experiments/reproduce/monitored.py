@@ -86,12 +86,12 @@ def _points(quick: bool) -> list[tuple[int, str]]:
 
 
 def monitor_reproduction(
-    data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None,
+    data: Path | None, quick: bool, workers: int, progress: Callable[[int], None] | None = None,
     figures: Sequence[str] = (),
 ) -> Reproduction:  # fmt: skip
     """Every policy at every level, with simulated readings. ``data`` may hold recordings of further levels."""
     began, runs, recorded = time.perf_counter(), _points(quick), _recorded(data)
-    results = simulate_many([_scenario(*point) for point in runs], workers, tell)
+    results = simulate_many([_scenario(*point) for point in runs], workers, progress)
     wanted = figures or (RUNS, TELEMETRY)
     quantities = {point: _quantities(result) for point, result in zip(runs, results, strict=True)}
     cells = [

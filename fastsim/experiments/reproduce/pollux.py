@@ -89,7 +89,7 @@ def _has_equal(figures: Sequence[str], quick: bool) -> bool:
 
 
 def pollux_reproduction(
-    data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None,
+    data: Path | None, quick: bool, workers: int, progress: Callable[[int], None] | None = None,
     policies: Sequence[str] = (), figures: Sequence[str] = (),
 ) -> Reproduction:  # fmt: skip
     """Pollux, Optimus and Tiresias over load and interval, beside the published results; table 4 of the Sia paper."""
@@ -99,7 +99,7 @@ def pollux_reproduction(
         lists = _lists(data, quick, Path(scratch))
         apps = None if data is None else applications_file(data, Path(scratch), pollux=True)
         runs = _points(lists, policies, figures) if _is_own(figures) else []
-        results = simulate_many([_scenario(point, lists, apps) for point in runs], workers, tell)
+        results = simulate_many([_scenario(point, lists, apps) for point in runs], workers, progress)
         done = dict(zip(runs, results, strict=True))
     comparable = data is not None and apps is not None
     cells = [one for one in _cells(done, comparable) if not figures or one.figure in figures]
@@ -110,7 +110,7 @@ def pollux_reproduction(
     )  # fmt: skip
     if not _has_equal(figures, quick):
         return own
-    later = None if tell is None else lambda count: tell(len(runs) + count)
+    later = None if progress is None else lambda count: progress(len(runs) + count)
     return _joined(own, sia_pollux.equal_reproduction(data, quick, workers, later, policies))
 
 
@@ -202,13 +202,13 @@ def _ours(row: Mapping[str, Any], done: Done) -> float | None:
     if figure not in (LOAD, INTERVAL, FIDELITY):
         return None
     name, interval_s = series.partition(" [")[0], ROUND_S
-    found = re.search(r"(?:([\d.]+) / )?workload-(\d+)$", row["x"])
-    at = float(found[1] or 1.0) if found else _plain(row["x"])
+    match = re.search(r"(?:([\d.]+) / )?workload-(\d+)$", row["x"])
+    at = float(match[1] or 1.0) if match else _plain(row["x"])
     load = at if figure == LOAD and at is not None else USUAL_LOAD
     if figure == INTERVAL:
         interval_s = at or ROUND_S
-    if found:
-        result = done.get(Point(name, load, interval_s, int(found[2])))
+    if match:
+        result = done.get(Point(name, load, interval_s, int(match[2])))
         return None if result is None else _quantity(metric, [result], 1.0)
     if row["panel"].startswith("per job"):
         return None if name == DRAWN else _job(row["x"], done.get(Point(name, load, interval_s, TESTBED)))
@@ -234,8 +234,8 @@ def _job(name: str, result: Result | None) -> float | None:
     if result is None:
         return None
     at = (pl.col("pod_id") == int(place)) & (pl.col("workload").cast(pl.String) == application)
-    found = result.jobs.filter(at)["jct_s"]
-    return float(found[0]) if len(found) else None
+    times_s = result.jobs.filter(at)["jct_s"]
+    return float(times_s[0]) if len(times_s) else None
 
 
 def _quantity(metric: str, results: Sequence[Result], unit_s: float) -> float:

@@ -53,7 +53,7 @@ ROOMY = "sia:200:0:0"
 """Enough GPUs that jobs hardly wait: the GPU hours of fixed jobs in any order."""
 EQUAL_NOTE = (
     ". Table 4: published commands name a price of changes that only the program for equal GPUs uses, so its Sia may "
-    "be either one; fixed jobs of these lists need the GPU hours of the row where nobody waits in any order, so "
+    "be either one; fixed jobs of these lists need the GPU hours of the row without waits in any order, so "
     "behind the published 12.5 to 17.2 are other requests, or dozens of restarts of each job"
 )
 MEASURES = {
@@ -100,19 +100,19 @@ Done = Mapping[Row, Sequence[Result]]
 
 
 def sia_reproduction(
-    data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None,
+    data: Path | None, quick: bool, workers: int, progress: Callable[[int], None] | None = None,
     policies: Sequence[str] = (), figures: Sequence[str] = (),
 ) -> Reproduction:  # fmt: skip
     """Tables 3 and 4, and the effects of measuring, projecting and tuning."""
-    return _reproduction("sia", data, quick, workers, tell, policies, figures)
+    return _reproduction("sia", data, quick, workers, progress, policies, figures)
 
 
 def equal_reproduction(
-    data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None,
+    data: Path | None, quick: bool, workers: int, progress: Callable[[int], None] | None = None,
     policies: Sequence[str] = (),
 ) -> Reproduction:  # fmt: skip
     """Table 4, Pollux beside others on equal GPUs, as a part of the reproduction of Pollux."""
-    return _reproduction("pollux", data, quick, workers, tell, policies, ("table 4",))
+    return _reproduction("pollux", data, quick, workers, progress, policies, ("table 4",))
 
 
 def run_count(
@@ -140,7 +140,7 @@ def _is_in(row: Row, figures: Sequence[str]) -> bool:
 
 
 def _reproduction(
-    paper: str, data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None,
+    paper: str, data: Path | None, quick: bool, workers: int, progress: Callable[[int], None] | None,
     policies: Sequence[str], figures: Sequence[str],
 ) -> Reproduction:  # fmt: skip
     began = time.perf_counter()
@@ -148,7 +148,7 @@ def _reproduction(
         rows = _chosen(_rows(data, paper, quick, figures), policies, figures)
         apps = None if data is None else applications_file(data, Path(scratch))
         runs = [(row, item) for row in rows for item in row.lists]
-        results = simulate_many([_scenario(row, item, apps) for row, item in runs], workers, tell)
+        results = simulate_many([_scenario(row, item, apps) for row, item in runs], workers, progress)
     done: dict[Row, list[Result]] = {row: [] for row in rows}
     for (row, _), result in zip(runs, results, strict=True):
         done[row].append(result)
@@ -193,7 +193,7 @@ def _rows(data: Path | None, paper: str, quick: bool, figures: Sequence[str] = (
     if not quick or figures:
         rows += [Row("table 4", "philly", policy, EQUAL, lists["philly"]) for policy in EQUAL_POLICIES]
     if paper == "sia" and (not quick or figures):
-        rows.append(Row("table 4", "philly, nobody waits", "rotation", ROOMY, lists["philly"]))
+        rows.append(Row("table 4", "philly, no waits", "rotation", ROOMY, lists["philly"]))
         rows += [
             Row(effect[1], (trace := TRACE_OF[effect[1]]), policy, MIXED, lists.get(trace, ()))
             for policy, effect in EFFECTS.items()

@@ -80,12 +80,12 @@ class FigurePoint(NamedTuple):
 
 
 def synergy_reproduction(
-    data: Path | None, quick: bool, workers: int, tell: Callable[[int], None] | None = None,
+    data: Path | None, quick: bool, workers: int, progress: Callable[[int], None] | None = None,
     policies: Sequence[str] = (), figures: Sequence[str] = (),
 ) -> Reproduction:  # fmt: skip
     """The authors' check value, curves of figures 1, 7, 8, 9 and 12, and the recorded runs of ``data``."""
     began, selected = time.perf_counter(), _chosen(_points(data, quick, figures), policies, figures)
-    results = simulate_many([point.run for point in selected], workers, tell)
+    results = simulate_many([point.run for point in selected], workers, progress)
     outcomes = list(zip(selected, results, strict=True))
     cells = _check_cells(outcomes) + [_cell(point, result) for point, result in outcomes if point.figure != CHECK]
     cells = [one for one in cells if not figures or _of_figure(one.figure, figures)]

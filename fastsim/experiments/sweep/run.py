@@ -135,12 +135,12 @@ def swept(
 
 
 def _swept(
-    runs: Sequence[Run], store: Store, where: Where, tell: tuple[Progress | None, Watch | None]
+    runs: Sequence[Run], store: Store, where: Where, listeners: tuple[Progress | None, Watch | None]
 ) -> pl.DataFrame:  # fmt: skip
     _note_axes(store, runs)
     missing = [run for run in runs if not is_complete(store, run)]
     state = State(len(runs), kept=len(runs) - len(missing))
-    failures = _run_missing(missing, store, where, state, tell)
+    failures = _run_missing(missing, store, where, state, listeners)
     table = table_of([run for run in runs if run.name not in failures], store)
     if table is not None:
         store.write_frame(TABLE, table)
@@ -153,7 +153,7 @@ def _swept(
 
 
 def _run_missing(
-    missing: Sequence[Run], store: Store, where: Where, state: State, tell: tuple[Progress | None, Watch | None]
+    missing: Sequence[Run], store: Store, where: Where, state: State, listeners: tuple[Progress | None, Watch | None]
 ) -> dict[str, str]:
     """Run the missing ones; error messages by name of the run."""
     sweep, shown, failures = uuid.uuid4().hex, set[Message](), dict[str, str]()
@@ -162,8 +162,8 @@ def _run_missing(
     assignments = [Assignment(run.scenario, run.name, store, sweep, where.timeout_s, base, driver) for run in missing]
     if not assignments:
         return failures
-    if tell[1] is not None:
-        tell[1](state)
+    if listeners[1] is not None:
+        listeners[1](state)
     try:
         with where.executor(len(assignments)) as spread:
             for outcome in spread.completed(run_to_store, (assignments[at] for at in turns)):
@@ -173,10 +173,10 @@ def _run_missing(
                 _take(outcome, assignments[at].name, failures, shown)
                 state.done, state.failed = state.done + 1, len(failures)
                 state.retried = spread.retries
-                if tell[0] is not None:
-                    tell[0](state.kept + state.done - state.failed)
-                if tell[1] is not None:
-                    tell[1](state)
+                if listeners[0] is not None:
+                    listeners[0](state.kept + state.done - state.failed)
+                if listeners[1] is not None:
+                    listeners[1](state)
     finally:
         OBJECTS.cache_for(None)
     return {run.name: failures[run.name] for run in missing if run.name in failures}

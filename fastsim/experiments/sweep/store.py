@@ -129,7 +129,7 @@ class Folder(Store):
 
 @dataclass(frozen=True)
 class Bucket(Store):
-    """A URL that fsspec knows, such as ``s3://bucket/runs``, with its options (keys, endpoint, ...).
+    """A URL that fsspec opens, such as ``s3://bucket/runs``, with its options (keys, endpoint, ...).
 
     Object stores cannot rename, so a run is complete once its record exists, which is written last.
     """

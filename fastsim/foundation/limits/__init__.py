@@ -1,4 +1,4 @@
-"""What one command may take: bytes that a packed file unpacks to, and work that is estimated before it begins.
+"""Limits of one command: bytes that a packed file unpacks to, and work that is estimated before it begins.
 
 Open ``work_budget`` first.
 """

@@ -1,7 +1,7 @@
 """The budget of one command: how much of each kind of work is begun, and the one setting that raises it.
 
-Work is counted before it begins where texts and tables say how much it will be, and while it goes on where they do
-not. ``FASTSIM_BUDGET=4`` in the environment allows four times as much of every kind.
+Work is estimated before it begins where it follows from texts and tables, and otherwise counted while it goes on.
+``FASTSIM_BUDGET=4`` in the environment allows four times as much of every kind.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Work(Enum):
 
     @property
     def most(self) -> float:
-        """How much of it there may be now."""
+        """The budget of this work, with the factor of the environment."""
         return self.usual * factor()
 
 
 def factor() -> float:
-    """By how much the environment multiplies every budget; 1 unless it says otherwise."""
+    """Factor of every budget, from the environment; 1 by default."""
     text = os.environ.get(CHOICE, "")
     if not text:
         return 1.0

@@ -40,7 +40,7 @@ MEMORY_UNITS = {"GiB": 1024, "MiB": 1}
 
 
 MOST_SLOTS = 2**15 - 1
-"""Most devices, or slots on them, of a node that a node table can say."""
+"""Most devices, or slots on them, of a node that a node table can hold."""
 
 
 class Devices(NamedTuple):

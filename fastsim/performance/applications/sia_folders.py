@@ -6,7 +6,7 @@ scalability-MACHINE.csv      num_nodes, num_replicas, local_bsz, step_time, sync
 validation-BATCH.csv         an epoch a line: progress, iteration, metric, grad_sqr, grad_var
 ===========================  ====================================================================================
 
-Pollux knows one kind of machine, so its first two files have no MACHINE. Constants of applications in the
+Pollux has one kind of machine, so its first two files have no MACHINE. Constants of applications in the
 source of the original programs are tables here.
 """
 

@@ -18,7 +18,7 @@ def emptiest_first(
 
     Among nodes with as many free GPUs the first one is taken. The sizes must fit.
     """
-    free, found = list(gpus__n), dict(kept)
+    free, places = list(gpus__n), dict(kept)
     for nodes in kept.values():
         for node in nodes:
             free[node] -= 1
@@ -31,5 +31,5 @@ def emptiest_first(
             taken = min(free[node], gpus - len(nodes__g))
             nodes__g += [node] * taken
             free[node] -= taken
-        found[job] = tuple(nodes__g)
-    return found
+        places[job] = tuple(nodes__g)
+    return places

@@ -1,7 +1,7 @@
 """Rows of normalised goodput: of many jobs by a compiled kernel, of one job in Python.
 
-A job knows its goodput on GPU models it has run on: measured, projected from fewer GPUs, or that of one GPU to begin
-with. On another model it estimates the goodput of a known model times the ratio of their rates on one GPU. In a row
+The goodput of a job is known on GPU models it has run on: measured, projected from fewer GPUs, or that of one GPU to
+begin with. On another model it is the goodput of a known model times the ratio of their rates on one GPU. In a row
 the worst configuration has the value 1, or the number of GPUs of one replica if jobs are made of pipelines.
 """
 
@@ -113,7 +113,7 @@ class GoodputTable:
         return {name: position for position, name in enumerate(self.setting.applications)}
 
     @cached_property
-    def _kernel(self) -> kernels.GoodputTable:
+    def _kernel(self) -> kernels.GoodputKernel:
         apps, sizes = self.setting.applications.values(), self.configurations
         groups = range(len(self.setting.groups))
         low, high, stages = (
@@ -124,7 +124,7 @@ class GoodputTable:
             for (c, d), value in self.ratio(app).items():
                 ratio[a, c, d] = value
         per_node = np.array([group.gpus_per_node for group in sizes.groups], np.int64)
-        return kernels.GoodputTable(
+        return kernels.GoodputKernel(
             sizes.group__q.copy(), sizes.nodes__q.copy(), sizes.gpus__q.copy(), per_node, low, high, stages, ratio
         )
 
@@ -204,8 +204,8 @@ def goodput_row(
 ) -> Singles:
     """Normalised goodput of every configuration; ``known`` and ``ratio`` count the groups of the configurations.
 
-    ``ratio[c, d]`` is the rate of one GPU of group ``c`` over one of ``d``; without it goodput on ``c`` is unknown to a
-    job that only knows ``d``.
+    ``ratio[c, d]`` is the rate of one GPU of group ``c`` over one of ``d``; without it the goodput
+    on ``c`` of a job that has run on ``d`` alone is unknown.
     """
     row = np.full(len(configurations), LEAST, np.float32)
     seeded = []
@@ -233,7 +233,7 @@ def requested_row(
 ) -> Singles:
     """Normalised goodput of exactly ``gpus`` GPUs of each group, the worst of them 1; 0 where a job cannot have them.
 
-    An unknown goodput counts as the number of GPUs; so do all of them if the job knows none.
+    An unknown goodput counts as the number of GPUs; so do all of them if none is known.
     """
     row, seeded = np.zeros(len(groups), np.float32), np.zeros(len(groups), np.bool_)
     source = next((d for d, at in enumerate(known) if at.goodput is not None), None)

@@ -1,4 +1,4 @@
-"""Optimus as the simulator of the Pollux paper has it, which knows all step times and steps left.
+"""Optimus as in the simulator of the Pollux paper, with the true step times and steps left of every job.
 
     gain of a job = (seconds of a step with its GPUs - seconds with one more) x steps left
 
@@ -76,8 +76,8 @@ class OracleOptimusDecider(OptimusDecider):
         for group, nodes in enumerate(self.setting.groups):
             sizes = [(job, size.gpus) for job, size in sorted(self.sizes.items()) if size.group == group]
             kept = {job: self.nodes_of[job][1] for job, gpus in sizes if self._stays(job, group, gpus)}
-            found = emptiest_first(sorted(sizes, key=lambda at: at[1]), kept, nodes.gpus__n)
-            self.nodes_of |= {job: (group, at) for job, at in found.items()}
+            placed = emptiest_first(sorted(sizes, key=lambda at: at[1]), kept, nodes.gpus__n)
+            self.nodes_of |= {job: (group, at) for job, at in placed.items()}
         self.nodes_of = {job: at for job, at in self.nodes_of.items() if job in self.sizes}
         return {job: Place(*at) for job, at in self.nodes_of.items()}
 

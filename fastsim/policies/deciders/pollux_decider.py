@@ -18,7 +18,7 @@ from fastsim.performance.applications.step_times import StepTimes
 from fastsim.performance.goodput import BatchLimits, Goodput
 from fastsim.policies.deciders.goodput_table import grown_replicas
 from fastsim.policies.deciders.pollux_virtual_nodes import Counts, VirtualNodes
-from fastsim_ext.adaptive.genetic_search import Search
+from fastsim_ext.adaptive.genetic_search import GeneticSearch
 
 SINGLE_GPU = ("ncf",)
 """Applications that never get more than one GPU, as in the published simulator."""
@@ -38,7 +38,7 @@ class PolluxDecider:
     generations: int
     tuned: bool
     """Whether jobs of mode adaptive choose GPUs and batch sizes; else all have their requests."""
-    search: Search = field(init=False)
+    search: GeneticSearch = field(init=False)
     nodes: VirtualNodes = field(init=False)
     held: dict[int, Counts] = field(default_factory=dict)
     """GPUs of each virtual node, by job."""
@@ -47,7 +47,7 @@ class PolluxDecider:
     solver_s: float = 0.0
 
     def __post_init__(self) -> None:
-        self.search = Search(self.setting.seed)
+        self.search = GeneticSearch(self.setting.seed)
         self.nodes = VirtualNodes(self.setting)
 
     def decide(self, view: AdaptiveView) -> Mapping[int, Place]:

@@ -55,7 +55,7 @@ class PythonScorer(Summand):
         return ScoreTerm("python", normalise=self.normalise, scorer=cast("Scorer", scorer))
 
     def kernel(self) -> str:
-        """The name of the socket for functions; nothing is imported to know it."""
+        """The name of the socket for functions; no import is needed for it."""
         return "python"
 
     def _imported(self) -> object:

@@ -60,8 +60,8 @@ class Rows(NamedTuple):
 class Program:
     """Maximise ``cost @ x`` under ``rows()`` and ``low <= x <= high``.
 
-    ``centre`` may know a way to a centred optimum that is shorter than HiGHS's, or returns None where that way does
-    not lead to one; where it leads, the rows are never written out.
+    ``centre`` is a shorter way to a centred optimum than HiGHS's, if there is one; it returns None where it reaches
+    none, and where it reaches one the rows are never written out.
     """
 
     cost: Floats

@@ -152,7 +152,7 @@ def _gpus(result: Result, gpus: int | None) -> int:
 def _load(result: Result) -> float:
     text, load = _workload(result), _written_load(result)
     if load is None:
-        origin = f"{text!r}, which tells no rate_per_hour" if text else "nothing"
+        origin = f"{text!r} without rate_per_hour" if text else "nothing"
         raise ScenarioError("loads", origin, "jobs per hour of each run")
     return load
 

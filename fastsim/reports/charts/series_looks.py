@@ -30,7 +30,7 @@ _PLACES = {name: place for family in FAMILIES for place, name in enumerate(famil
 
 
 class Look(NamedTuple):
-    """How a series is drawn."""
+    """Colour, stroke and mark of one series."""
 
     colour: str
     dash: tuple[int, ...]

@@ -78,7 +78,7 @@ def synth_gavel(
     5. slos: deadlines of 1.2, 2 or 10 durations. durations: `gavel` = those of the published experiments, a number =
     seconds of every job, or a function of two uniform arrays. gpu_mix, weight_mix, slo_mix: own values and shares,
     `{1: 0.5, 4: 0.5}` or `1:0.5,4:0.5`. warm_start: the first jobs come at 0 s, enough to fill each GPU model of
-    `cluster`. Workloads are drawn from Gavel's 26 types, or from all that the rates know if they lack one of those.
+    `cluster`. Workloads are drawn from Gavel's 26 types, or from all that the rates have if they lack one of those.
     """
     flags = {"multi_gpu": multi_gpu, "priorities": priorities, "slos": slos, "warm_start": warm_start}
     _check(jobs, seed, flags)

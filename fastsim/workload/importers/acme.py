@@ -11,7 +11,7 @@ import os
 
 from fastsim.cluster.column_mapping import source_of
 from fastsim.workload import schema as s
-from fastsim.workload.published_traces import table_of
+from fastsim.workload.published_traces import NODE_PODS, table_of
 from fastsim.workload.workload import Workload
 
 JOBS = {
@@ -20,11 +20,6 @@ JOBS = {
     s.ORIG_END_S: "end_time[iso]", s.ORIG_STATUS: "state", s.NATIVE_ID: "job_id",
 }  # fmt: skip
 """Columns of a job; its `type`, such as Pretrain, stays as a native one."""
-PARTS = {
-    s.NUM_GPU: "CEIL(gpu_num / node_num)", s.CPU_MILLI: "1000 * cpu_num / node_num", s.JOB_ID: "job_id",
-    s.GANG_SIZE: "node_num",
-}  # fmt: skip
-"""The same as pods, one for each node of the job."""
 MEMORY = "mem_per_pod_GB"
 RAN = "start_time IS NOT NULL AND end_time IS NOT NULL"
 
@@ -33,7 +28,7 @@ def import_jobs(
     path: str | os.PathLike[str], *, gangs: bool = False, where: str | None = None, origin: str = "min"
 ) -> Workload:
     """The jobs, one row each; ``gangs``: one pod for each node that a job ran on, which start together."""
-    source, columns = source_of(path), JOBS | PARTS if gangs else JOBS
+    source, columns = source_of(path), JOBS | NODE_PODS if gangs else JOBS
     if MEMORY in source.frame.columns:
         each = f"1024 * COALESCE({MEMORY}, 0)"
         columns = columns | {s.MEMORY_MIB: each if gangs else f"{each} * node_num"}

@@ -63,7 +63,7 @@ def import_jobs(
 ) -> Workload:
     """The instances, workers or requests of one file.
 
-    ``rdma``: instances of v2025 ask for `rdma_percent` of a node's network, a resource that nodes must then have.
+    ``rdma``: instances of v2025 request `rdma_percent` of a node's network, a resource that nodes must then have.
     Instances that were there before the recording began arrive at 0 s, those that outlived it run for ever.
     """
     source = source_of(path)

@@ -82,7 +82,7 @@ def write_trace(workload: Workload, path: str | os.PathLike[str], *, whole_secon
 
     The format cuts: steps and weights lose what stands after the decimal point (a weight below 1 is refused), SLO
     factors have six decimals and -1 for none, arrivals have six decimals, or none with `whole_seconds`. Requests other
-    than GPUs are not part of it. Job types that Gavel does not know get `-` for the fields that start them.
+    than GPUs are not part of it. Job types that Gavel does not have get `-` for the fields that start them.
     """
     known = {kind.name: kind for kind in JOB_TYPES}
     rows = 0

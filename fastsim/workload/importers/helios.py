@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from fastsim.workload import schema as s
-from fastsim.workload.published_traces import table_of
+from fastsim.workload.published_traces import NODE_PODS, table_of
 from fastsim.workload.workload import Workload
 
 JOBS = {
@@ -18,11 +18,6 @@ JOBS = {
     s.NATIVE_ID: "job_id",
 }  # fmt: skip
 """Columns of a job; `user` and `queue` stay as native ones."""
-PARTS = {
-    s.NUM_GPU: "CEIL(gpu_num / node_num)", s.CPU_MILLI: "1000 * cpu_num / node_num", s.JOB_ID: "job_id",
-    s.GANG_SIZE: "node_num",
-}  # fmt: skip
-"""The same as pods, one for each node of the job."""
 STARTED = "start_time IS NOT NULL"
 
 
@@ -30,5 +25,5 @@ def import_jobs(
     path: str | os.PathLike[str], *, gangs: bool = False, where: str | None = None, origin: str = "min"
 ) -> Workload:
     """The jobs, one row each; ``gangs``: one pod for each node that a job ran on, which start together."""
-    columns = JOBS | PARTS if gangs else JOBS
+    columns = JOBS | NODE_PODS if gangs else JOBS
     return table_of(path, columns, "Helios (SenseTime)", where=(STARTED, where), origin=origin, expand=gangs)

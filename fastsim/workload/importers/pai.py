@@ -3,7 +3,7 @@
 The tables have no header. A task is `inst_num` equal instances, a gang; it arrives when its job did, if the job table
 stands beside it, and otherwise when it started. Percent become parts: `plan_gpu` 50 is half a GPU, `plan_cpu` 600 six
 cores; more than one GPU is rounded up to whole ones. Tasks without a start or an end are left out. The GPU model is the
-one that was assigned, not asked for, so it stays as a native column. Built on the documented rows, not tried on the
+one that was assigned, not requested, so it stays as a native column. Built on the documented rows, not tried on the
 full tables; the list of machines was.
 """
 
@@ -74,7 +74,7 @@ def _headed(path: str | os.PathLike[str], first: str) -> bool:
         with opened_text(path, encoding="utf-8-sig") as text:
             return first in text.readline(1000).strip().split(",")
     except (OSError, UnicodeDecodeError):
-        return False  # whoever reads it says what is wrong
+        return False  # reading the file raises the error about it
 
 
 def _with_arrivals(source: Source, path: Path) -> Source:

@@ -30,7 +30,7 @@ from fastsim.workload.workload import Held, Workload
 RULES = ("all", "synergy")
 """Which jobs are kept: all that ran, or those that Synergy's experiments keep."""
 SYNERGY_GPUS = (1, 2, 4, 8, 16)
-"""Numbers of GPUs that those experiments know."""
+"""Numbers of GPUs of those experiments."""
 SYNERGY_DURATION_S = (60 * 10**1.5, 60 * 10.0**4)
 """Durations between these bounds, seconds, are kept there."""
 SYNERGY_HOURS, SYNERGY_JOBS = (2400, 3000), 8000

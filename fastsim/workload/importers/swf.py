@@ -26,7 +26,7 @@ FIELDS = (
     "job", "submit", "wait", "run", "processors", "cpu_time", "memory_kib", "asked_processors", "asked_time",
     "asked_memory_kib", "status", "user", "group", "executable", "queue", "partition", "preceding_job", "think_time",
 )  # fmt: skip
-"""What the numbers of a line are: seconds, processors, and KiB of each processor."""
+"""Names of the numbers of a line; seconds, processors, and KiB of each processor."""
 _PROCESSORS = "CASE WHEN processors > 0 THEN processors ELSE asked_processors END"
 _MEMORY = "CASE WHEN memory_kib >= 0 THEN memory_kib WHEN asked_memory_kib >= 0 THEN asked_memory_kib ELSE 0 END"
 JOBS = {
@@ -36,7 +36,7 @@ JOBS = {
 }  # fmt: skip
 """Columns of a job, but for its processors."""
 PROCESSORS = {"cpu": {s.CPU_MILLI: f"1000 * ({_PROCESSORS})"}, "gpu": {s.NUM_GPU: _PROCESSORS}}
-"""What a processor is taken as."""
+"""Column of a job's processors, by the option."""
 RAN = f"run >= 0 AND ({_PROCESSORS}) > 0"
 START = re.compile(r";\s*UnixStartTime:\s*(\d+)")
 PART_LINES = 100_000
@@ -57,7 +57,7 @@ def import_jobs(
 
 
 def _read(path: str | os.PathLike[str]) -> tuple[Source, int | None]:
-    """The jobs as numbers, and the second since 1970 that the clock of the trace began at, if a comment says it."""
+    """The jobs as numbers, and the second since 1970 at which the clock of the trace began, if a comment has it."""
     parts, lines, start_s = [pl.DataFrame(schema=dict.fromkeys(FIELDS, pl.Float64))], [], None
     try:
         with opened_text(path, encoding="utf-8-sig") as text:
@@ -65,8 +65,8 @@ def _read(path: str | os.PathLike[str]) -> tuple[Source, int | None]:
             for number, line in enumerate(text, start=1):
                 fields = line.split()
                 if line.startswith(";"):
-                    found = START.match(line)
-                    start_s = int(found[1]) if found else start_s
+                    match = START.match(line)
+                    start_s = int(match[1]) if match else start_s
                 elif fields:
                     if len(fields) != len(FIELDS):
                         raise InputError(f"{path}:{number}", f"{len(fields)} fields", f"{len(FIELDS)} fields of a job")

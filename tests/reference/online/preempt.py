@@ -38,7 +38,7 @@ class Eviction(NamedTuple):
 def made_room(engine: ReferenceEngine, pod: Outcome) -> Choice | None:
     """Stop less important pods where that costs least, and choose devices on their node; None if nothing helps.
 
-    The stopped wait again, or are lost if nobody waits in this run.
+    The stopped wait again, or are lost in a run without a waiting line.
     """
     found = eviction(engine.nodes, list(engine.running.values()), pod)
     if found is None:

@@ -268,7 +268,7 @@ def test_swapped_waits_are_refused(place: Path, tmp_path: Path) -> None:
               {"quotas": "a:gpu_milli=30000"}],
 )  # fmt: skip
 def test_rules_begin_with_a_fork(tmp_path: Path, rules: dict[str, Any]) -> None:
-    # Until the 60th pod nobody waits, so the rules could as well have held from the begin.
+    # No pod waits until the 60th, so the rules could as well have held from the begin.
     table = Workload.synth("openb", pods=300, seed=4, load=4.0, cluster=fs.Cluster.scaled(nodes=15)).table()
     columns = {"priority": [k % 3 for k in range(300)], "tenant": ["ab"[k % 2] for k in range(300)]}
     for name, values in columns.items():

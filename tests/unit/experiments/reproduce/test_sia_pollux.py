@@ -67,7 +67,7 @@ def test_lists_of_a_folder_are_compared(tmp_path: Path, monkeypatch: pytest.Monk
     reproduction = sia_reproduction(tmp_path, False, 1)
     assert set(reproduction.cells["verdict"]) <= {"same", "within", "outside", "no reference"}
     assert "behind the published 12.5 to 17.2 are other requests" in reproduction.source
-    roomy = reproduction.cells.filter(case="philly, nobody waits")
+    roomy = reproduction.cells.filter(case="philly, no waits")
     assert set(roomy["verdict"]) == {"no reference"} and roomy.filter(quantity="GPU hours of a job")["ours"][0] > 0
     assert reproduction.cells.filter(figure="11")["published"].to_list() == [-13.0]
     row = reproduction.cells.filter(figure="table 3", policy="sia")
@@ -83,7 +83,7 @@ def test_policies_are_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     rows = reproduction.cells.select("figure", "case", "policy").unique(maintain_order=True).rows()
     assert sorted(rows) == sorted([
         ("table 3", "saturn", "rotation"), ("table 3", "philly", "rotation"), ("table 4", "philly", "rotation"),
-        ("table 4", "philly, nobody waits", "rotation"),
+        ("table 4", "philly, no waits", "rotation"),
         ("table 3", "philly", "served"), ("table 3", "saturn", "served"),
     ])  # fmt: skip
     assert (

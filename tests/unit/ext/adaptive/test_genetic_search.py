@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fastsim_ext.adaptive.genetic_search import Search
+from fastsim_ext.adaptive.genetic_search import GeneticSearch
 from tests.reference.rounds import genetic_search as by_hand
 from tests.reference.rounds.genetic_operators import fitness, repaired
 
@@ -39,7 +39,7 @@ def test_the_same_seed_is_the_same_search(
     shape: tuple[int, int, int], power: float, size: int, generations: int, seed: int
 ) -> None:
     program = problem(*shape, seed)
-    ours, random = Search(seed, size), np.random.RandomState(seed)
+    ours, random = GeneticSearch(seed, size), np.random.RandomState(seed)
     judge = partial(
         fitness, base__jn=program["base"], speedup__jsk=program["speedup"], keeping__j=program["keeping"],
         share__j=program["share"], node_gpus=program["node_gpus"], power=power,
@@ -59,7 +59,7 @@ def test_the_same_seed_is_the_same_search(
         assert ours.stream_state() == (stream[1].tolist(), int(stream[2]))
 
 
-def searched(search: Search, generations: int = 5, **changes: Any) -> tuple[Any, Any, Any]:
+def searched(search: GeneticSearch, generations: int = 5, **changes: Any) -> tuple[Any, Any, Any]:
     """A search of a fixed problem."""
     program = problem(3, 4, 4, 1) | changes
     states = program.pop("states", program["base"][None])
@@ -75,14 +75,14 @@ def test_who_wins_is_drawn_between_equals() -> None:
 def test_states_are_possible_and_nobody_beats_another() -> None:
     program = problem(6, 4, 4, 3)
     args: Any = (program["base"][None], *program.values(), -1.0, 30)
-    states, mean, utility = Search(2).front(*args)
+    states, mean, utility = GeneticSearch(2).front(*args)
     assert (states >= 0).all() and (states.sum(axis=1) <= 4).all() and (states.sum(axis=2) <= program["most"]).all()
     losses = list(zip((-mean).tolist(), (-utility).tolist(), strict=True))
     assert not any(by_hand.beats(one, other) for one in losses for other in losses)
 
 
 def test_a_stream_goes_on_where_it_was_left() -> None:
-    whole, again = Search(5), Search(6)
+    whole, again = GeneticSearch(5), GeneticSearch(6)
     searched(whole)
     again.restore_stream(*whole.stream_state())
     for one, other in zip(searched(whole), searched(again), strict=True):
@@ -104,11 +104,11 @@ def test_a_stream_goes_on_where_it_was_left() -> None:
 )
 def test_other_shapes_are_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="the shape of a search"):
-        searched(Search(1, 8), **changes)
+        searched(GeneticSearch(1, 8), **changes)
 
 
 def test_a_herd_and_a_stream_are_checked() -> None:
     with pytest.raises(ValueError, match="a population of no states"):
-        Search(1, 0)
+        GeneticSearch(1, 0)
     with pytest.raises(ValueError, match="the state of a stream"):
-        Search(1).restore_stream([1, 2], 0)
+        GeneticSearch(1).restore_stream([1, 2], 0)
