@@ -1,7 +1,8 @@
 """Checks of a checkpoint's values before the compiled loop, which indexes memory by them unchecked, works on them.
 
-Each function raises ValueError naming the first wrong value. Values that follow from others are compared: free resources
-of nodes with what their pods hold, the waiting line with the pods that wait, departures with the pods that run.
+Each function raises ValueError naming the first wrong value. Values that follow from others are compared with them:
+free resources of nodes with what their pods hold, the waiting line with the pods that wait, departures with the pods
+that run.
 """
 
 from __future__ import annotations
