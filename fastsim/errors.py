@@ -76,7 +76,7 @@ class StoredError(ResultError):
 
 
 def is_of_data(error: BaseException) -> bool:
-    """Whether data of the user's is to blame: numbers too large, texts in no encoding, what libraries cannot read.
+    """Whether an error is due to the user's data: numbers too large, texts in no encoding, files that libraries refuse.
 
     A panic of polars is no ``Exception``, and no library is loaded to recognise its errors.
     """

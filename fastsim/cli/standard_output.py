@@ -10,8 +10,8 @@ from contextlib import suppress
 def keep_for_results() -> None:
     """Give ``sys.stdout`` a file descriptor of its own, and let the one of the process lead to standard error.
 
-    Compiled libraries and processes that are started write to descriptor 1, past ``sys.stdout``. What stays as it was
-    where there is no standard output or error at all.
+    Compiled libraries and processes that are started write to descriptor 1, past ``sys.stdout``. Without standard
+    output or standard error nothing changes.
     """
     stream = sys.stdout
     with suppress(OSError, ValueError, AttributeError):

@@ -85,7 +85,7 @@ class Result:
     """Frames of one run; a frame that was not recorded has no rows.
 
     Frames are made on first use. Those of a run that was written to a folder are read from it;
-    :meth:`scan` looks at them without reading them in full. ``timing`` (seconds of wall, of CPU and in the compiled
+    :meth:`scan` queries them without reading them in full. ``timing`` (seconds of wall, of CPU and in the compiled
     loop, pods per second) is kept apart, so that equal runs have equal frames.
     """
 

@@ -38,7 +38,7 @@ class Figure(NamedTuple):
 
     @property
     def folder(self) -> Path:
-        """Its folder below that of all."""
+        """Its folder, below the folder of all figures."""
         return Path(self.paper, re.sub(r"[^A-Za-z0-9.=_]+", "-", self.figure).strip("-"))
 
 

@@ -61,7 +61,7 @@ MOST_SAMPLES = 1 << 40
 
 
 def check_state(rounds: AdaptiveDriver, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """The state of a run with these jobs, which are compared before."""
+    """The numbers and records of a state fit the jobs, nodes and GPUs of these rounds."""
     numbers, groups = meta["loop"], rounds.setting.groups
     gpus__n = [gpus for group in groups for gpus in group.gpus__n]
     check_numbers(numbers, NUMBERS, "loop")

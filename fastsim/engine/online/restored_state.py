@@ -160,7 +160,7 @@ def _gpu_milli(columns: Mapping[str, Any]) -> npt.NDArray[Any]:
 
 
 def _check_present(run: OnlineRun, loop: Mapping[str, Any], slots: Any, accounts: Any, tenants: int) -> None:
-    """Pods that wait or run: places, times, and what they have used."""
+    """Places, times and totals of the pods that wait or run are within their ranges."""
     now, nodes = loop["now"], len(run.columns["num_gpu"])
     check_records(slots, {
         "seq": (0, loop["arrived"] - 1), "cls": (0, run.work.n_classes - 1), "node": (-1, nodes - 1),

@@ -22,7 +22,7 @@ class Proportional(RoundRule):
     """
 
     def begin(self, setting: Setting) -> SharePlan:
-        """Rounds of drawn order, as the shares favour no GPU model."""
+        """Equal shares; each round fills the GPU models in an order drawn anew."""
         from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.allocators.equal_shares import ProportionalShares
 
