@@ -24,6 +24,7 @@ def seeds(_: Ground, draw: random.Random) -> tuple[str, str]:
     """Run one such file with a seed of its own; the trial, and the command if it failed."""
     file, seed = draw.choice(drawing()), draw.randrange(2**32)
     words = ["-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-m", "hypothesis", f"--hypothesis-seed={seed}"]
+    words += ["--most-s", "0"]  # all scenarios on a busy machine take longer than a test may
     given = {name: value for name, value in os.environ.items() if name not in ("CI", "FASTSIM_QUICK")}
     given |= {"FASTSIM_EXPLORE": "1", "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run(

@@ -32,7 +32,7 @@ def test_folders_are_of_one_figure_each() -> None:
 
 
 def test_a_figure_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[whole.Made] = []
+    told: list[whole.FigureOutcome] = []
     table = whole.made_into(tmp_path / "all", None, True, 1, told.append, [gavel_1()])
     (row,) = table.filter(paper="gavel", figure="1").iter_rows(named=True)
     assert row["cells"] == len(told[0].cells) > 0 and row["status"] == MADE and told[0].left == 0
