@@ -3,6 +3,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 
 cdef enum:
     MAX_GPUS = 64        # GPUs of one node; a set of them is one 64-bit mask
+    MAX_EXTRA = 16       # further resources of one cluster
     LANES = 8            # GPU rows are padded with 0 to a multiple of this many devices
     FULL = 1000          # milli-GPU of one whole device
     CPU_SPEC = 128000, GPU_SPEC = 8000    # milli-CPU and milli-GPU of the largest node that the formulas cover

@@ -288,7 +288,16 @@ CONSTRAINTS: tuple[dict[str, Any], ...] = (
 )  # fmt: skip
 LABELS = (None, [("zone", "a")], [("zone", "b"), ("rack", "2")], [("rack", "1"), ("disk", "")])
 LAYOUTS = ("7*1g.10gb", "3g.40gb+2g.20gb+2*1g.10gb", "3g.40gb+1g.10gb")
-CONDITIONS = ("gpu_memory_mib", "extra_resources", "mig", "constraints", "pinned_node", "group", "max_per_node")
+SPREADS: tuple[list[dict[str, Any]], ...] = (
+    [{"pods": "a", "topology": "name", "max_skew": 1, "min_domains": 1, "counted": []}],
+    [{"pods": "b", "topology": "zone", "max_skew": 1, "min_domains": 2, "counted": [CONSTRAINTS[3]]},
+     {"pods": "a", "topology": "name", "max_skew": 2, "min_domains": None, "counted": None}],
+)  # fmt: skip
+CONDITIONS = (
+    "gpu_memory_mib", "extra_resources", "mig", "constraints", "pinned_node", "spread", "spread_sets", "group",
+    "max_per_node",
+)  # fmt: skip
+SPREAD = ("spread", "spread_sets")
 RULES = ("tenant", "preemptible", "est_duration_s")
 
 
@@ -298,6 +307,7 @@ def _conditions(rng: random.Random, names: list[str]) -> dict[str, Any]:
         "gpu_memory_mib": (8, 16, 5), "extra_resources": ([("nic", 1)], [("nic", 2), ("fpga", 1)], [("nic", 0)]),
         "constraints": ([one] for one in CONSTRAINTS), "pinned_node": names,
         "mig": ("1g.10gb", "2*1g.10gb+3g.40gb", "2g.20gb", "1g.10gb"),
+        "spread": SPREADS, "spread_sets": (["a"], ["a", "b"], ["b"]),
     }  # fmt: skip
     return {name: rng.choice([None, None, None, *values]) for name, values in options.items()}
 
@@ -384,17 +394,19 @@ def crowds(draw: DrawFn, queues: tuple[str, ...], bound: bool = False) -> Scenar
 
 @st.composite
 def ruled(
-    draw: DrawFn, queues: tuple[str, ...] = QUEUES, gangs: bool = True, crowded: bool = False, bound: bool = False
-) -> Scenario:
+    draw: DrawFn, queues: tuple[str, ...] = QUEUES, gangs: bool = True, crowded: bool = False, bound: bool = False,
+    spread: bool = False,
+) -> Scenario:  # fmt: skip
     """A whole random run with everything that is off by default, each of it in some runs only.
 
-    Where it is ``crowded`` the line is long, because all pods run for some time on few small nodes.
+    Where it is ``crowded`` the line is long, because all pods run for some time on few small nodes. With ``spread``
+    pods have rules of spread and no other conditions.
     """
     main = draw(crowds(queues, bound) if crowded else scenarios(queues=queues, bound=bound))
     queue = main.plan.queue
     cluster = draw(labelled(main.cluster)) if draw(st.booleans()) else main.cluster
     names = cluster.nodes["name"].to_pylist()
-    conditions = draw(st.sampled_from(((), CONDITIONS, CONDITIONS[:1], CONDITIONS[-2:])))
+    conditions = SPREAD if spread else draw(st.sampled_from(((), CONDITIONS, CONDITIONS[:1], CONDITIONS[-2:], SPREAD)))
     together = gangs and queue not in BACKFILL and draw(st.booleans())
     workload = draw(demanding(main.workload, names, together, (*conditions, *RULES)))
     rules = draw(regimes(queue, names))

@@ -38,7 +38,7 @@ from fastsim_ext.online.decision_trace import ABSENT, NO_GPU_MEMORY
 
 CHECKS = (
     "absent", "no_match", "no_gpu_model", "no_gpu", "no_gpu_memory", "no_cpu", "no_memory", "no_extra", "no_pod_slot",
-    "pod_limit", "reserved", "over_quota", "gang", "gang_too_large", "beside_gang",
+    "spread", "pod_limit", "reserved", "over_quota", "gang", "gang_too_large", "beside_gang",
 )  # fmt: skip
 """Checks that a node can fail, in the order of the filter; the last five are rules about more than one node."""
 NAMES = {
@@ -50,6 +50,7 @@ FIGURE_TEXTS = {
     "no_gpu": "{:,} GPUs have room, needs {:,}", "no_cpu": "{:,} milli-CPU free, needs {:,}",
     "no_memory": "{:,} MiB free, needs {:,}", "no_pod_slot": "{:,} pod slots free, needs {:,}",
     "no_gpu_memory": "{:,} GPUs have room and memory, needs {:,}",
+    "spread": "{:,} pods of its set more than in the domain with the fewest, at most {:,}",
     "pod_limit": "{:,} pods of its group are there, at most {:,}",
 }  # fmt: skip
 """Texts of failed checks with figures: the amount of the node and the amount needed."""

@@ -19,6 +19,7 @@ SUMMED = {
     "absent": "node(s) were not there", "no_gpu_memory": "Insufficient GPU memory",
     "no_cpu": "Insufficient cpu", "no_memory": "Insufficient memory", "no_pod_slot": "Too many pods",
     "no_gpu_model": "node(s) had no GPU of the models asked for",
+    "spread": "node(s) didn't match pod topology spread constraints",
     "pod_limit": "node(s) didn't match pod anti-affinity rules",
     "reserved": "node(s) were in the way of a pod ahead in the line",
     "over_quota": "node(s) had room, but the tenant is over its quota",
@@ -107,12 +108,20 @@ def summed(check: str, conditions: Conditions, row: Mapping[str, Any], found: in
         return f"Insufficient {device}"
     if broken is not None and ports_text(*broken.values[:1]):
         return NO_PORTS
+    if broken is not None and _for_spread(broken, conditions):
+        return f"{SUMMED['spread']} (missing required label)"
     if broken is None or not broken.key.startswith(TAINT):
         return "node(s) didn't match Pod's node affinity/selector"
     key, _, rest = broken.key.removeprefix(TAINT).partition("=")
     if key == UNSCHEDULABLE:
         return "node(s) were unschedulable"
     return f"node(s) had untolerated taint {{{key}: {rest.rpartition(':')[0]}}}"
+
+
+def _for_spread(broken: Constraint, conditions: Conditions) -> bool:
+    """Whether an expression is there for a rule of spread alone, whose label the node must have."""
+    labels = [Constraint(rule.topology, "Exists") for rule in conditions.spread]
+    return broken in labels and conditions.constraints.count(broken) == 1
 
 
 def sentence(counts: Mapping[str, int], nodes: int) -> str:

@@ -17,8 +17,8 @@ EVENTS = ("node", "departure", "retry", "sample", "deschedule", "arrival", "end"
 """Kinds of timeline rows, by their number in the engine."""
 REASONS = (
     "finished", "running", "node_lost", "evicted", "preempted", "pending", "too_large", "gang", "over_quota",
-    "no_node", "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot", "pod_limit",
-    "out_of_memory", "gang_too_large",
+    "no_node", "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot",
+    "spread", "pod_limit", "out_of_memory", "gang_too_large",
 )  # fmt: skip
 """Reasons why an interval of a pod ended or never began, by their number in the engine."""
 STATES = ("finished", "running", "pending", "unplaced", "node_lost", "evicted", "preempted")

@@ -7,13 +7,16 @@ Node-label expressions are those of Kubernetes' node affinity: all of them must 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from fastsim.hardware import mig
 
 MAX_GPUS = 64
 """Most devices on one node."""
+
+MOST_SPREAD = 8
+"""Most rules of spread of one pod."""
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 """Comparisons of a node's label with the values of a constraint."""
@@ -27,10 +30,25 @@ class Constraint(NamedTuple):
     values: tuple[str, ...] = ()
 
 
+class SpreadRule(NamedTuple):
+    """One rule of spread: set of pods, label that defines domains, most pods more than in the domain with the fewest.
+
+    While fewer than ``min_domains`` domains are there, the fewest is 0. ``counted`` are expressions of nodes whose pods
+    and domains count.
+    """
+
+    pods: str
+    topology: str
+    max_skew: int
+    min_domains: int = 1
+    counted: tuple[Constraint, ...] = ()
+
+
 class Conditions(NamedTuple):
     """Further requests of one pod: MiB of memory on each device, amounts of named resources, which nodes may host it.
 
     ``max_per_node`` counts the pods of ``group`` on a node, this one included; both are None without a limit.
+    ``spread_sets`` are the sets that the pod is in, for its own rules of ``spread`` and those of other pods.
     """
 
     gpu_memory_mib: int = 0
@@ -39,11 +57,16 @@ class Conditions(NamedTuple):
     constraints: tuple[Constraint, ...] = ()
     group: str | None = None
     max_per_node: int | None = None
+    spread: tuple[SpreadRule, ...] = ()
+    spread_sets: tuple[str, ...] = ()
 
 
 NONE = Conditions()
 """The conditions of a pod without further requests."""
-COLUMNS = ("gpu_memory_mib", "extra_resources", "mig", "pinned_node", "constraints", "group", "max_per_node")
+COLUMNS = (
+    "gpu_memory_mib", "extra_resources", "mig", "pinned_node", "constraints", "group", "max_per_node", "spread",
+    "spread_sets",
+)  # fmt: skip
 """The pod columns that conditions are made of."""
 
 
@@ -54,12 +77,29 @@ def conditions_of(row: Mapping[str, Any]) -> Conditions:
         gpu_memory_mib=(row.get("gpu_memory_mib") or 0) if row["num_gpu"] else 0,
         extra_resources=further(row.get("extra_resources"), row.get("mig")),
         pinned_node=row.get("pinned_node"),
-        constraints=tuple(
-            Constraint(item["key"], item["op"], tuple(item["values"] or ())) for item in row.get("constraints") or ()
-        ),
+        constraints=_expressions(row.get("constraints")),
         group=row["group"] if limit is not None else None,
         max_per_node=limit,
-    )
+        spread=tuple(
+            SpreadRule(item["pods"], item["topology"], item["max_skew"], item["min_domains"] or 1,
+                   _expressions(item["counted"]))
+            for item in row.get("spread") or ()
+        ),
+        spread_sets=tuple(sorted(row.get("spread_sets") or ())),
+    )  # fmt: skip
+
+
+def _expressions(items: Any) -> tuple[Constraint, ...]:
+    return tuple(Constraint(item["key"], item["op"], tuple(item["values"] or ())) for item in items or ())
+
+
+def domains(rule: SpreadRule, keys: Iterable[str], nodes: Iterable[Mapping[str, str]]) -> list[str | None]:
+    """The domain of each node, from its labels; None if it lacks one of some keys or is not counted."""
+    counted, wanted = Conditions(constraints=rule.counted), tuple(keys)
+    return [
+        labels[rule.topology] if all(key in labels for key in wanted) and eligible(counted, labels) else None
+        for labels in nodes
+    ]
 
 
 def further(amounts: Any, instances: str | None) -> tuple[tuple[str, int], ...]:

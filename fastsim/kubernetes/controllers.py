@@ -34,7 +34,8 @@ MOST = 1_000_000
 class PodManifest(NamedTuple):
     """One pod, written out or expanded: its place for messages, its parts, and its workload ("" = none).
 
-    `together` is the number of the workload's pods that must start together, if it has one.
+    `together` is the number of the workload's pods that must start together, if it has one; a `terminating` pod has
+    been deleted and still holds its place.
     """
 
     where: str
@@ -48,6 +49,7 @@ class PodManifest(NamedTuple):
     owner: str = ""
     node: str | None = None
     together: int | None = None
+    terminating: bool = False
 
 
 def pods(objects: Sequence[Manifest], places: Places, notices: Counter[str]) -> Iterator[PodManifest]:
@@ -113,6 +115,7 @@ def _written(item: Manifest) -> PodManifest:
         item.where, item.name, _namespace(metadata), mapping(metadata, "labels", item.where),
         mapping(metadata, "annotations", item.where), _text(metadata.get("creationTimestamp")), spec,
         item.part("status"), "/".join(owner) if owner else "", _text(spec.get("nodeName")),
+        terminating=bool(metadata.get("deletionTimestamp")),
     )  # fmt: skip
 
 

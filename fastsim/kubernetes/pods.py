@@ -13,9 +13,10 @@ from fastsim.kubernetes.controllers import QUEUE, PodManifest
 from fastsim.kubernetes.objects import mapping, sequence
 from fastsim.kubernetes.pod_rules.gangs import gang_of
 from fastsim.kubernetes.pod_rules.host_ports import HostPorts
-from fastsim.kubernetes.pod_rules.node_affinity import OVER, Places, constraints, device_constraints, spread_notices
+from fastsim.kubernetes.pod_rules.node_affinity import OVER, Places, constraints, device_constraints
 from fastsim.kubernetes.pod_rules.pod_affinity import Peers
 from fastsim.kubernetes.pod_rules.priorities import Priorities
+from fastsim.kubernetes.pod_rules.topology_spread import label_constraints, peer_of, spread_notices, spread_rules
 from fastsim.kubernetes.pod_rules.volumes import Volumes
 from fastsim.kubernetes.requests import Surroundings, pod_amounts, request_columns, requested_devices
 
@@ -25,6 +26,8 @@ CREATED, DELETED = "alibabacloud.com/creation-time", "alibabacloud.com/deletion-
 """Annotations with the times of arrival and end of a trace's pod."""
 QUEUE_LABELS = ("kai.scheduler/queue", "runai/queue")
 """Labels that name the tenant; without one, and without a queue of Volcano, the namespace is the tenant."""
+NOMINATED = "nominatedNodeName"
+"""Status of a waiting pod that names the node where pods of less priority were evicted for it."""
 HONOURED = (
     "affinity", "containers", "hostNetwork", "initContainers", "nodeName", "nodeSelector", "overhead",
     "preemptionPolicy", "priority", "priorityClassName", "resources", "schedulingGates", "tolerations",
@@ -73,16 +76,8 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
             notices[f"pods: spec.{name}"] += 1
     rules, ports, amounts = facts.peers.rules(pod), facts.ports.rules(pod), pod_amounts(pod.spec, pod.where)
     request = request_columns(amounts, pod.labels, pod.annotations, pod.where, facts.surroundings, notices)
-    bound = _optional(pod.spec, "nodeName") or None
-    # A bound pod stays on its node whatever its constraints; they count if it has to move.
-    expressions: list[Constraint] = []
-    if bound:
-        expressions = constraints(pod.spec, pod.where, facts.places, Counter())
-    elif not pod.node:
-        expressions = [*constraints(pod.spec, pod.where, facts.places, notices), *rules.constraints]
-        expressions += ports.constraints
-        expressions += facts.volumes.constraints(pod, facts.places, notices)
-        notices.update([*rules.notices, *ports.notices, *spread_notices(pod.spec, pod.where)])
+    bound, spread = _optional(pod.spec, "nodeName") or None, spread_rules(pod, facts.places)
+    expressions = [*_expressions(pod, bound, facts, notices), *label_constraints(spread)]
     if request["num_gpu"] or facts.surroundings.instance:
         expressions += device_constraints(
             requested_devices(amounts, pod.labels, pod.annotations), pod.node, facts.places
@@ -92,6 +87,7 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         "times": times,
         **request,
         "owner": pod.owner,
+        "peer": peer_of(pod),
         "gang": gang_of(pod),
         "gang_size": None,
         "priority": facts.priorities.of(pod, notices),
@@ -99,6 +95,8 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         "tenant": _tenant(pod),
         "group": group,
         "max_per_node": None if group is None else 1,
+        "spread": spread or None,
+        "spread_sets": None,
         "constraints": [{"key": c.key, "op": c.op, "values": list(c.values)} for c in expressions] or None,
         "pinned_node": None if bound else pod.node,
         "bound_node": bound,
@@ -106,6 +104,20 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         "orig_status": phase or None,
         "native_id": f"{pod.namespace}/{pod.name}",
     }
+
+
+def _expressions(pod: PodManifest, bound: str | None, facts: Facts, notices: Counter[str]) -> list[Constraint]:
+    """Node-label expressions of a pod and of rules of others about it."""
+    if bound:  # it stays on its node whatever they say; they count if it has to move
+        return constraints(pod.spec, pod.where, facts.places, Counter())
+    if pod.node:
+        return []
+    rules, ports = facts.peers.rules(pod), facts.ports.rules(pod)
+    notices.update([*rules.notices, *ports.notices, *spread_notices(pod)])
+    if pod.status.get(NOMINATED):
+        notices[f"pods: {NOMINATED}, for which room is kept on a node"] += 1
+    own = constraints(pod.spec, pod.where, facts.places, notices)
+    return [*own, *rules.constraints, *ports.constraints, *facts.volumes.constraints(pod, facts.places, notices)]
 
 
 def held_devices(pod: PodManifest, count: int, notices: Counter[str]) -> list[int] | None:
@@ -128,7 +140,8 @@ def as_trace(row: dict[str, Any]) -> dict[str, Any]:
     """The row of a pod that arrives at its own time and may then use only the node it ran on."""
     if row["bound_node"] is None:
         return row
-    return row | {"pinned_node": row["bound_node"], "bound_node": None, "bound_gpus": None, "constraints": None}
+    free = {"bound_node": None, "bound_gpus": None, "constraints": None, "spread": None}
+    return row | free | {"pinned_node": row["bound_node"]}
 
 
 def pod_times(pod: PodManifest) -> PodTimes:

@@ -15,7 +15,7 @@ from fastsim.errors import InputError
 from fastsim.foundation.limits.quantities import MOST_SECONDS, MOST_SECONDS_TEXT
 from fastsim.foundation.parquet import fresh_dictionary
 from fastsim.hardware import mig
-from fastsim.hardware.node_constraints import constraint_fault, further
+from fastsim.hardware.node_constraints import MOST_SPREAD, constraint_fault, further
 from fastsim.workload import schema as s
 
 CPU_LIMIT = 2**31 - 1
@@ -206,7 +206,10 @@ def _bound(batch: pa.RecordBatch) -> Iterable[Fault]:
 
 
 def _conditions(batch: pa.RecordBatch) -> Iterable[Fault]:
-    rules = (s.CONSTRAINTS, _wrong_constraints), (s.EXTRA_RESOURCES, _wrong_amounts), (s.MIG, _wrong_instances)
+    rules = (
+        (s.CONSTRAINTS, _wrong_constraints), (s.EXTRA_RESOURCES, _wrong_amounts), (s.MIG, _wrong_instances),
+        (s.SPREAD, _wrong_spread), (s.SPREAD_SETS, _wrong_sets),
+    )  # fmt: skip
     for name, wrong in rules:
         if name not in batch.schema.names or batch.column(name).null_count == batch.num_rows:
             continue
@@ -220,6 +223,21 @@ def _conditions(batch: pa.RecordBatch) -> Iterable[Fault]:
 def _wrong_constraints(constraints: list[Any]) -> str | None:
     faults = ["a key, an operator and values" if item is None else constraint_fault(item) for item in constraints]
     return next((expected for expected in faults if expected is not None), None)
+
+
+def _wrong_spread(rules: list[Any]) -> str | None:
+    if len(rules) > MOST_SPREAD or any(rule is None for rule in rules):
+        return f"at most {MOST_SPREAD} rules"
+    faults = [_wrong_constraints(rule["counted"] or []) for rule in rules]
+    if any(None in (rule["pods"], rule["max_skew"]) or not rule["topology"] for rule in rules):
+        return "pods, topology and max_skew in each rule"
+    if any(rule["max_skew"] < 1 or (rule["min_domains"] or 1) < 1 for rule in rules):
+        return "max_skew and min_domains of 1 or more"
+    return next((expected for expected in faults if expected is not None), None)
+
+
+def _wrong_sets(sets: list[str | None]) -> str | None:
+    return None if None not in sets and len(set(sets)) == len(sets) else "names, each once"
 
 
 def _wrong_amounts(amounts: list[tuple[str, int | None]]) -> str | None:

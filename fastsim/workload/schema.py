@@ -49,6 +49,10 @@ GROUP = "group"
 """Key of recurring work."""
 MAX_PER_NODE = "max_per_node"
 """Most pods of one `group` on a node."""
+SPREAD = "spread"
+"""Rules of spread: set of pods, label of domains, most pods more than elsewhere, fewest domains, counted nodes."""
+SPREAD_SETS = "spread_sets"
+"""Sets of pods, for rules of spread, that the pod is in."""
 EXTRA_RESOURCES = "extra_resources"
 """Further additive requests by name."""
 MIG = "mig"
@@ -95,6 +99,10 @@ _NATIVE = "native_"
 _SMALL_ENUM = pa.dictionary(pa.int8(), pa.string())
 _ENUM = pa.dictionary(pa.int32(), pa.string())
 _EXPRESSION = pa.struct([("key", pa.string()), ("op", pa.string()), ("values", pa.list_(pa.string()))])
+_SPREAD = pa.struct([
+    ("pods", pa.string()), ("topology", pa.string()), ("max_skew", pa.int32()), ("min_domains", pa.int32()),
+    ("counted", pa.list_(_EXPRESSION)),
+])  # fmt: skip
 
 REQUIRED: dict[str, pa.DataType] = {
     POD_ID: pa.int64(),
@@ -119,6 +127,8 @@ OPTIONAL: dict[str, pa.DataType] = {
     TENANT: _ENUM,
     GROUP: _ENUM,
     MAX_PER_NODE: pa.int32(),
+    SPREAD: pa.list_(_SPREAD),
+    SPREAD_SETS: pa.list_(pa.string()),
     EXTRA_RESOURCES: pa.map_(pa.string(), pa.int64()),
     MIG: pa.string(),
     CONSTRAINTS: pa.list_(_EXPRESSION),

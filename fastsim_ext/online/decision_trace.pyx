@@ -11,10 +11,11 @@ from fastsim_ext.online.loop cimport OnlineLoop
 from fastsim_ext.online.node_constraints cimport ClassConstraints, NodeView
 from fastsim_ext.online.queue_loop cimport QueueLoop
 from fastsim_ext.online.rules_loop cimport RulesLoop
+from fastsim_ext.online.topology_spread cimport Skew
 from fastsim_ext.scores.device cimport device_fit_count
 from fastsim_ext.select.scan cimport Selector, misfit, normalised
 from fastsim_ext.state.pod_outcomes cimport (
-    NO_CPU, NO_EXTRA, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_POD_SLOT, OVER_QUOTA, POD_LIMIT, TOO_LARGE,
+    NO_CPU, NO_EXTRA, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_POD_SLOT, OVER_QUOTA, POD_LIMIT, SPREAD, TOO_LARGE,
 )
 from fastsim_ext.types cimport NORM_NONE, PICK_FGD, Node, Pod
 
@@ -260,6 +261,7 @@ cdef class RulesDecisionTrace(QueueLoop):
         """The first check every node fails for a class (a Reason; 0 none, -1 absent), what it has and what it needs."""
         cdef int n, g
         cdef NodeView view
+        cdef Skew skew
         cdef const Pod* pod
         cdef const ClassConstraints* rule
         self.work.check_class(cls)
@@ -291,6 +293,9 @@ cdef class RulesDecisionTrace(QueueLoop):
                         break
             elif reason__n[n] == NO_POD_SLOT:
                 found__n[n], needed__n[n] = self.nodes.max_pods[n] - view.pods, 1
+            elif reason__n[n] == SPREAD:
+                self.constraints.spread.refuses(n, cls, NULL, &skew)
+                found__n[n], needed__n[n] = skew.found, skew.most
             elif reason__n[n] == POD_LIMIT:
                 found__n[n], needed__n[n] = view.group_pods, rule.most
 

@@ -9,6 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcmp, memcpy, memmove
 from fastsim_ext.online.node_constraints cimport ClassConstraints, ConstraintTable, NodeView
+from fastsim_ext.online.topology_spread cimport Skew
 from fastsim_ext.state.pod_membership cimport Member, PodMembership
 from fastsim_ext.state.pod_table cimport Slot, WorkTable
 from fastsim_ext.types cimport Pod
@@ -214,6 +215,7 @@ cdef class FreeForecast:
         cdef const ClassConstraints* rule = self.constraints.rule(cls)
         cdef const int64_t* row = &self.booked[n].free[<int64_t> k * self.columns]
         cdef int g
+        cdef Skew skew
         gpus[0] = 0
         if row[CPU] < pod.cpu or row[MEM] < pod.mem or row[PODS] < 1:
             return False
@@ -228,6 +230,9 @@ cdef class FreeForecast:
                 if row[GPU + 2 * self.width + g] < rule.extra[g]:
                     return False
             if rule.most >= 0 and self.group_pods(n, k, rule.group, now) + 1 > rule.most:
+                return False
+            # Rules of spread count pods of other nodes, too, so only the present is known.
+            if k == 0 and self.constraints.spread.refuses(n, cls, NULL, &skew):
                 return False
         return True
 

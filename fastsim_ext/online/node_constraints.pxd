@@ -1,13 +1,11 @@
 # Constraints of pod classes besides CPU, memory and devices, and the node state they are checked against.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from fastsim_ext.online.topology_spread cimport MAX_SPREAD, SpreadTable
 from fastsim_ext.select.scan cimport Choice, Selector
 from fastsim_ext.state.node_table cimport NodeTable
 from fastsim_ext.state.pod_membership cimport PodMembership
 from fastsim_ext.state.pod_table cimport WorkTable
-from fastsim_ext.types cimport MAX_GPUS, Pod
-
-cdef enum:
-    MAX_EXTRA = 16       # further resources of one cluster
+from fastsim_ext.types cimport MAX_EXTRA, MAX_GPUS, Pod
 
 cdef struct ClassConstraints:        # the conditions of one class
     int64_t gpu_mem      # MiB on each device
@@ -17,11 +15,12 @@ cdef struct ClassConstraints:        # the conditions of one class
     int64_t allowed      # where its row of ``allowed`` begins; -1 = every node
 
 cdef struct NodeView:        # one node at one real or imagined moment
-    int n, pods, group_pods              # position; pods, and those of the asking pod's group
+    int n, pods, group_pods, empty       # position; pods; those of the asking pod's group; whether no pod is anywhere
     int64_t cpu_left, mem_left           # milli-CPU, MiB
     int32_t[MAX_GPUS] gpu_left           # milli by device
     int64_t[MAX_GPUS] gpu_mem_left       # MiB by device
     int64_t[MAX_EXTRA] extra_left
+    int32_t[MAX_SPREAD] spread           # pods that came in imagination, by rule of spread
 
 cdef class ConstraintTable:
     # not saved: constraints are passed again, and running pods take their amounts again
@@ -29,12 +28,13 @@ cdef class ConstraintTable:
     cdef WorkTable work
     cdef Selector select
     cdef PodMembership membership
+    cdef SpreadTable spread
     cdef int32_t* rule_of                # by class, or -1
     cdef ClassConstraints* rules
     cdef uint8_t* allowed                # rows of one byte a node
     cdef int32_t class_room, n_rules, rule_room, n_extra
     cdef int64_t allowed_room, n_allowed
-    cdef bint counts_groups              # whether any class limits the pods of a group on a node
+    cdef bint counts_groups              # whether any class has a limit on a group, or rules of spread
     cdef int64_t[:, ::1] gpu_mem_left__ng, extra_left__nr
     cdef const int64_t[::1] gpu_mem_cap
     cdef const int64_t[:, ::1] extra_cap__nr

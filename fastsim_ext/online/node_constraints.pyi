@@ -15,7 +15,16 @@ class ConstraintTable:
         self, nodes: NodeTable, work: WorkTable, select: Selector, membership: PodMembership, columns: Mapping[str, Any]
     ) -> None: ...
     def add_rule(
-        self, cls: int, gpu_mem: int, extra: Sequence[int], foreign: bool, group: int, most: int, allowed: bytes | None
+        self,
+        cls: int,
+        gpu_mem: int,
+        extra: Sequence[int],
+        foreign: bool,
+        group: int,
+        most: int,
+        allowed: bytes | None,
+        sets: Sequence[int] = (),
+        spread: Sequence[tuple[int, int, int, Any]] = (),
     ) -> None:
         """Conditions of a class: MiB by device, amounts by resource, whether it needs one that no node has, a group
-        and its limit, and which nodes may host it (a byte for each, or None)."""
+        and its limit, which nodes may host it (a byte for each, or None), sets and rules as in ``SpreadTable.add``."""

@@ -8,15 +8,16 @@ from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
+from fastsim_ext.online.topology_spread cimport MAX_SPREAD, Skew, SpreadTable
 from fastsim_ext.scores.device cimport device_all_free
 from fastsim_ext.select.scan cimport Choice, Selector
 from fastsim_ext.state.node_table cimport NodeTable
 from fastsim_ext.state.pod_membership cimport PodMembership
 from fastsim_ext.state.pod_outcomes cimport (
-    NO_CPU, NO_EXTRA, NO_GPU, NO_GPU_MODEL, NO_MATCH, NO_MEMORY, NO_NODE, NO_POD_SLOT, POD_LIMIT, TOO_LARGE,
+    NO_CPU, NO_EXTRA, NO_GPU, NO_GPU_MODEL, NO_MATCH, NO_MEMORY, NO_NODE, NO_POD_SLOT, POD_LIMIT, SPREAD, TOO_LARGE,
 )
 from fastsim_ext.state.pod_table cimport WorkTable
-from fastsim_ext.types cimport Node, Pod
+from fastsim_ext.types cimport MAX_EXTRA, Node, Pod
 
 
 cdef class ConstraintTable:
@@ -24,6 +25,7 @@ cdef class ConstraintTable:
 
     def __init__(self, NodeTable nodes, WorkTable work, Selector select, PodMembership membership, columns):
         self.nodes, self.work, self.select, self.membership = nodes, work, select, membership
+        self.spread = SpreadTable(nodes, membership)
         self.gpu_mem_cap, self.gpu_mem_left__ng = columns["gpu_mem_cap"], columns["gpu_mem_left"]
         self.extra_cap__nr, self.extra_left__nr = columns["extra_cap"], columns["extra_left"]
         self.unmasked__ng, self.masked = columns["unmasked"], columns["masked"]
@@ -36,9 +38,10 @@ cdef class ConstraintTable:
         free(self.rules)
         free(self.allowed)
 
-    def add_rule(self, int cls, int64_t gpu_mem, extra, bint foreign, int32_t group, int32_t most, allowed):
+    def add_rule(self, int cls, int64_t gpu_mem, extra, bint foreign, int32_t group, int32_t most, allowed,
+                 sets=(), spread=()):
         """Conditions of a class: MiB by device, amounts by resource, whether it needs one that no node has, a group
-        and its limit, and which nodes may host it (a byte for each, or None)."""
+        and its limit, which nodes may host it (a byte for each, or None), sets and rules as in ``SpreadTable.add``."""
         cdef ClassConstraints* rule
         cdef int r
         cdef int64_t n = self.nodes.count
@@ -52,7 +55,9 @@ cdef class ConstraintTable:
         rule = &self.rules[self.n_rules]
         rule.gpu_mem, rule.group, rule.most, rule.allowed = gpu_mem, group, most, -1
         rule.foreign = foreign
-        self.counts_groups = self.counts_groups or most >= 0
+        self.counts_groups = self.counts_groups or most >= 0 or bool(spread)
+        if sets or spread:
+            self.spread.add(cls, sets, spread)
         for r in range(self.n_extra):
             rule.extra[r] = extra[r]
         if allowed is not None:
@@ -100,7 +105,9 @@ cdef class ConstraintTable:
         cdef const ClassConstraints* rule = self.rule(cls)
         cdef int g
         cdef int32_t at
-        view.n, view.pods, view.group_pods = n, self.nodes.pods[n], 0
+        view.n, view.pods, view.group_pods, view.empty = n, self.nodes.pods[n], 0, False
+        for g in range(MAX_SPREAD):
+            view.spread[g] = 0
         view.cpu_left, view.mem_left = self.nodes.cpu_left[n], self.nodes.mem_left[n]
         for g in range(self.nodes.num_gpu[n]):
             view.gpu_left[g] = self.nodes.gpu_left__ng[n, g]
@@ -132,14 +139,19 @@ cdef class ConstraintTable:
                 view.extra_left[g] += sign * rule.extra[g]
         if theirs != NULL and theirs.most >= 0 and group == theirs.group:
             view.group_pods -= sign
+        self.spread.shift(view.spread, cls, asking, sign)
 
     cdef int failed_check(self, const NodeView* view, int cls) noexcept nogil:
         """The first check the node fails for a pod of class ``cls``, as a Reason; 0 if it can host it."""
         cdef const ClassConstraints* rule = self.rule(cls)
         cdef int lack
+        cdef Skew skew
         if rule != NULL and rule.allowed >= 0 and not self.allowed[rule.allowed + view.n]:
             return NO_MATCH
         lack = self.lacking(view, cls)
+        if lack == 0 and rule != NULL and (self.spread.outside(view.n, cls) if view.empty else
+                                           self.spread.refuses(view.n, cls, view.spread, &skew)):
+            return SPREAD
         if lack == 0 and rule != NULL and rule.most >= 0 and view.group_pods + 1 > rule.most:
             return POD_LIMIT
         return lack
@@ -203,6 +215,7 @@ cdef class ConstraintTable:
         cdef int g
         if rule == NULL:
             return
+        self.spread.hold(n, cls, sign)
         if rule.gpu_mem > 0:
             for g in range(self.nodes.num_gpu[n]):
                 if (gpus >> g) & 1:
@@ -213,7 +226,7 @@ cdef class ConstraintTable:
     cdef void vacate(self, int n, NodeView* view) noexcept nogil:
         """Node ``n`` as it looks without pods."""
         cdef int g
-        view.n, view.pods, view.group_pods = n, 0, 0
+        view.n, view.pods, view.group_pods, view.empty = n, 0, 0, True
         view.cpu_left, view.mem_left = self.nodes.cpu_cap[n], self.nodes.mem_cap[n]
         for g in range(self.nodes.num_gpu[n]):
             view.gpu_left[g], view.gpu_mem_left[g] = 1000, self.gpu_mem_cap[n]
@@ -226,7 +239,7 @@ cdef class ConstraintTable:
         NO_MATCH if one is large enough, but its labels, taints or name keep the class away; NO_EXTRA if one has enough
         devices, CPU and memory, but too little of a further resource; TOO_LARGE if none has.
         """
-        cdef int n, lack, reason = TOO_LARGE
+        cdef int n, lack, failed, reason = TOO_LARGE
         cdef NodeView empty
         for n in range(self.nodes.count):
             self.vacate(n, &empty)
@@ -235,9 +248,10 @@ cdef class ConstraintTable:
                 if lack == NO_EXTRA and reason == TOO_LARGE:
                     reason = NO_EXTRA
                 continue
-            if self.failed_check(&empty, cls) == 0:
+            failed = self.failed_check(&empty, cls)
+            if failed == 0:
                 return 0
-            if self.failed_check(&empty, cls) == NO_MATCH:
+            if failed == NO_MATCH or failed == SPREAD:
                 reason = NO_MATCH
         return reason
 
@@ -275,6 +289,8 @@ cdef class ConstraintTable:
         if self.nodes.cpu_cap[n] < pod.cpu or self.nodes.mem_cap[n] < pod.mem or self.nodes.num_gpu[n] < pod.num_gpu:
             return True
         if rule != NULL and rule.allowed >= 0 and not self.allowed[rule.allowed + n]:
+            return True
+        if rule != NULL and self.spread.outside(n, cls):
             return True
         return pod.num_gpu > 0 and pod.models != 0 and (
             self.nodes.model[n] < 0 or not (pod.models >> self.nodes.model[n]) & 1)

@@ -34,6 +34,20 @@ cdef class QueueLoop(RulesLoop):
             return self.ordered_queue.join(slot, self.now)
         return RulesLoop.enqueue(self, slot)
 
+    cdef int plan_end(self, int32_t slot) except -1 nogil:
+        """As RulesLoop.plan_end; a pod that rules of spread count may open nodes to others."""
+        RulesLoop.plan_end(self, slot)
+        if self.constraints.spread.counts(self.work.slots[slot].cls) and (
+                self.work.waiting > 1 or self.work.head != self.membership.entry_slot(slot)):
+            self.freed = self.work.waiting > 0
+        return 0
+
+    cdef int leave_line(self, int32_t slot) except -1 nogil:
+        """As RulesLoop.leave_line; there is no retry for an empty line."""
+        RulesLoop.leave_line(self, slot)
+        self.freed = self.freed and self.work.waiting > 0
+        return 0
+
     cdef int queued(self, int32_t slot) except -1 nogil:
         """An entry that has just joined tries at once if the rule lets it."""
         cdef Reservation reservation

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 cdef enum:  # Reason: how an interval of a pod ended; order of fastsim.engine.result.REASONS
     FINISHED, RUNNING, NODE_LOST, EVICTED, PREEMPTED, PENDING, TOO_LARGE, GANG, OVER_QUOTA
-    NO_NODE, NO_MATCH, NO_GPU_MODEL, NO_GPU, NO_CPU, NO_MEMORY, NO_EXTRA, NO_POD_SLOT, POD_LIMIT
+    NO_NODE, NO_MATCH, NO_GPU_MODEL, NO_GPU, NO_CPU, NO_MEMORY, NO_EXTRA, NO_POD_SLOT, SPREAD, POD_LIMIT
     OUT_OF_MEMORY, GANG_TOO_LARGE
 
 cdef enum:  # Closes: what ends with an outcome row, as bits

@@ -34,10 +34,12 @@ class Witnessed(Selection):
         super().__init__(select.plan, select.frag, select.seed, select.models)
         self.seen: list[tuple[list[Row], Choice]] = []
 
-    def choose(self, nodes: Sequence[Node | None], pod: PodRequest) -> Choice:
+    def choose(
+        self, nodes: Sequence[Node | None], pod: PodRequest, present: Sequence[Node | None] | None = None
+    ) -> Choice:
         """As the twin's, noted."""
         rows = list(self._rows(nodes, pod))
-        self.seen.append((rows, super().choose(nodes, pod)))
+        self.seen.append((rows, super().choose(nodes, pod, present)))
         return self.seen[-1][1]
 
     def _rows(self, nodes: Sequence[Node | None], pod: PodRequest) -> list[Row]:

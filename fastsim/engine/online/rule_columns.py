@@ -14,7 +14,7 @@ from fastsim.engine.online.plan import BACKFILL
 from fastsim.engine.online.restored_state import check_past, past_changes
 from fastsim.errors import InputError
 from fastsim.foundation.limits.work_budget import Work, refuse_progress
-from fastsim.hardware.node_constraints import COLUMNS, NONE, Conditions, eligible, node_labels
+from fastsim.hardware.node_constraints import COLUMNS, NONE, Conditions, SpreadRule, domains, eligible, node_labels
 from fastsim.scenario.outages import Change, away_at_start, merged, planned, taken
 from fastsim.scenario.run_rules import NO_RULES, Rules
 from fastsim.scenario.sort_keys import PODS_QUEUES
@@ -70,7 +70,7 @@ class RuleColumns:
 
     def __init__(self, cluster: Cluster, rules: Rules, seed: int, width: int) -> None:
         self.cluster, self.rules, self.width = cluster, rules, width
-        self.tenants, self.groups = Numbers(), Numbers()
+        self.tenants, self.groups, self.sets = Numbers(), Numbers(), Numbers()
         self.groups.of(None)  # at once: no number may depend on how pods come in batches
         self._weighed: list[str | None] = []
         self._fed = 0  # node changes
@@ -83,6 +83,7 @@ class RuleColumns:
             found = f"{len(self.extras)} distinct resources"
             raise InputError("cluster: extra_resources", found, f"at most {MAX_EXTRA}")
         self._allowed: dict[Any, bytes | None] = {}
+        self._domains: dict[Any, Any] = {}
         self._recalled: dict[int, tuple[int, int, bool, float]] = {}
         nodes = len(self._nodes)
         # By node: the number of reasons to be away, and whether its current failure is ignored. Part of a checkpoint.
@@ -175,7 +176,22 @@ class RuleColumns:
                 any(name not in self.extras for name in amounts),
                 -1 if conditions.max_per_node is None else self.groups.of(conditions.group),
                 -1 if conditions.max_per_node is None else conditions.max_per_node, self._marks(conditions),
+                [self.sets.of(name) for name in conditions.spread_sets], self._spread(conditions.spread),
             )  # fmt: skip
+
+    def _spread(self, rules: tuple[SpreadRule, ...]) -> list[tuple[int, int, int, Any]]:
+        """Rules of spread as the compiled table takes them; nodes without the label of any rule are not counted."""
+        keys = tuple(rule.topology for rule in rules)
+        for rule in rules:
+            key = rule.topology, rule.counted, keys
+            if key not in self._domains:
+                numbers = Numbers()
+                places = [-1 if name is None else numbers.of(name) for name in domains(rule, keys, self._labels)]
+                self._domains[key] = np.array(places, np.int32)
+        return [
+            (self.sets.of(rule.pods), rule.max_skew, rule.min_domains, self._domains[rule.topology, rule.counted, keys])
+            for rule in rules
+        ]
 
     def _marks(self, conditions: Conditions) -> bytes | None:
         """A byte for each node, 1 if the pod may use it; None if it may use all."""

@@ -16,8 +16,6 @@ HOSTNAME = "kubernetes.io/hostname"
 """Topology in which every node is a domain of its own."""
 SOFT = "preferredDuringSchedulingIgnoredDuringExecution"
 HARD = "requiredDuringSchedulingIgnoredDuringExecution"
-SPREAD, STRICT = "topologySpreadConstraints", "DoNotSchedule"
-"""The field with rules of spread, and the value of rules that must hold."""
 OVER = ("Succeeded", "Failed")
 """Phases of pods that have ended."""
 DAEMON_TOLERATES = (UNSCHEDULABLE, "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -44,16 +42,27 @@ def device_constraints(devices: Collection[str], node: str | None, places: Place
 
 def constraints(spec: Mapping[str, Any], where: str, places: Places, notices: Counter[str]) -> list[Constraint]:
     """Node-label expressions of a pod's selector, required affinity and tolerations."""
+    if mapping(mapping(spec, "affinity", where), "nodeAffinity", where).get(SOFT):
+        notices["pods: preferred node affinity"] += 1
+    return [*affinity_constraints(spec, where, places, notices), *taint_constraints(spec, where, places)]
+
+
+def affinity_constraints(
+    spec: Mapping[str, Any], where: str, places: Places, notices: Counter[str]
+) -> list[Constraint]:
+    """Node-label expressions of a pod's selector and required affinity."""
     selector = mapping(spec, "nodeSelector", where)
     expressions = [Constraint(label_key(str(key)), "In", (str(value),)) for key, value in selector.items()]
     affinity = mapping(mapping(spec, "affinity", where), "nodeAffinity", where)
-    if affinity.get(SOFT):
-        notices["pods: preferred node affinity"] += 1
     terms = sequence(mapping(affinity, HARD, where), "nodeSelectorTerms", where)
-    expressions += node_terms(terms, where, places, notices)
+    return expressions + node_terms(terms, where, places, notices)
+
+
+def taint_constraints(spec: Mapping[str, Any], where: str, places: Places) -> list[Constraint]:
+    """Node-label expressions against the taints that a pod does not tolerate."""
     tolerations = sequence(spec, "tolerations", where)
     away = [taint for taint in places.taints if not any(tolerates(toleration, taint) for toleration in tolerations)]
-    return expressions + [Constraint(taint.label, "DoesNotExist") for taint in away]
+    return [Constraint(taint.label, "DoesNotExist") for taint in away]
 
 
 def node_terms(
@@ -61,12 +70,6 @@ def node_terms(
 ) -> list[Constraint]:
     """Expressions that hold where one of some ``nodeSelectorTerms`` holds; without terms that is everywhere."""
     return _one_of([_term(term, where) for term in terms], places, notices)
-
-
-def spread_notices(spec: Mapping[str, Any], where: str) -> list[str]:
-    """Notices about a pod's rules of spread over topologies, none of which are honoured."""
-    rules = [str(rule.get("whenUnsatisfiable") or STRICT) for rule in sequence(spec, SPREAD, where)]
-    return [f"pods: {SPREAD} with {rule}" for rule in sorted(set(rules))]
 
 
 def tolerates(toleration: Mapping[str, Any], taint: Taint) -> bool:
@@ -78,6 +81,11 @@ def tolerates(toleration: Mapping[str, Any], taint: Taint) -> bool:
     return operator == "Exists" or (
         operator == "Equal" and bool(key) and str(toleration.get("value") or "") == taint.value
     )
+
+
+def topology_label(key: str) -> str:
+    """The label of nodes that a topology key means; every node is a host of its own."""
+    return "name" if key == HOSTNAME else label_key(key)
 
 
 def allowed(constraints: Iterable[Constraint], nodes: Sequence[Labels]) -> list[str]:

@@ -18,9 +18,16 @@ from typing import Any, NamedTuple
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import Conditions, Constraint, eligible
 from fastsim.kubernetes.controllers import PodManifest
-from fastsim.kubernetes.nodes import label_key
 from fastsim.kubernetes.objects import mapping, sequence
-from fastsim.kubernetes.pod_rules.node_affinity import HARD, HOSTNAME, OVER, SOFT, Labels, expression
+from fastsim.kubernetes.pod_rules.node_affinity import (
+    HARD,
+    HOSTNAME,
+    OVER,
+    SOFT,
+    Labels,
+    expression,
+    topology_label,
+)
 
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """Label that every namespace has, with its name."""
@@ -173,7 +180,9 @@ class Peers:
             for other, term in self._anti_terms.get(label, ()):
                 if self._apart(term, self._own(other, term), kind):
                     self._add_domains(away, term.topology, on_nodes.nodes[other], notices)
-        return [Constraint(_key(topology), "NotIn", tuple(sorted(values))) for topology, values in away.items()]
+        return [
+            Constraint(topology_label(topology), "NotIn", tuple(sorted(values))) for topology, values in away.items()
+        ]
 
     def _own(self, kind: Kind, term: Term) -> str | None:
         """The group of the kind, if this term forms it."""
@@ -206,8 +215,10 @@ class Peers:
                 return []
         if not domains and own:
             keys = dict.fromkeys(term.topology for term in terms if term.topology != HOSTNAME)
-            return [Constraint(_key(key), "Exists") for key in keys]
-        beside = [Constraint(_key(topology), "In", tuple(sorted(values))) for topology, values in domains.items()]
+            return [Constraint(topology_label(key), "Exists") for key in keys]
+        beside = [
+            Constraint(topology_label(topology), "In", tuple(sorted(values))) for topology, values in domains.items()
+        ]
         return beside if len(domains) == len({term.topology for term in terms}) else [NOWHERE]
 
     def _group(self, kind: Kind) -> str | None:
@@ -229,7 +240,7 @@ class Peers:
             if topology != HOSTNAME and name not in self._nodes:
                 notices.append("pods: rules about pods on nodes that are not among the objects")
                 continue
-            domain = name if topology == HOSTNAME else self._nodes[name].get(_key(topology))
+            domain = name if topology == HOSTNAME else self._nodes[name].get(topology_label(topology))
             if domain is not None:
                 domains.setdefault(topology, set()).add(domain)
 
@@ -270,25 +281,21 @@ def _term(kind: Kind, term: Mapping[str, Any]) -> Term:
     further = [
         {"key": key, "operator": operator, "values": [labels[key]]}
         for name, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
-        for key in _texts(term, name, kind.where) if key in labels
+        for key in texts(term, name, kind.where) if key in labels
     ]  # fmt: skip
     if further and selector is not None:
         stated = sequence(selector, "matchExpressions", kind.where)
         selector = {**selector, "matchExpressions": [*stated, *(item for item in further if item not in stated)]}
-    named = tuple(sorted(_texts(term, "namespaces", kind.where)))
+    named = tuple(sorted(texts(term, "namespaces", kind.where)))
     return Term(
         selector, named or (() if scope is not None else (kind.namespace,)), scope,
         str(term.get("topologyKey") or ""), kind.where,
     )  # fmt: skip
 
 
-def _texts(term: Mapping[str, Any], name: str, where: str) -> list[str]:
+def texts(term: Mapping[str, Any], name: str, where: str) -> list[str]:
     """A list of texts under a name; absent and null are empty."""
     value = term.get(name)
     if value is not None and not isinstance(value, list):
         raise InputError(f"{where}: {name}", repr(value), "a list of texts")
     return [str(text) for text in value or ()]
-
-
-def _key(topology: str) -> str:
-    return "name" if topology == HOSTNAME else label_key(topology)

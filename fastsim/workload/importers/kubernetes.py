@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,9 +24,11 @@ def workload_of(snapshot: Snapshot, read_as: str = "now") -> Workload:
     return workload
 
 
-def workload_of_rows(snapshot: Snapshot, rows: list[dict[str, Any]]) -> Workload:
-    """Rows of pods by arrival."""
-    table = _pod_table(rows)
+def workload_of_rows(snapshot: Snapshot, rows: list[dict[str, Any]], sets: Iterable[str] = ()) -> Workload:
+    """Rows of pods by arrival; ``sets`` are sets of pods that rules of spread of other pods count."""
+    from fastsim.kubernetes.pod_rules.topology_spread import with_sets
+
+    table = _pod_table(with_sets(rows, sets))
     metadata = {
         "fastsim.source": "kubernetes",
         "fastsim.source_sha256": snapshot.checksum,

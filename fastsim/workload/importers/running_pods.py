@@ -55,7 +55,7 @@ def _in_front(offered: Workload, cluster: Cluster) -> Workload:
         rows, taints = [row for row in rows if row["native_id"] not in named], []
     if not rows and not taints:
         return offered
-    running = workload_of_rows(snapshot, rows).table() if rows else None
+    running = workload_of_rows(snapshot, rows, _sets(offered)).table() if rows else None
     names = {*offered.columns, *(() if running is None else running.column_names)}
     names |= {s.CONSTRAINTS} if taints else set()
     schema = s.pod_schema([name for name in s.POD_SCHEMA.names if name in names])
@@ -75,6 +75,14 @@ def _names(offered: Workload) -> set[str]:
     """Names of all its pods."""
     named = s.NATIVE_ID in offered.columns
     return {name for batch in offered.batches() for name in batch.column(s.NATIVE_ID).to_pylist()} if named else set()
+
+
+def _sets(offered: Workload) -> set[str]:
+    """Sets of Kubernetes' pods that rules of spread of its pods count."""
+    if s.SPREAD not in offered.columns or offered.metadata.get("fastsim.source") != "kubernetes":
+        return set()
+    lists = (batch.column(s.SPREAD).to_pylist() for batch in offered.batches())
+    return {rule["pods"] for rules in lists for item in rules for rule in item or ()}
 
 
 def taints_of(cluster: Cluster) -> list[str]:

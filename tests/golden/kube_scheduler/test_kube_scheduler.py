@@ -27,8 +27,7 @@ CASES = sorted(path.parent for path in FOLDER.glob("*/scenario.json"))
 pytestmark = pytest.mark.skipif(not CASES, reason="reference data not found (set FASTSIM_SHARED)")
 LOOKED_AT = 100 if os.environ.get("FASTSIM_GOLDEN") == "full" else 6
 """Attempts of each case that are made again, of those that found a node and of the others, most."""
-OPEN = ("pods: topologySpreadConstraints with DoNotSchedule", "pods: affinity to other pods that wait",
-        "pods: anti-affinity to other pods that wait")  # fmt: skip
+OPEN = ("pods: affinity to other pods that wait", "pods: anti-affinity to other pods that wait")
 """What is named as not honoured and would keep pods from nodes."""
 
 

@@ -10,7 +10,16 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tests.reference.online.nodes import Node, fits, fitting_devices, given_back, seen, sub_devices, taken
+from tests.reference.online.nodes import (
+    Node,
+    fits,
+    fitting_devices,
+    given_back,
+    near_with,
+    seen,
+    sub_devices,
+    taken,
+)
 from tests.reference.online.select import Choice
 from tests.reference.online.tables import Outcome
 
@@ -42,7 +51,7 @@ def head_reservation(
             continue
         for end_s, pod in by_end(running, position, now_s):
             node = given_back(node, pod.request, pod.devices, pod.group)
-            if end_s < math.inf and fits(node, head.request):
+            if end_s < math.inf and fits(node, head.request, near_with(nodes, position, node)):
                 if best is None or end_s < best.start_s:
                     best = Reservation(end_s, True, position, head)
                 break
@@ -62,7 +71,7 @@ def undisturbed(
     for other_s, other in by_end(running, reserved.position, now_s):
         if other_s <= reserved.start_s:
             node = given_back(node, other.request, other.devices, other.group)
-    return fits(node, reserved.pod.request)
+    return fits(node, reserved.pod.request, near_with(nodes, reserved.position, node))
 
 
 Profile = list[tuple[float, Node]]
@@ -122,7 +131,7 @@ def reservation(
         states = profile(node, running, reserved, position, now_s)
         for index, (t_s, _) in enumerate(states):
             low = floor(states, index, lasts_s)
-            if fits(low, pod.request):
+            if fits(low, pod.request, None if index else nodes):
                 devices = sub_devices(seen(low, pod.request), pod.request) if pod.request.num_gpu else ()
                 found = Reservation(t_s, index > 0, position, pod, devices, t_s + lasts_s)
                 best = found if best is None or found[:2] < best[:2] else best

@@ -298,6 +298,9 @@ class ReferenceEngine:
             end_s = self.now + (pod.left_s + pod.restart_s)
             heapq.heappush(self.events, Event(end_s, DEPARTURE, self.departures, pod.sequence, turn=pod.turn))
             self.departures += 1
+        # A pod that rules of spread count may open nodes to others.
+        if pod.request.conditions.spread_sets and any(pod not in entry.members for entry in self.line):
+            self.free_something(self.now)
 
     def hold(self, pod: Outcome, choice: Choice) -> None:
         """What the pod needs is taken from the chosen node."""

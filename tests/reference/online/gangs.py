@@ -74,7 +74,7 @@ def _hindrance(engine: ReferenceEngine, pod: Outcome) -> str:
     """Why no empty node could host a pod; empty if one could."""
     if any(fits(empty_node(shape), pod.request) for shape in engine.shapes):
         return ""
-    anywhere = pod.request.conditions._replace(constraints=(), pinned_node=None)
+    anywhere = pod.request.conditions._replace(constraints=(), pinned_node=None, spread=())
     free = replace(pod.request, conditions=anywhere)
     if any(fits(empty_node(shape), free) for shape in engine.shapes):
         return "no_match"

@@ -6,18 +6,18 @@ placing a pod makes a new node. Units are milli-CPU, MiB, milli-GPU and milliwat
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from fastsim.engine.online.plan import PodRequest
 from fastsim.hardware.mig import gpu_milli
-from fastsim.hardware.node_constraints import eligible
+from fastsim.hardware.node_constraints import Conditions, SpreadRule, eligible
 
 WHOLE = 1000
 """Milli-GPU of an unused device."""
 
 STAGES = (
-    "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot", "pod_limit",
+    "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot", "spread", "pod_limit",
 )  # fmt: skip
 """Reasons why a node cannot host a pod, in the order of the checks."""
 
@@ -57,6 +57,8 @@ class Node(NamedTuple):
     gpu_memory_used: tuple[tuple[int, int], ...] = ()
     extra_used: tuple[tuple[str, int], ...] = ()
     groups: tuple[tuple[str, int], ...] = ()
+    sets: tuple[tuple[str, int], ...] = ()
+    """Its pods by the sets that rules of spread count."""
 
     @property
     def gpu_total(self) -> int:
@@ -72,6 +74,10 @@ class Node(NamedTuple):
     def idle_devices(self) -> list[int]:
         """Indices of the unused devices."""
         return [index for index, free in enumerate(self.gpu_free) if free == WHOLE]
+
+
+Nodes = Sequence[Node | None]
+"""Nodes by position; None where one is away."""
 
 
 def empty_node(shape: Shape) -> Node:
@@ -114,8 +120,11 @@ def units(gpu_free: Iterable[int], milli: int) -> int:
     return sum(free // milli for free in gpu_free)
 
 
-def stage(node: Node, pod: PodRequest) -> int:
-    """Index in :data:`STAGES` of the first check that fails, ``len(STAGES)`` if the pod fits."""
+def stage(node: Node, pod: PodRequest, near: Nodes | None = None) -> int:
+    """Index in :data:`STAGES` of the first check that fails, ``len(STAGES)`` if the pod fits.
+
+    ``near`` are all nodes, for rules of spread; without them only the label of the node matters.
+    """
     shape, asked, node = node.shape, pod.conditions, seen(node, pod)
     checks = (
         eligible(asked, dict(shape.labels)) if asked.constraints or asked.pinned_node is not None else True,
@@ -125,14 +134,41 @@ def stage(node: Node, pod: PodRequest) -> int:
         pod.memory_mib <= node.memory_free,
         all(amount <= extra_free(node, name) for name, amount in asked.extra_resources),
         shape.max_pods is None or node.pods + 1 <= shape.max_pods,
+        all(in_balance(rule, node, pod, near) for rule in asked.spread),
         asked.max_per_node is None or dict(node.groups).get(asked.group or "", 0) + 1 <= asked.max_per_node,
     )
     return checks.index(False) if False in checks else len(STAGES)
 
 
-def fits(node: Node, pod: PodRequest) -> bool:
-    """Whether the node can host the pod."""
-    return stage(node, pod) == len(STAGES)
+def fits(node: Node, pod: PodRequest, near: Nodes | None = None) -> bool:
+    """Whether the node can host the pod; ``near`` as in :func:`stage`."""
+    return stage(node, pod, near) == len(STAGES)
+
+
+def in_balance(rule: SpreadRule, node: Node, pod: PodRequest, near: Nodes | None) -> bool:
+    """Whether a rule of spread lets the pod onto a node."""
+    here = _domain(rule, node, pod)
+    if here is None or near is None:
+        return here is not None
+    counts: dict[str, int] = {}
+    for other in near:
+        place = None if other is None else _domain(rule, other, pod)
+        if other is not None and place is not None:
+            counts[place] = counts.get(place, 0) + dict(other.sets).get(rule.pods, 0)
+    least = min(counts.values()) if len(counts) >= rule.min_domains else 0
+    return counts[here] + (rule.pods in pod.conditions.spread_sets) - least <= rule.max_skew
+
+
+def _domain(rule: SpreadRule, node: Node, pod: PodRequest) -> str | None:
+    labels = dict(node.shape.labels)
+    if any(each.topology not in labels for each in pod.conditions.spread):
+        return None
+    return labels[rule.topology] if eligible(Conditions(constraints=rule.counted), labels) else None
+
+
+def near_with(nodes: Nodes, position: int, node: Node) -> list[Node | None]:
+    """All nodes, one of them as it is imagined."""
+    return [node if place == position else other for place, other in enumerate(nodes)]
 
 
 def seen(node: Node, pod: PodRequest) -> Node:
@@ -185,6 +221,7 @@ def _moved(node: Node, pod: PodRequest, devices: tuple[int, ...], sign: int, gro
         gpu_memory_used=_counted(node.gpu_memory_used, [(index, -sign * gpu_memory) for index in devices]),
         extra_used=_counted(node.extra_used, [(name, -sign * amount) for name, amount in asked.extra_resources]),
         groups=_counted(node.groups, [] if group is None else [(group, -sign)]),
+        sets=_counted(node.sets, [(name, -sign) for name in asked.spread_sets]),
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.reference.online.nodes import Node, fits, given_back, taken
+from tests.reference.online.nodes import Node, fits, given_back, near_with, taken
 from tests.reference.online.select import Choice
 from tests.reference.online.tables import Outcome
 
@@ -48,7 +48,7 @@ def made_room(engine: ReferenceEngine, pod: Outcome) -> Choice | None:
             engine.stop(victim, "preempted", engine.queue_rule != "drop")
     engine.free_something(engine.now)
     alone = [node if place == found.position else None for place, node in enumerate(engine.nodes)]
-    return engine.select.choose(alone, pod.request)
+    return engine.select.choose(alone, pod.request, engine.nodes)
 
 
 def eviction(nodes: Sequence[Node | None], running: Sequence[Outcome], pod: Outcome) -> Eviction | None:
@@ -60,21 +60,25 @@ def eviction(nodes: Sequence[Node | None], running: Sequence[Outcome], pod: Outc
             if other.node == position and other.preemptible and other.priority < pod.priority
         ]  # fmt: skip
         if node is not None and lower:
-            victims = _victims(node, lower, pod)
+            victims = _victims(nodes, position, lower, pod)
             options += [Eviction(position, victims)] if victims else []
     return min(options, key=lambda option: option.cost, default=None)
 
 
-def _victims(node: Node, lower: Sequence[Outcome], pod: Outcome) -> tuple[Outcome, ...]:
+def _victims(
+    nodes: Sequence[Node | None], position: int, lower: Sequence[Outcome], pod: Outcome
+) -> tuple[Outcome, ...]:
     """The pods that would have to go from one node; none if that would not help."""
+    node = nodes[position]
+    assert node is not None
     for other in lower:
         node = given_back(node, other.request, other.devices, other.group)
-    if not fits(node, pod.request):
+    if not fits(node, pod.request, near_with(nodes, position, node)):
         return ()
     victims = []
     for other in sorted(lower, key=lambda other: (-other.priority, other.start_s, other.sequence)):
         back = taken(node, other.request, other.devices, other.group)
-        if fits(back, pod.request):
+        if fits(back, pod.request, near_with(nodes, position, back)):
             node = back
         else:
             victims.append(other)

@@ -33,11 +33,17 @@ class Selection:
         self.plan, self.frag, self.seed, self.models = plan, frag, seed, models
         self.attempts = 0
 
-    def choose(self, nodes: Sequence[Node | None], pod: PodRequest) -> Choice:
-        """The best node, the smallest position on ties; absent and excluded nodes are ``None``."""
+    def choose(
+        self, nodes: Sequence[Node | None], pod: PodRequest, present: Sequence[Node | None] | None = None
+    ) -> Choice:
+        """The best node, the smallest position on ties; absent and excluded nodes are ``None``.
+
+        ``present`` are the nodes with those that are excluded.
+        """
+        near = nodes if present is None else present
         attempt = self.attempts
         self.attempts += 1
-        stages = {position: stage(node, pod) for position, node in enumerate(nodes) if node is not None}
+        stages = {position: stage(node, pod, near) for position, node in enumerate(nodes) if node is not None}
         feasible = [position for position, reached in stages.items() if reached == len(STAGES)]
         if not feasible:
             return Choice(reason=STAGES[max(stages.values())] if stages else "no_node")
@@ -54,7 +60,7 @@ class Selection:
         self.attempts += 1
         if node is None:
             return Choice(reason="no_node")
-        unbound = pod.conditions._replace(pinned_node=None, constraints=(), group=None, max_per_node=None)
+        unbound = pod.conditions._replace(pinned_node=None, constraints=(), group=None, max_per_node=None, spread=())
         there = replace(pod, conditions=unbound)
         reached = stage(node, there)
         if reached < len(STAGES):

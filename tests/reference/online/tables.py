@@ -24,7 +24,8 @@ STATES = ("finished", "running", "pending", "unplaced", "node_lost", "evicted", 
 """Final states of a pod."""
 REASONS = (
     "finished", "running", "node_lost", "evicted", "preempted", "pending", "too_large", "gang", "over_quota",
-    "no_node", "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot", "pod_limit",
+    "no_node", "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot",
+    "spread", "pod_limit",
     "out_of_memory", "gang_too_large",
 )  # fmt: skip
 """Reasons for the end of an interval of a pod, or why it never began."""

@@ -217,7 +217,7 @@ def backfill(engine: ReferenceEngine, entry: Entry, reserved: Reservation | None
     end_s = engine.now + engine.told_s(pod)
     if not undisturbed(engine.nodes, running, reserved, pod, choice, engine.now, end_s):
         elsewhere = [None if place == choice.position else node for place, node in enumerate(engine.nodes)]
-        choice = engine.select.choose(elsewhere, pod.request)
+        choice = engine.select.choose(elsewhere, pod.request, engine.nodes)
         if choice.position is None:
             return False
     engine.begin(pod, choice)

@@ -10,7 +10,7 @@ import pytest
 from fastsim.cli.main import exit_code
 from tests.objects import node, pod, written
 
-SPREAD = "pods: topologySpreadConstraints with DoNotSchedule: 2"
+SPREAD = "pods: topologySpreadConstraints with ScheduleAnyway: 2"
 TAINT = "nodes: taints with effect PreferNoSchedule: 1"
 
 
@@ -18,7 +18,8 @@ TAINT = "nodes: taints with effect PreferNoSchedule: 1"
 def objects(tmp_path: Path) -> Path:
     """Nodes and pods of which not everything is honoured."""
     soft = node(spec={"taints": [{"key": "k", "effect": "PreferNoSchedule"}]})
-    pods = [pod(name, {"cpu": 1}, topologySpreadConstraints=[{"maxSkew": 1}]) for name in ("a", "b")]
+    spread = [{"whenUnsatisfiable": "ScheduleAnyway"}]
+    pods = [pod(name, {"cpu": 1}, topologySpreadConstraints=spread) for name in ("a", "b")]
     return written(tmp_path / "objects.json", soft, *pods, {"kind": "Service", "metadata": {"name": "s"}})
 
 

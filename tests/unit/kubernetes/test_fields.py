@@ -29,9 +29,9 @@ READERS = sorted(
 """Modules that read what is in objects."""
 NAME = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(/[A-Za-z0-9_.-]*)?|[A-Z_]+")
 OWN = {
-    "CPU", "GPU", "GiB", "MiB", "constraints", "gang", "group", "kubernetes", "mig", "mig-", "now", "op", "owner",
-    "qos", "tenant", "times", "trace", "fastsim.converter", "fastsim.params", "fastsim.source",
-    "fastsim.source_sha256", "0", "1", "-", "-inf", "anti-affinity", "head", "job", "worker",
+    "CPU", "GPU", "GiB", "MiB", "constraints", "counted", "gang", "group", "kubernetes", "mig", "mig-", "now", "op",
+    "owner", "peer", "qos", "spread", "tenant", "times", "topology", "trace", "fastsim.converter", "fastsim.params",
+    "fastsim.source", "fastsim.source_sha256", "0", "1", "-", "-inf", "anti-affinity", "head", "job", "worker",
 }  # fmt: skip
 """Words of the readers that are fastsim's own: columns, units, words of messages."""
 INNER = {
@@ -112,7 +112,6 @@ PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}
 NAMED: list[dict[str, Any]] = [
     {"affinity": {"nodeAffinity": PREFERRED}}, {"affinity": {"podAffinity": PREFERRED}},
     {"affinity": {"podAntiAffinity": PREFERRED}}, {"preemptionPolicy": "Never"}, {"resourceClaims": []},
-    {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]},
     {"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]},
 ]  # fmt: skip
 
@@ -122,6 +121,14 @@ def test_named_fields_are_in_the_notices(tmp_path: Path, spec: dict[str, Any]) -
     snapshot = Snapshot.read(written(tmp_path / "a.json", node("n"), pod("p", **spec)))
     workload_of(snapshot)
     assert sum(snapshot.notices.values()) == 1
+
+
+def test_nominated_node_is_named_while_the_pod_waits(tmp_path: Path) -> None:
+    nominated = {"phase": "Pending", "nominatedNodeName": "n"}
+    waiting, bound = pod("a", status=nominated), pod("b", status=nominated, nodeName="n")
+    snapshot = Snapshot.read(written(tmp_path / "a.json", node("n"), waiting, bound))
+    workload_of(snapshot)
+    assert snapshot.notices == {"pods: nominatedNodeName, for which room is kept on a node": 1}
 
 
 def test_harmless_fields_are_not_in_the_notices(tmp_path: Path) -> None:

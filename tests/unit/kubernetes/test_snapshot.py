@@ -72,15 +72,16 @@ def test_taints_selectors_and_limits_are_honoured(tmp_path: Path) -> None:
 
 def test_warnings_about_what_is_not_honoured(tmp_path: Path) -> None:
     service = {"kind": "Service", "metadata": {"name": "s"}}
-    path = written(tmp_path / "a.json", node(), service, service, pod(topologySpreadConstraints=[{}]))
+    spread = [{"whenUnsatisfiable": "ScheduleAnyway"}]
+    path = written(tmp_path / "a.json", node(), service, service, pod(topologySpreadConstraints=spread))
     with pytest.warns(NotHonoured) as caught:
         workload = fs.Workload.from_kubernetes(path)
     assert [str(item.message).removeprefix(f"{path}: ") for item in caught] == [
-        "objects of kind Service: 2", "pods: topologySpreadConstraints with DoNotSchedule: 1",
+        "objects of kind Service: 2", "pods: topologySpreadConstraints with ScheduleAnyway: 1",
     ]  # fmt: skip
     assert caught[0].filename == __file__
     assert json.loads(workload.metadata["fastsim.params"])["not_honoured"] == {
-        "objects of kind Service": 2, "pods: topologySpreadConstraints with DoNotSchedule": 1,
+        "objects of kind Service": 2, "pods: topologySpreadConstraints with ScheduleAnyway": 1,
     }  # fmt: skip
 
 

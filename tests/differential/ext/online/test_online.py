@@ -24,7 +24,7 @@ from fastsim.workload.typical_pods import TypicalPods
 from tests.reference.online.engine import simulate_reference
 from tests.reference.online.tables import ReferenceRun
 from tests.spellings import EAGER, ColumnSettings, assert_same_trace, column_settings, played, spelled, traced
-from tests.strategies import DETERMINISTIC, Scenario, scenarios, scenarios_per_run
+from tests.strategies import DETERMINISTIC, Scenario, ruled, scenarios, scenarios_per_run
 
 SCENARIOS = scenarios_per_run(300)
 """Random scenarios per run of the test suite."""
@@ -72,6 +72,12 @@ def assert_all_same(found: Result, expected: ReferenceRun | Result) -> None:
 @given(scenarios(bound=True))
 @settings(max_examples=SCENARIOS, deadline=None, suppress_health_check=list(HealthCheck))
 def test_compiled_engine_equals_its_twin(scenario: Scenario) -> None:
+    assert_all_same(*both(scenario))
+
+
+@given(ruled(crowded=True, spread=True))
+@settings(max_examples=SCENARIOS // 10, deadline=None, suppress_health_check=list(HealthCheck))
+def test_rules_of_spread_equal_the_twin(scenario: Scenario) -> None:
     assert_all_same(*both(scenario))
 
 

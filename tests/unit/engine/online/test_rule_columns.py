@@ -96,8 +96,10 @@ def test_conditions_of_new_classes_are_told_in_the_clusters_terms() -> None:
     rules, told = RuleColumns(NODES, NO_RULES, 0, width=8), heard
     rules.add_rules(told, 10, classes, classes.rows()["models"])  # type: ignore[arg-type]
     assert heard.told == [
-        ("add_rule", 10, 8, [0, 0], False, -1, -1, None), ("add_rule", 11, 0, [0, 0], False, 1, 3, b"\x01\x00"),
-        ("add_rule", 12, 0, [1, 0], False, -1, -1, None), ("add_rule", 13, 0, [0, 0], True, -1, -1, None),
+        ("add_rule", 10, 8, [0, 0], False, -1, -1, None, [], []),
+        ("add_rule", 11, 0, [0, 0], False, 1, 3, b"\x01\x00", [], []),
+        ("add_rule", 12, 0, [1, 0], False, -1, -1, None, [], []),
+        ("add_rule", 13, 0, [0, 0], True, -1, -1, None, [], []),
     ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import pytest
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import Constraint
 from fastsim.kubernetes.nodes import Taint
-from fastsim.kubernetes.pod_rules.node_affinity import HARD, SOFT, Places, constraints, spread_notices, tolerates
+from fastsim.kubernetes.pod_rules.node_affinity import HARD, SOFT, Places, constraints, tolerates
 
 NODES = ({"name": "a", "zone": "x", "gen": "7"}, {"name": "b", "zone": "y", "gen": "8"}, {"name": "c"})
 GPU_ONLY = Taint("gpu", "yes", "NoSchedule")
@@ -32,12 +32,6 @@ NAMED = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["
 
 def test_preferences_are_counted() -> None:
     assert constraints_of({"affinity": {"nodeAffinity": {SOFT: [{}]}}}) == ([], {"pods: preferred node affinity": 1})
-
-
-def test_spread_is_counted_by_whether_it_must_hold() -> None:
-    rules = [{"maxSkew": 1}, {"whenUnsatisfiable": "DoNotSchedule"}, {"whenUnsatisfiable": "ScheduleAnyway"}]
-    notices = [f"pods: topologySpreadConstraints with {rule}" for rule in ("DoNotSchedule", "ScheduleAnyway")]
-    assert spread_notices({"topologySpreadConstraints": rules}, "p") == notices and spread_notices({}, "p") == []
 
 
 def test_selectors_and_one_term_are_expressions() -> None:
