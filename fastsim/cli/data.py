@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fastsim.cli.grammar.standard_streams import READ, FileWritten
 from fastsim.cli.strict import refuse_not_honoured, strict_option
 
 if TYPE_CHECKING:
     from fastsim.cluster.server import Server
+
+
+PARQUET = FileWritten(".parquet")
 
 
 @click.group("import")
@@ -19,10 +23,8 @@ def import_() -> None:
 
 
 @import_.command("openb")
-@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
-)
+@click.argument("source", metavar="SRC", type=READ)
+@click.option("-o", "--out", "output", required=True, metavar="FILE", type=PARQUET, help="Parquet file.")
 @click.option("--nodes", "as_nodes", is_flag=True, help="SRC is a node list, not a pod list.")
 @click.option(
     "--drop", multiple=True, metavar="WHAT", help="never_scheduled, cpu_only or zero_duration; again for more."
@@ -48,10 +50,8 @@ def import_openb(source: Path, output: Path, as_nodes: bool, **options: Any) -> 
 
 
 @import_.command("gavel")
-@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
-)
+@click.argument("source", metavar="SRC", type=READ)
+@click.option("-o", "--out", "output", required=True, metavar="FILE", type=PARQUET, help="Parquet file.")
 def import_gavel(source: Path, output: Path) -> None:
     """Jobs of a Gavel or Shockwave trace of 7, 10 or 12 fields (plain or .gz)."""
     from fastsim.workload import Workload
@@ -60,10 +60,8 @@ def import_gavel(source: Path, output: Path) -> None:
 
 
 @import_.command("gavel-rates")
-@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
-)
+@click.argument("source", metavar="SRC", type=READ)
+@click.option("-o", "--out", "output", required=True, metavar="FILE", type=PARQUET, help="Parquet file.")
 def import_gavel_rates(source: Path, output: Path) -> None:
     """Rates of a Gavel throughput file (.json or .json.gz), those of GPUs spread over nodes included."""
     from fastsim.performance.gavel_rates import import_rates
@@ -73,20 +71,16 @@ def import_gavel_rates(source: Path, output: Path) -> None:
 
 
 @import_.command("sia")
-@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
-)
+@click.argument("source", metavar="SRC", type=READ)
+@click.option("-o", "--out", "output", required=True, metavar="FILE", type=PARQUET, help="Parquet file.")
 def import_sia(source: Path, output: Path) -> None:
     """Sia's simulator: jobs of a list (CSV), or the applications of a folder with one folder for each."""
     _import_adaptive(source, output, "import_sia")
 
 
 @import_.command("pollux")
-@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
-)
+@click.argument("source", metavar="SRC", type=READ)
+@click.option("-o", "--out", "output", required=True, metavar="FILE", type=PARQUET, help="Parquet file.")
 def import_pollux(source: Path, output: Path) -> None:
     """Pollux's simulator: jobs of a list (CSV), or the applications of a folder, on its one kind of machine."""
     _import_adaptive(source, output, "import_pollux")
@@ -105,10 +99,8 @@ def _import_adaptive(source: Path, output: Path, importer: str) -> None:
 
 
 @import_.command("synergy")
-@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
-)
+@click.argument("source", metavar="SRC", type=READ)
+@click.option("-o", "--out", "output", required=True, metavar="FILE", type=PARQUET, help="Parquet file.")
 @click.option("--nodes", "as_nodes", is_flag=True, help="SRC is a cluster (INI), not a job trace.")
 def import_synergy(source: Path, output: Path, as_nodes: bool) -> None:
     """Jobs of a Synergy trace (plain or .gz), or the servers of a cluster file."""
@@ -125,10 +117,8 @@ def import_synergy(source: Path, output: Path, as_nodes: bool) -> None:
 
 
 @import_.command("philly")
-@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
-)
+@click.argument("source", metavar="SRC", type=READ)
+@click.option("-o", "--out", "output", required=True, metavar="FILE", type=PARQUET, help="Parquet file.")
 @click.option("--rules", default="all", show_default=True, help="all, or synergy: the jobs of its experiments.")
 @click.option("--exponential", is_flag=True, help="Synergy: keep jobs of any arrival time, for drawn arrivals.")
 @click.option("--single-gpu", is_flag=True, help="Synergy: keep jobs of any size, for runs on single GPUs.")
@@ -145,10 +135,8 @@ def import_philly(source: Path, output: Path, rules: str, exponential: bool, sin
 
 
 @import_.command("kubernetes")
-@click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
-)
+@click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=READ)
+@click.option("-o", "--out", "output", required=True, metavar="FILE", type=PARQUET, help="Parquet file.")
 @click.option("--nodes", "as_nodes", is_flag=True, help="Write the nodes, not the pods.")
 @click.option("--memory-unit", default="GiB", show_default=True, help="Unit of aliyun.com/gpu-mem: GiB or MiB.")
 @click.option(
@@ -189,9 +177,7 @@ def synth() -> None:
 
 
 @synth.command("openb")
-@click.option(
-    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
-)
+@click.option("-o", "--out", "output", required=True, metavar="FILE", type=PARQUET, help="Parquet file.")
 @click.option("--pods", type=click.IntRange(0), required=True, help="Number of pods.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of every random choice.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other option of Workload.synth.")
@@ -206,7 +192,7 @@ def synth_openb(output: Path, pods: int, seed: int, settings: tuple[str, ...]) -
 
 @synth.command("gavel")
 @click.option(
-    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path),
+    "-o", "--out", "output", required=True, metavar="FILE", type=PARQUET,
     help="Parquet file, or .trace for Gavel's own format.",
 )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(0), required=True, help="Number of jobs.")
@@ -235,7 +221,7 @@ def synth_gavel(
 
 @synth.command("sia")
 @click.option(
-    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path),
+    "-o", "--out", "output", required=True, metavar="FILE", type=PARQUET,
     help="Parquet file, or .csv for Sia's own format.",
 )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(0), default=160, show_default=True, help="Number of jobs.")
@@ -257,7 +243,7 @@ def synth_sia(output: Path, jobs: int, style: str, seed: int, settings: tuple[st
 
 @synth.command("synergy")
 @click.option(
-    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path),
+    "-o", "--out", "output", required=True, metavar="FILE", type=PARQUET,
     help="Parquet file, or .csv for Synergy's own format.",
 )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(0), required=True, help="Number of jobs.")
@@ -293,9 +279,9 @@ def profile() -> None:
 
 
 @profile.command("synergy")
-@click.argument("source", metavar="CSV", type=click.Path(path_type=Path))
+@click.argument("source", metavar="CSV", type=READ)
 @click.option(
-    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path),
+    "-o", "--out", "output", required=True, metavar="FILE", type=PARQUET,
     help="Table of sensitivities: Parquet, or .csv.",
 )  # fmt: skip
 @click.option("--workload", required=True, help="Name of the measured workload.")
@@ -310,7 +296,7 @@ def profile() -> None:
     help="Servers the job shall run on.",
 )  # fmt: skip
 @click.option("--slack", type=float, default=0.05, show_default=True, help="Accepted slowdown, a part of the best.")
-@click.option("--json", "as_json", metavar="FILE", type=click.Path(path_type=Path), help="Epochs and storage as JSON.")
+@click.option("--json", "as_json", metavar="FILE", type=FileWritten(".json"), help="Epochs and storage as JSON.")
 def profile_synergy(
     source: Path, output: Path, workload: str, task: str, dataset_gb: float, disk_mb_s: float, samples: int,
     batch_size: int, gpus: int, server: str, slack: float, as_json: Path | None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fastsim.cli.grammar.option_defaults import written_out
+from fastsim.cli.grammar.standard_streams import READ, READ_NAME, READ_TEXT, FileWritten
 from fastsim.cli.grammar.verbs import UsualVerb
 from fastsim.cli.strict import allow_code_option, refuse_scenario, strict_option
 from fastsim.foundation import interrupts
@@ -26,7 +27,7 @@ def sweep() -> None:
 
 
 @sweep.command()
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE", type=READ)
 @click.option(
     "-o", "--out", required=True, metavar="DIR", help="Folder of all runs, or a URL such as s3://bucket/runs."
 )
@@ -85,7 +86,7 @@ def run(
 @sweep.command(context_settings={"ignore_unknown_options": True})
 @click.argument("kind")
 @click.argument("flags", nargs=-1, type=click.UNPROCESSED)
-@click.option("-o", "--out", "output", type=click.Path(path_type=Path), metavar="FILE", help="[default: KIND.toml]")
+@click.option("-o", "--out", "output", type=FileWritten(".toml"), metavar="FILE", help="[default: KIND.toml]")
 @click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="fgd, pwr: folder of openb's lists.")
 @click.option("--force", is_flag=True, help="Replace the file.")
 def init(kind: str, flags: tuple[str, ...], output: Path | None, data: Path | None, force: bool) -> None:
@@ -135,7 +136,7 @@ def stats(
 
 
 @sweep.command()
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE", type=READ)
 @click.option("--low", type=float, required=True, metavar="R", help="A load known to be stable.")
 @click.option("--high", type=float, required=True, metavar="R", help="A load known to be unstable.")
 @click.option("--key", default="rate_per_hour", show_default=True, help="The key of the load.")
@@ -186,10 +187,16 @@ def knee(
 @click.command(
     epilog="Example: fastsim plan --cluster openb:200 --workload 'synth:openb?pods=2000' --add g2 --add 2*t4+g2"
 )
-@click.option("--cluster", metavar="C", help="The cluster as it is: openb:1000, kubernetes:PATH, a table, ...")
-@click.option("--workload", metavar="W", help="Its workload: kubernetes:PATH, synth:openb?pods=1000, a file, ...")
+@click.option(
+    "--cluster", type=READ_TEXT, metavar="C", help="The cluster as it is: openb:1000, kubernetes:PATH, a table, ..."
+)
+@click.option(
+    "--workload", type=READ_TEXT, metavar="W", help="Its workload: kubernetes:PATH, synth:openb?pods=1000, a file, ..."
+)
 @click.option("--policy", metavar="P", help="A name or a sum: 'fgd', '0.9*fgd + 0.1*pwr'.  [default: fgd]")
-@click.option("--scenario", metavar="FILE", help="TOML file with any of these; options here come first.")
+@click.option(
+    "--scenario", type=READ_NAME, metavar="FILE", help="TOML file with any of these; options here come first."
+)
 @click.option("--seed", type=int, help="Seed of every random choice.  [default: 0]")
 @click.option(
     "--queue", metavar="Q", help="Pods that fit nowhere: drop, fifo(-skip), ...  [default: drop; with a wait fifo]"

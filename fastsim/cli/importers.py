@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fastsim.cli.data import PARQUET, refuse
 from fastsim.cli.data import import_ as import_
-from fastsim.cli.data import refuse
+from fastsim.cli.grammar.standard_streams import READ
 from fastsim.cli.list import PUBLISHED
 
 if TYPE_CHECKING:
@@ -24,14 +25,12 @@ PREVIEWED, CELL = 10, 40
 
 
 @import_.command("csv")
-@click.argument("source", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("source", metavar="FILE", type=READ)
 @click.option(
     "--map", "maps", multiple=True, metavar="COLUMN=SOURCE,...",
     help="Sources of our columns: submit_s=start[iso],num_gpu=plan_gpu/100; again for more.",
 )  # fmt: skip
-@click.option(
-    "-o", "--out", "output", metavar="OUT", type=click.Path(path_type=Path), help="Parquet file.  [default: none]"
-)
+@click.option("-o", "--out", "output", metavar="OUT", type=PARQUET, help="Parquet file.  [default: none]")
 @click.option("--nodes", "as_nodes", is_flag=True, help="FILE is a list of nodes, not of pods.")
 @click.option("--where", metavar="CONDITION", help="Rows to keep, such as \"state = 'COMPLETED'\".")
 @click.option("--origin", help="First arrival: min = 0 s, keep = the clock of FILE.  [default: min]")
@@ -91,10 +90,8 @@ def _lint(workload: Workload) -> None:
 def _published(name: str, text: str) -> click.Command:
     """The verb that imports one published trace."""
 
-    @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-    @click.option(
-        "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
-    )
+    @click.argument("source", metavar="SRC", type=READ)
+    @click.option("-o", "--out", "output", required=True, metavar="FILE", type=PARQUET, help="Parquet file.")
     @click.option("--where", metavar="CONDITION", help="Rows to keep, a condition over columns of SRC.")
     @click.option("--origin", help="First arrival: min = 0 s, keep = the trace's clock.  [default: min]")
     @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other option of the importer.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fastsim.cli.grammar.saved_runs import reads_saved_runs
+from fastsim.cli.grammar.standard_streams import FileWritten, refuse_terminal
 from fastsim.cli.grammar.verbs import UsualVerb
 from fastsim.foundation import interrupts
 
@@ -84,9 +85,7 @@ def export() -> None:
 
 @export.command("kubernetes", epilog="Example: fastsim export kubernetes runs/now --nodes -o placed.yaml")
 @click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help=".yaml or .json."
-)
+@click.option("-o", "--out", "output", required=True, metavar="FILE", type=FileWritten(".yaml"), help=".yaml or .json.")
 @click.option("--at", "at_s", type=float, metavar="S", help="Pods that run after S seconds.  [default: at the end]")
 @click.option("--every", is_flag=True, help="All pods that ever ran, with the times of their lives.")
 @click.option("--nodes", is_flag=True, help="The nodes, too.")
@@ -131,6 +130,8 @@ def export_table(folder: Path, table: str, out: Path, form: str | None, columns:
     form = form or "csv" if piped else form_of(out, form)
     frame = saved_table(folder, table, columns.split(",") if columns else ())
     content = table_bytes(frame, form)
+    if piped:
+        refuse_terminal(f".{form}")
     if not piped:
         click.echo(f"{written_file(out, content)}: {len(frame):,} rows")
     elif form == "parquet":

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 KINDS = ("policies", "clusters", "workloads", "importers", "gpus", "mig")
+POLICY_KINDS = ("placement", "order", "shares", "adaptive")
 METRICS, KUBERNETES = "metrics", "kubernetes"
 PUBLISHED = {
     "helios": "jobs of SenseTime's Helios traces (cluster_log.csv)",
@@ -52,11 +53,13 @@ def list_(kind: str, as_json: bool) -> None:
 @click.command("new-policy")
 @click.argument("name")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("."), metavar="DIR", help="Folder.")
-def new_policy(name: str, out: Path) -> None:
+@click.option("--kind", type=click.Choice(POLICY_KINDS), default="placement", show_default=True,
+              help="Nodes of pods, an order of jobs, shares of time, adaptive jobs.")  # fmt: skip
+def new_policy(name: str, out: Path, kind: str) -> None:
     """Write a working policy of your own, its test, and the project that makes it a plugin."""
     from fastsim.policies.template import new_policy as write_policy
 
-    files = write_policy(name, out)
+    files = write_policy(name, out, kind)
     click.echo("".join(f"{path}\n" for path in files), nl=False)
     click.echo(f"next: cd {out} && pip install -e . && python -m pytest {files[1].name} && fastsim describe {name}")
 

@@ -81,7 +81,7 @@ def exit_code(arguments: Sequence[str]) -> int:
         with interrupts.deferred(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = _shown_once()
+            warnings.showwarning = _shown_once(said)
             code = _invoke(list(arguments), said)
             sys.stdout.flush()
             done = True
@@ -95,14 +95,14 @@ def exit_code(arguments: Sequence[str]) -> int:
         state = "; all was done" if done else ", nothing written"
         return _fail(f"interrupted{state}", interrupts.exit_code(stopped))
     except click.ClickException as error:
-        return _fail(_cut(error.format_message()), error.exit_code)
+        return _fail(_cut(said.named(error.format_message())), error.exit_code)
     except FastsimError as error:
         if said.debug and error.__cause__ is not None:
             traceback.print_exception(error.__cause__)
-        return _fail(str(error), error.exit_code, users_frames(error.__cause__))
+        return _fail(said.named(str(error)), error.exit_code, users_frames(error.__cause__))
     except OSError as error:
         _drop_output()
-        return _fail(_cut(_os_error(error)), 1)
+        return _fail(_cut(said.named(_os_error(error))), 1)
     except (SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a panic of polars is no Exception
@@ -157,12 +157,12 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _shown_once() -> Callable[..., None]:
+def _shown_once(said: Messages) -> Callable[..., None]:
     """A function that prints each warning once: several runs, or cluster and workload of one file, repeat its text."""
     shown: dict[str, object] = {}
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        text, mine = " ".join(str(message).split()), object()
+        text, mine = said.named(" ".join(str(message).split())), object()
         notice = category.__name__ == "NotHonoured"  # by name: most commands need not load its module
         if shown.setdefault(notice_key(message) if notice else text, mine) is mine:  # one step: threads warn too
             print(f"fastsim: warning: {text}", file=sys.stderr)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fastsim.cli.grammar.standard_streams import READ, READ_NAME, FileWritten
 from fastsim.cli.kubernetes import until_ended
 from fastsim.cli.report import to_chart_file
 
@@ -21,12 +22,10 @@ QUANTITIES = (
 )  # fmt: skip
 AT_END = ("stop", "hold", "repeat")
 
-_sources = click.argument("sources", nargs=-1, required=True, metavar="SRC...")
+_sources = click.argument("sources", nargs=-1, required=True, metavar="SRC...", type=READ_NAME)
 _profile = click.option("--profile", type=click.Choice(PROFILES), default="dcgm2", show_default=True,
                         help="Exporter whose names, units and labels are used.")  # fmt: skip
-_names = click.option(
-    "--names", type=click.Path(path_type=Path), metavar="FILE", help="A table of names of your own (CSV)."
-)
+_names = click.option("--names", type=READ, metavar="FILE", help="A table of names of your own (CSV).")
 
 
 @click.group()
@@ -99,7 +98,7 @@ def export(
 @monitor.command("import")
 @_sources
 @click.option(
-    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
+    "-o", "--out", "output", required=True, metavar="FILE", type=FileWritten(".parquet"), help="Parquet file."
 )
 @click.option("--start", metavar="TIME", help="Begin, such as 2024-01-01T00:00:00Z or Unix seconds.")
 @click.option("--end", metavar="TIME", help="End.  [default: now]")
@@ -172,9 +171,9 @@ def plot(
 @monitor.command()
 @_sources
 @click.option(
-    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Pods, Parquet."
+    "-o", "--out", "output", required=True, metavar="FILE", type=FileWritten(".parquet"), help="Pods, Parquet."
 )
-@click.option("--profiles", metavar="FILE", type=click.Path(path_type=Path), help="GPU profiles of the pods, CSV.")
+@click.option("--profiles", metavar="FILE", type=FileWritten(".csv"), help="GPU profiles of the pods, CSV.")
 @_names
 def jobs(sources: tuple[str, ...], output: Path, profiles: Path | None, names: Path | None) -> None:
     """Make a workload of the pods that readings name, and profiles for `run --telemetry "15?profiles=FILE"`."""
@@ -190,7 +189,7 @@ def jobs(sources: tuple[str, ...], output: Path, profiles: Path | None, names: P
 
 @monitor.command()
 @click.option(
-    "-o", "--out", "output", metavar="FILE", type=click.Path(path_type=Path), help="JSON file.  [default: print it]"
+    "-o", "--out", "output", metavar="FILE", type=FileWritten(".json"), help="JSON file.  [default: print it]"
 )
 @_profile
 def dashboard(output: Path | None, profile: str) -> None:

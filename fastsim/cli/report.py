@@ -8,30 +8,36 @@ from typing import TYPE_CHECKING
 import click
 
 from fastsim.cli.grammar.saved_runs import reads_saved_runs
+from fastsim.cli.grammar.standard_streams import FileWritten
 
 if TYPE_CHECKING:
     from fastsim.engine.result import Result
     from fastsim.reports.charts.gpu_occupancy import Window
 
-TO_FILE = click.Path(path_type=Path, dir_okay=False)
 TO_FOLDER = click.Path(path_type=Path, file_okay=False)
 CHARTS = ("jct_cdf", "jct_over_load", "demand_over_load")
-to_chart_file = click.option("-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path),
+to_chart_file = click.option("-o", "--out", "output", required=True, metavar="FILE", type=FileWritten(".svg"),
                              help=".png, .svg, .html or .json.")  # fmt: skip
 """The option of verbs that write one chart."""
 
 
 @click.command()
 @click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path))
-@click.option("--html", type=TO_FILE, metavar="FILE", help="One page with table and interactive charts.")
-@click.option("--markdown", type=TO_FILE, metavar="FILE", help="Table, provenance and citations; links the pictures.")
+@click.option("--html", type=FileWritten(".html"), metavar="FILE", help="One page with table and interactive charts.")
+@click.option(
+    "--markdown", type=FileWritten(".md"), metavar="FILE", help="Table, provenance and citations; links the pictures."
+)
 @click.option("--png", type=TO_FOLDER, metavar="DIR", help="Each chart as a picture.")
 @click.option("--svg", type=TO_FOLDER, metavar="DIR", help="Each chart as a picture.")
 @click.option("--pdf", type=TO_FOLDER, metavar="DIR", help="Each chart as a picture.")
 @click.option("--columns", type=click.IntRange(1, 2), help="Fit pictures to so many columns of a paper.")
-@click.option("--latex", type=TO_FILE, metavar="FILE", help="The table for LaTeX (booktabs).")
-@click.option("--csv", type=TO_FILE, metavar="FILE", help="The table as CSV: means, and half their 95 % intervals.")
-@click.option("--trace", type=TO_FILE, metavar="FILE", help="One run for ui.perfetto.dev: a track for each GPU.")
+@click.option("--latex", type=FileWritten(".tex"), metavar="FILE", help="The table for LaTeX (booktabs).")
+@click.option(
+    "--csv", type=FileWritten(".csv"), metavar="FILE", help="The table as CSV: means, and half their 95 % intervals."
+)
+@click.option(
+    "--trace", type=FileWritten(".json"), metavar="FILE", help="One run for ui.perfetto.dev: a track for each GPU."
+)
 @click.option("--name", "names", multiple=True, metavar="N", help="A run's name; as many as runs.  [default: policies]")
 @click.option("--chart", "charts", multiple=True, metavar="C", help="Chart to draw, again for more.  [default: all]")
 @click.option("--window", metavar="A:B", help="Seconds of simulated time that bars and traces show.")

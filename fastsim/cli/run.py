@@ -12,6 +12,7 @@ import click
 
 from fastsim.cli.grammar.option_defaults import written_out
 from fastsim.cli.grammar.saved_runs import reads_saved_runs
+from fastsim.cli.grammar.standard_streams import READ_NAME, READ_TEXT, FileWritten
 from fastsim.cli.strict import allow_code_option, refuse_run, refuse_scenario, strict_option
 from fastsim.foundation import interrupts
 
@@ -25,11 +26,23 @@ ATTEMPTS = ("first", "placed", "all")
 
 
 @click.command()
-@click.option("--cluster", metavar="C", help="openb, openb-all, openb:1000, uniform?…, mix?… or a Parquet/CSV file.")
-@click.option("--workload", metavar="W", help="synth:openb?pods=1000, a Parquet file or an openb CSV; add tune=1.3.")
+@click.option(
+    "--cluster",
+    type=READ_TEXT,
+    metavar="C",
+    help="openb, openb-all, openb:1000, uniform?…, mix?… or a Parquet/CSV file.",
+)
+@click.option(
+    "--workload",
+    type=READ_TEXT,
+    metavar="W",
+    help="synth:openb?pods=1000, a Parquet file or an openb CSV; add tune=1.3.",
+)
 @click.option("--oversized", type=click.Choice(OVERSIZED), help="Jobs on more GPUs than there are of one model.")
 @click.option("--policy", metavar="P", help="A name or a sum: 'fgd', '0.9*fgd + 0.1*pwr'.  [default: fgd]")
-@click.option("--scenario", metavar="FILE", help="TOML file with any of these; options here come first.")
+@click.option(
+    "--scenario", type=READ_NAME, metavar="FILE", help="TOML file with any of these; options here come first."
+)
 @click.option("--seed", type=int, help="Seed of every random choice.  [default: 0]")
 @click.option("--typical", metavar="PODS", help="Pods that fragmentation is measured with.  [default: the workload]")
 @click.option(
@@ -51,7 +64,7 @@ ATTEMPTS = ("first", "placed", "all")
 @click.option("--quotas", metavar="Q", help="Most a tenant may use: 'anna:gpu_milli=8000;*:gpu_milli=4000'.")
 @click.option("--weights", metavar="W", help="Weights of tenants for --queue drf: 'anna=2,bert=1'.")
 @click.option("--failures", metavar="F", help="Random failures of nodes, mean seconds: 'mtbf=86400,mttr=3600'.")
-@click.option("--maintenance", metavar="FILE", help="CSV or Parquet file with node, down_s, up_s.")
+@click.option("--maintenance", type=READ_NAME, metavar="FILE", help="CSV or Parquet file with node, down_s, up_s.")
 @click.option("--on-node-loss", type=click.Choice(("lost", "requeue")), help="Pods of a lost node.")
 @click.option("--round-s", type=float, metavar="S", help="Jobs: seconds of a round.  [default: 360]")
 @click.option(
@@ -66,7 +79,7 @@ ATTEMPTS = ("first", "placed", "all")
 @click.option("--profiling", type=float, metavar="P", help="Jobs: measured part of the rates of sharing.  [default: 1]")
 @click.option("--references", type=int, metavar="N", help="Jobs: reference workloads for sharing.  [default: all]")
 @click.option("--ideal", is_flag=True, default=None, help="Jobs: without rounds, each progresses by its shares.")
-@click.option("--log", type=click.Path(path_type=Path), metavar="FILE", help="Jobs: log in Gavel's format.")
+@click.option("--log", type=FileWritten(".csv"), metavar="FILE", help="Jobs: log in Gavel's format.")
 @click.option("--telemetry", metavar="T", help="Sample every GPU each so many seconds: 15, '15?refresh_s=6:8'.")
 @click.option("--compat", metavar="C", help="Behaviours of an original, by system or by name: 'gavel'.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the result.")
@@ -158,9 +171,9 @@ def fork(
 
 @click.command()
 @click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path))
-@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Report with table and charts, one file.")
-@click.option("--png", type=click.Path(path_type=Path), metavar="FILE", help="Picture of the charts.")
-@click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Picture of the charts.")
+@click.option("--html", type=FileWritten(".html"), metavar="FILE", help="Report with table and charts, one file.")
+@click.option("--png", type=FileWritten(".png"), metavar="FILE", help="Picture of the charts.")
+@click.option("--svg", type=FileWritten(".svg"), metavar="FILE", help="Picture of the charts.")
 @click.option("--metric", "metrics", multiple=True, metavar="M", help="Chart to draw, again for more.  [default: four]")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 @reads_saved_runs
@@ -217,7 +230,7 @@ def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
 @click.option("--attempt", type=click.Choice(ATTEMPTS), default="placed", show_default=True,
               help="Decisions to explain if a pod had to wait.")  # fmt: skip
 @click.option("--all", "every", is_flag=True, help="Every node, not the best ten.")
-@click.option("--csv", "csv", type=click.Path(path_type=Path), metavar="FILE", help="All rows as a CSV table.")
+@click.option("--csv", "csv", type=FileWritten(".csv"), metavar="FILE", help="All rows as a CSV table.")
 @strict_option
 @allow_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import click
 
-CLUSTER = click.option("--cluster", metavar="C", help="Cluster that the trace is for.")
+from fastsim.cli.grammar.standard_streams import READ_TEXT, FileWritten
+
+CLUSTER = click.option("--cluster", type=READ_TEXT, metavar="C", help="Cluster that the trace is for.")
 
 
 @click.group()
@@ -17,7 +19,7 @@ def trace() -> None:
 
 
 @trace.command("lint")
-@click.argument("workload")
+@click.argument("workload", type=READ_TEXT)
 @CLUSTER
 @click.option("--json", "as_json", is_flag=True, help="Print all findings as JSON.")
 def lint(workload: str, cluster: str | None, as_json: bool) -> None:
@@ -43,11 +45,9 @@ def lint(workload: str, cluster: str | None, as_json: bool) -> None:
 
 
 @trace.command("stats")
-@click.argument("workload")
+@click.argument("workload", type=READ_TEXT)
 @CLUSTER
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="Charts: .png, .svg, .html or .json."
-)
+@click.option("-o", "--out", type=FileWritten(".svg"), metavar="FILE", help="Charts: .png, .svg, .html or .json.")
 @click.option("--json", "as_json", is_flag=True, help="Print figures and the load curve as JSON.")
 def stats(workload: str, cluster: str | None, out: Path | None, as_json: bool) -> None:
     """Arrivals, requests, durations, and the GPU load that is offered over time, by the models that pods accept."""

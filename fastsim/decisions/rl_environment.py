@@ -7,7 +7,8 @@
 ((16, 6), True)
 >>> observation, reward, over, cut, info = env.step(int(observation["mask"].argmax()))
 
-Importing this module registers ``fastsim/Placement-v0``, so that ``gymnasium.make`` and ``make_vec`` find it by name:
+Importing this module registers ``fastsim/Placement-v0``, so that ``gymnasium.make`` and ``make_vec`` find it by name,
+and ``fastsim/Queue-v0`` of :mod:`fastsim.decisions.rl_queue_environment`, whose agents serve a waiting line:
 
 >>> import gymnasium
 >>> gymnasium.make("fastsim/Placement-v0", cluster="openb:16").action_space
@@ -26,12 +27,12 @@ from typing import Any, SupportsInt, cast
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.decisions.rl_episode import Episode, episode, rewards
-from fastsim.decisions.rl_render import RENDER_MODES, rendered_picture, rendered_text
+from fastsim.decisions.rl_episode import PlacementEpisode, episode, rewards
+from fastsim.decisions.rl_render import RENDER_MODES, known_mode, rendered_picture, rendered_text
 from fastsim.engine.online.kernel_columns import read_only
 from fastsim.engine.online.run import OnlineOptions
 from fastsim.engine.result import Result
-from fastsim.errors import FastsimError, ScenarioError, suggestion
+from fastsim.errors import FastsimError
 from fastsim_ext.online.stepped_loop import NODE_FEATURES, POD_FEATURES, stepped
 
 try:
@@ -45,6 +46,8 @@ Observation = dict[str, npt.NDArray[Any]]
 Reward = str | Mapping[str, float]
 PLACEMENT = "fastsim/Placement-v0"
 """Name of the environment in Gymnasium's registry."""
+QUEUE = "fastsim/Queue-v0"
+"""Name of the environment of waiting lines, whose module is loaded when it is made."""
 PODS = "synth:openb?pods=500&seed={seed}&tune=1.3&tune_seed={seed}"
 """Generated openb pods that fill the cluster, different for each seed."""
 
@@ -75,19 +78,14 @@ class SchedulingEnv(gymnasium.Env[Observation, SupportsInt]):
         policy: Any = "best_fit", gpu_pick: str | None = None, record: str = "summary", seed: int = 0,
         render_mode: str | None = None,
     ) -> None:  # fmt: skip
-        if render_mode is not None and render_mode not in RENDER_MODES:
-            known = ", ".join(RENDER_MODES)
-            raise ScenarioError(
-                "render_mode", repr(render_mode), f"one of {known}", suggestion(render_mode, RENDER_MODES)
-            )
-        self.render_mode = render_mode
+        self.render_mode = known_mode(render_mode)
         self.scenario = {"cluster": cluster, "workload": workload, "policy": policy, "gpu_pick": gpu_pick}
         self.reward__t, self.record, self.next_seed = rewards(reward), record, seed
-        self.episode: Episode = self._begun(seed)
+        self.episode: PlacementEpisode = self._begun(seed)
         self.observation_space = cast("spaces.Space[Observation]", observation_space(self.episode.nodes))
         self.action_space = spaces.Discrete(self.episode.nodes)
 
-    def _begun(self, seed: int) -> Episode:
+    def _begun(self, seed: int) -> PlacementEpisode:
         return episode(self.scenario, self.reward__t, OnlineOptions(seed=seed, record=self.record))
 
     def reset(
@@ -200,9 +198,9 @@ class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[An
         return read_only({"nodes": self.nodes__enf, "pod": self.pod__ef, "mask": self.mask__en})
 
 
-if PLACEMENT not in gymnasium.registry:
-    gymnasium.register(
-        PLACEMENT,
-        f"{__name__}:{SchedulingEnv.__name__}",
-        vector_entry_point=f"{__name__}:{SchedulingVectorEnv.__name__}",
-    )
+for name, module, single, vector in (
+    (PLACEMENT, __name__, SchedulingEnv.__name__, SchedulingVectorEnv.__name__),
+    (QUEUE, "fastsim.decisions.rl_queue_environment", "QueueEnv", "QueueVectorEnv"),
+):
+    if name not in gymnasium.registry:
+        gymnasium.register(name, f"{module}:{single}", vector_entry_point=f"{module}:{vector}")

@@ -1,4 +1,4 @@
-"""One episode of an agent: a run of the engine that stops before each pod that some node can host."""
+"""One episode of an agent: a run of the engine that stops before each decision, and goes on with what is decided."""
 
 from __future__ import annotations
 
@@ -18,31 +18,30 @@ from fastsim.errors import ScenarioError, suggestion
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import prepared
 from fastsim_ext.online.stepped_loop import NODE_FEATURES, POD_FEATURES, SteppedLoop
+from fastsim_ext.online.stepped_queue import JOB_FEATURES, LINE_FEATURES, SteppedQueue
 
 REWARDS = ("placed", "allocation", "fragmentation", "power")
 """Quantities of a reward: pods placed, GPUs allocated, GPUs not fragmented, kW not drawn; in the order of the loop."""
+QUEUE_REWARDS = (*REWARDS, "waiting")
+"""Those and the hours that pods have not waited, for agents that serve a waiting line."""
 
 
 class Episode:
-    """A run that stops for each decision; the observation is in three arrays."""
+    """A run that stops for each decision; the observation is in arrays, of which ``node__nf`` and ``mask`` are two."""
 
-    def __init__(self, run: OnlineRun, stepping: SteppedLoop) -> None:
-        self.run, self.stepping, self.nodes = run, stepping, len(run.cluster)
+    def __init__(self, run: OnlineRun, masked: int) -> None:
+        self.run, self.nodes = run, len(run.cluster)
         self.node__nf = np.zeros((self.nodes, len(NODE_FEATURES)), np.float32)
-        self.pod__f = np.zeros(len(POD_FEATURES), np.float32)
-        self.mask = np.zeros(self.nodes, np.int8)
-        self.began = time.perf_counter()
-        self.over = not stepping.begin(self.node__nf, self.pod__f, self.mask)
-        if self.over:
+        self.mask = np.zeros(masked, np.int8)
+        self.began, self.over = time.perf_counter(), False
+
+    def _begun(self, more: bool) -> None:
+        if not more:
             raise ScenarioError("workload", "no pod that any node can host", "one at least")
 
-    def step(self, node: int) -> float:
-        """Place the pod on a node (-1: the plan's choice); the reward."""
+    def _refuse_more(self) -> None:
         if self.over:
             raise ScenarioError("step", "an episode that is over", "reset() before it")
-        reward, more = self.stepping.step(node, self.node__nf, self.pod__f, self.mask)
-        self.over = not more
-        return reward
 
     def result(self) -> Result:
         """The result of the finished run."""
@@ -55,31 +54,91 @@ class Episode:
         return Result(frames, provenance, {"wall_s": wall_s, "pods_per_s": self.run.pods / wall_s})
 
 
-def episode(scenario: Mapping[str, Any], reward__t: npt.NDArray[np.float64], options: OnlineOptions) -> Episode:
+class PlacementEpisode(Episode):
+    """An episode whose decisions are the nodes of pods."""
+
+    def __init__(self, run: OnlineRun, stepping: SteppedLoop) -> None:
+        super().__init__(run, len(run.cluster))
+        self.stepping, self.pod__f = stepping, np.zeros(len(POD_FEATURES), np.float32)
+        self._begun(stepping.begin(self.node__nf, self.pod__f, self.mask))
+
+    def step(self, node: int) -> float:
+        """Place the pod on a node (-1: the plan's choice); the reward."""
+        self._refuse_more()
+        reward, more = self.stepping.step(node, self.node__nf, self.pod__f, self.mask)
+        self.over = not more
+        return reward
+
+
+class QueueEpisode(Episode):
+    """An episode whose decisions are the pods of the waiting line that start next, by their place in it."""
+
+    def __init__(self, run: OnlineRun, serving: SteppedQueue) -> None:
+        super().__init__(run, serving.places + 1)
+        self.serving = serving
+        self.job__kf = np.zeros((serving.places, len(JOB_FEATURES)), np.float32)
+        self.line__f = np.zeros(len(LINE_FEATURES), np.float32)
+        self._begun(serving.begin_line(self.node__nf, self.job__kf, self.line__f, self.mask))
+
+    def step(self, place: int) -> float:
+        """Start the pod at a place of the line, or, with the number of places, wait for the next event; the reward."""
+        self._refuse_more()
+        reward, more = self.serving.serve(place, self.node__nf, self.job__kf, self.line__f, self.mask)
+        self.over = not more
+        return reward
+
+
+def episode(
+    scenario: Mapping[str, Any], reward__t: npt.NDArray[np.float64], options: OnlineOptions
+) -> PlacementEpisode:
     """An episode of this scenario at its first decision; ``{seed}`` in texts is the seed of the options."""
+    run, columns = _run(scenario, options, "drop")
+    stepping = SteppedLoop(run.nodes, run.work, run.select, run._loop_options(), reward__t, *_shown(run))
+    run.online = stepping
+    stepping.feed(*columns, True)
+    return PlacementEpisode(run, stepping)
+
+
+def queue_episode(
+    scenario: Mapping[str, Any], reward__t: npt.NDArray[np.float64], options: OnlineOptions, places: int
+) -> QueueEpisode:
+    """As :func:`episode`, with a waiting line whose first ``places`` pods can be chosen."""
+    run, columns = _run(scenario, options, "fifo")
+    states, waiting = np.ascontiguousarray(reward__t[:-1]), float(reward__t[-1])
+    serving = SteppedQueue(
+        run.nodes, run.work, run.select, run._loop_options(), states, *_shown(run), waiting, places
+    )  # fmt: skip
+    run.online = serving
+    serving.feed(*columns, True)
+    return QueueEpisode(run, serving)
+
+
+def _shown(run: OnlineRun) -> tuple[npt.NDArray[np.uint8], int]:
+    """The marks of nodes that have to be looked at, and the count of typical pods."""
+    return np.ones(len(run.cluster), np.uint8), max(run.typical.kept, 1)
+
+
+def _run(scenario: Mapping[str, Any], options: OnlineOptions, queue: str) -> tuple[OnlineRun, Any]:
+    """A run of this scenario with its pods recorded, and their columns."""
     fields: dict[str, Any] = {key: value.replace("{seed}", str(options.seed)) if isinstance(value, str) else value
             for key, value in scenario.items()}  # fmt: skip
     inputs = prepared(Scenario(**fields, seed=options.seed, record=options.record))
-    run = OnlineRun(inputs.cluster, inputs.workload, replace(inputs.plan, queue="drop"), inputs.typical, options)
+    run = OnlineRun(inputs.cluster, inputs.workload, replace(inputs.plan, queue=queue), inputs.typical, options)
     if run.queue_loop is not None or len(run._loop_options()["change_t"]):
         raise ScenarioError("environment", "rules of pods, or nodes that come and go", "plain pods on plain nodes")
-    count, stale = max(run.typical.kept, 1), np.ones(len(inputs.cluster), np.uint8)
-    stepping = SteppedLoop(run.nodes, run.work, run.select, run._loop_options(), reward__t, stale, count)
-    run.online = stepping
     table = pa.Table.from_batches(list(inputs.workload.batches(BATCH_ROWS)))
     batch = table.combine_chunks().to_batches()[0]
     run.recorder.arrivals(batch)
     columns = run.number(batch)
     if columns.node is not None:
         raise ScenarioError("environment", "pods that run already", "pods that all arrive")
-    run.online.feed(*columns, True)
-    return Episode(run, stepping)
+    return run, columns
 
 
-def rewards(wanted: str | Mapping[str, float]) -> npt.NDArray[np.float64]:
-    """Weights of ``REWARDS`` from one name, or from weights by name."""
+def rewards(wanted: str | Mapping[str, float], known: tuple[str, ...] = REWARDS) -> npt.NDArray[np.float64]:
+    """Weights of the ``known`` quantities from one name, or from weights by name."""
     weights = {wanted: 1.0} if isinstance(wanted, str) else wanted
     for name in weights:
-        if name not in REWARDS:
-            raise ScenarioError("reward", repr(name), f"one of {', '.join(REWARDS)}", suggestion(name, REWARDS))
-    return np.array([float(weights.get(name, 0.0)) for name in REWARDS])
+        if name not in known:
+            raise ScenarioError("reward", repr(name), f"one of {', '.join(known)}", suggestion(name, known))
+    return np.array([float(weights.get(name, 0.0)) for name in known])

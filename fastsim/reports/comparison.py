@@ -17,7 +17,7 @@ from fastsim.errors import ResultError, ScenarioError, suggestion
 from fastsim.foundation.displays import html_table
 from fastsim.reports.charts.chart_files import charting, picturing, written_file
 from fastsim.reports.charts.series import HEIGHT, POINTS, WIDTH, distinct_names, run_name
-from fastsim.reports.charts.series_looks import channels
+from fastsim.reports.charts.series_looks import channels, marked
 
 if TYPE_CHECKING:
     import altair as alt
@@ -124,7 +124,7 @@ class Comparison:
         pairs = zip(self.names, self.results, strict=True)
         return pl.concat([_thinned(name, result.timeline, chosen, over) for name, result in pairs])
 
-    def plot(self, metric: str = "allocation", over: str = "demand", start: float = 0.0) -> alt.Chart:
+    def plot(self, metric: str = "allocation", over: str = "demand", start: float = 0.0) -> alt.LayerChart:
         """One quantity over arrived demand (%), or over time (h), from ``start`` on if any curve reaches it."""
         altair = charting()
         chosen, points = _metric(metric), self.curve(metric, over)
@@ -132,15 +132,23 @@ class Comparison:
         points = points if from_start.is_empty() else from_start
         y_scale = altair.Scale(zero=chosen.zero and start == 0)
         look = channels(self.names, "name", {"labelLimit": 320, "symbolStrokeWidth": 3})
-        encoded = altair.Chart(points.to_arrow(compat_level=pl.CompatLevel.oldest())).encode(
+        oldest = pl.CompatLevel.oldest()
+        line = altair.Chart().mark_line(strokeWidth=1.8, clip=True)
+        marks = altair.Chart(marked(points, "name").to_arrow(compat_level=oldest)).mark_point(
+            filled=True, opacity=1, size=42, clip=True
+        )
+        drawn = altair.layer(
+            line.encode(strokeDash=altair.StrokeDash(**look["strokeDash"])),
+            marks.encode(shape=altair.Shape(**look["shape"])),
+            data=points.to_arrow(compat_level=oldest),
+        )
+        chart: alt.LayerChart = drawn.encode(
             x=altair.X("x:Q", title=AXES[over], scale=altair.Scale(nice=False)),
             y=altair.Y("y:Q", title=chosen.axis, scale=y_scale),
-            color=altair.Color(**look["color"]), strokeDash=altair.StrokeDash(**look["strokeDash"]),
+            color=altair.Color(**look["color"]),
             tooltip=[altair.Tooltip("name:N", title="run"), altair.Tooltip("x:Q", title=AXES[over], format=".1f"),
                      altair.Tooltip("y:Q", title=chosen.axis, format=",.2f")],
-        )  # fmt: skip
-        line = encoded.mark_line(strokeWidth=1.8, clip=True)
-        chart: alt.Chart = line.properties(title=chosen.title, width=WIDTH, height=HEIGHT)
+        ).properties(title=chosen.title, width=WIDTH, height=HEIGHT)  # fmt: skip
         return chart
 
     def charts(self, metrics: Sequence[str] = REPORT, over: str = "demand") -> alt.ConcatChart:

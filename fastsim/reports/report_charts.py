@@ -134,6 +134,7 @@ def _lines(
 
 def _distributions(series: Sequence[RunSeries]) -> Iterator[ReportChart]:
     names = [one.name for one in series]
+    several = any(len(one.runs) > 1 for one in series)
     for key, heading, column, axis, note in SPANS:
         frame = distribution(series, column, 1.0)
         longest: Any = frame["x"].max()
@@ -141,8 +142,11 @@ def _distributions(series: Sequence[RunSeries]) -> Iterator[ReportChart]:
             continue
         unit, scale = time_unit(longest)
         frame = frame.with_columns((pl.col("x") / scale).round_sig_figs(5))
-        spec = specs.lines(names, f"{axis} ({unit})", "jobs or pods (%)", log=True, step=True, top=100)
-        yield ReportChart(key, heading, note, spec, frame)
+        frame = frame if several else frame.drop("low", "high")
+        remark = note + ("; mean of the seeds, shaded: its 95 % interval" if several else "")
+        title = f"{axis} ({unit})"
+        spec = specs.lines(names, title, "jobs or pods (%)", log=True, band=several, step=True, top=100)
+        yield ReportChart(key, heading, remark, spec, frame)
 
 
 def _classes(with_lines: Sequence[tuple[RunSeries, list[Timeline]]], by_time: bool) -> Iterator[ReportChart]:

@@ -28,6 +28,9 @@ UNDECIDED = ("name", "out", "log")
 
 CHECKS: dict[str, Callable[[Any], object]] = {}
 """For each field, a function that raises a :class:`FastsimError` for a value that is not valid."""
+RELATIVE: dict[str, tuple[Callable[[Any], bool], str]] = {}
+"""For a field, which of its values mean something beside another field only, and that field: its value is the second
+argument of the check then."""
 
 
 @dataclass(frozen=True)
@@ -204,12 +207,16 @@ class Scenario:
 
     def _mistake(self, name: str, known: dict[tuple[str, str], FastsimError | None]) -> FastsimError | None:
         """The error in the value of a field; None if it is valid."""
-        value = getattr(self, name)
-        key = (name, repr(value)) if value is None or isinstance(value, str | int | float | tuple) else None
+        values = [getattr(self, name)]
+        relative, beside = RELATIVE.get(name, (None, ""))
+        if relative is not None and relative(values[0]):
+            values.append(getattr(self, beside))
+        plain = all(value is None or isinstance(value, str | int | float | tuple) for value in values)
+        key = (name, ", ".join(map(repr, values))) if plain else None
         if key is None or key not in known:
             error: FastsimError | None = None
             try:
-                CHECKS[name](value)
+                CHECKS[name](*values)
             except FastsimError as raised:
                 error = raised
             if key is None:

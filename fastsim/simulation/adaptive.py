@@ -168,10 +168,10 @@ def applications_from(what: Any) -> Applications:
         return what
     if what is None or what == "default":
         return Applications.default()
-    if isinstance(what, str | Path) and str(what).endswith(".parquet"):
-        return Applications.from_parquet(what)
+    if isinstance(what, str | Path) and str(what).endswith((".parquet", ".csv", ".csv.gz")):
+        return Applications.from_file(what)
     found = repr(str(what)) if isinstance(what, str | Path) else f"rates of type {type(what).__name__}"
-    raise ScenarioError("rates", found, "'default', or a .parquet file of applications: jobs here are adaptive")
+    raise ScenarioError("rates", found, "'default', or a .parquet or .csv file of applications: jobs here are adaptive")
 
 
 def jobs_of(workload: Workload) -> tuple[AdaptiveJob, ...]:

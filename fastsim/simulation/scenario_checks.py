@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fastsim.engine.online.plan import GPU_PICKS, QUEUES
-from fastsim.errors import PolicyError, ScenarioError
+from fastsim.errors import FastsimError, PolicyError, ScenarioError
 from fastsim.policies import registry
 from fastsim.scenario import scenario as spec
 from fastsim.scenario.compat import switches_on
@@ -70,6 +70,16 @@ def _check_carbon(value: Any) -> None:
         carbon_from(value)
 
 
+def _check_workload(value: Any, cluster: Any = None) -> None:
+    beside = None
+    if cluster is not None:
+        try:
+            beside = texts.cluster_from(cluster)
+        except FastsimError:  # the mistake of the other field
+            return
+    texts.workload_from(value, beside)
+
+
 def is_round_policy(policy: Any) -> bool:
     """Whether a policy is for jobs in rounds instead of pods."""
     return callable(getattr(policy, "begin", None))
@@ -82,7 +92,7 @@ def is_monitored_policy(policy: Any) -> bool:
 
 spec.CHECKS.update(
     cluster=texts.cluster_from,
-    workload=texts.workload_from,
+    workload=_check_workload,
     policy=_check_policy,
     queue=_one_of("queue", QUEUES),
     preempt=_one_of("preempt", PREEMPT),
@@ -99,6 +109,9 @@ spec.CHECKS.update(
     carbon=_check_carbon,
     telemetry=_check_telemetry,
 )
+
+
+spec.RELATIVE["workload"] = (texts.is_relative, "cluster")
 
 
 def is_ordered_policy(policy: Any) -> bool:

@@ -10,7 +10,8 @@ cluster           ``openb``, ``openb-all`` · ``openb:1000?seed=3`` (scaled) · 
                   · ``synergy:16?cpus=24`` (servers of 8 GPUs) · ``synergy:FILE.ini``
                   · ``kubernetes:PATH`` (objects as YAML or JSON, a file or folder, or several: ``A,B``, with the pods
                   that run there; ``empty=true``: without them)
-                  · a Parquet or CSV file · ``openb:nodes.csv`` (an openb node list) · ``pai:FILE``, ``alibaba:FILE``
+                  · a Parquet or CSV file · ``csv:FILE?map=num_gpu=gpus`` (under other names)
+                  · ``openb:nodes.csv`` (an openb node list) · ``pai:FILE``, ``alibaba:FILE``
                   (nodes of published traces);
                   every one takes ``watts=FILE``, a table of GPU and CPU models, and ``shuffle=SEED``,
                   another order of the nodes
@@ -18,7 +19,9 @@ workload          ``synth:openb?pods=1000&seed=1`` (``load=1``: as much demand a
                   · ``synth:gavel?jobs=1000&rate_per_hour=6&seed=1``
                   · ``synth:synergy?jobs=1000&rate_per_hour=9&log=10000``
                   · ``synth:detectors?jobs=30&over=50`` (pods that share GPUs)
-                  · a Parquet file · an openb pod list (CSV) · a Gavel trace (``.trace``, ``gavel:FILE``)
+                  · a Parquet file · ``csv:FILE?map=submit_s=start,num_gpu=gpus`` (a table under other names, as in
+                  `cluster.column_mapping`, with ``where=``, ``origin=``) · an openb pod list (CSV)
+                  · a Gavel trace (``.trace``, ``gavel:FILE``)
                   · ``kubernetes:PATH?nodes=PATH`` (pods, and their nodes if those are in another file;
                   ``as=trace``: at their recorded times, finished ones included)
                   · a Synergy trace (``synergy:FILE``) · a Philly log (``philly:FILE``)
@@ -80,6 +83,8 @@ SYNTHETIC = {
 
 TYPICAL_OPTIONS = ("threshold", "step", "cpu_pods", "gpu_weight")
 TUNE_OPTIONS = ("tune", "tune_seed")
+TABLE, MAP = "csv", "map"
+"""Head of a table under other names, and its option for these."""
 OVERSIZED = "oversized"
 """Option of every workload, see `oversized_pods.fitting`."""
 SAME = ("", "same")
@@ -118,6 +123,20 @@ def _cluster_of(source: Any) -> Cluster:
     return cluster if catalog is None else cluster.with_catalog(catalog)
 
 
+def is_relative(source: Any) -> bool:
+    """Whether a workload is a text whose load is relative to the cluster beside it."""
+    if not isinstance(source, str) or not source.strip().startswith(OF_A_CLUSTER):
+        return False
+    try:
+        return _is_relative(*_parts("workload", source))
+    except ScenarioError:  # the mistake is found where the text is read
+        return False
+
+
+def _is_relative(head: str, options: Mapping[str, Any]) -> bool:
+    return head == OF_A_CLUSTER and "load" in options and "cluster" not in options
+
+
 def workload_from(source: Any, cluster: Cluster | None = None) -> OfferedPods:
     """The pods of a text, tuned to the cluster if the text has that option."""
     from fastsim.workload import Workload
@@ -128,7 +147,7 @@ def workload_from(source: Any, cluster: Cluster | None = None) -> OfferedPods:
     head, options = _parts("workload", source)
     tuning = {name: options.pop(name) for name in TUNE_OPTIONS if name in options}
     oversized = options.pop(OVERSIZED, None)
-    loaded = cluster is not None and head == OF_A_CLUSTER and "load" in options and "cluster" not in options
+    loaded = cluster is not None and _is_relative(head, options)
     beside = {"cluster": cluster} if loaded else {}
     size = cluster.total_gpu_milli if cluster is not None and loaded else None
     key = ("pods", _joined(head, options), size)
@@ -223,6 +242,8 @@ def _built_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
         return _cluster_called(text, Cluster.from_synergy, {**options, "spec": rest})
     if kind == "kubernetes" and rest:
         return _cluster_called(text, Cluster.from_kubernetes, {**options, "path": rest})
+    if kind == TABLE and rest:
+        return _cluster_called(text, Cluster.from_csv, _mapped(rest, options))
     if kind in ("pai", "alibaba") and rest:
         from fastsim.workload.published_traces import import_nodes
 
@@ -248,6 +269,9 @@ def _read_pods(head: str, options: dict[str, Any]) -> Workload:
             options["read_as"] = options.pop("as")
         objects: Workload = _called(f"workload {head!r}", _kubernetes_pods, {**options, "path": rest})
         return objects
+    if kind == TABLE and rest:
+        mapped: Workload = _called(f"workload {head!r}", Workload.from_csv, _mapped(rest, options))
+        return mapped
     if kind in TRACES and rest:
         from fastsim.workload.published_traces import import_trace
 
@@ -276,6 +300,14 @@ def _read_pods(head: str, options: dict[str, Any]) -> Workload:
 
     imported: Workload = _called(f"workload {head!r}", import_pods, {**options, "path": path})
     return imported
+
+
+def _mapped(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of `from_csv` for a table under other names."""
+    from fastsim.cluster.column_mapping import columns_of
+
+    maps = [str(value) for name, value in options.items() if name == MAP]
+    return {"data": path, "columns": columns_of(maps)} | {k: value for k, value in options.items() if k != MAP}
 
 
 def _kubernetes_pods(path: str, nodes: str | None = None, memory_unit: str = "GiB", read_as: str = "now") -> Workload:

@@ -17,3 +17,5 @@ cdef class SteppedLoop(OnlineLoop):
     cdef double value(self) noexcept nogil
     cdef double worth(self, int term) noexcept nogil
     cdef void observe(self, float[:, ::1] node__nf, float[::1] pod__f, signed char[::1] fits__n) noexcept nogil
+    cdef void observe_pod(self, int cls, float* pod__f) noexcept nogil
+    cdef void observe_nodes(self, float[:, ::1] node__nf) noexcept nogil

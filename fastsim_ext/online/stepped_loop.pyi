@@ -27,6 +27,7 @@ class SteppedLoop(OnlineLoop):
         reward__t: Any,
         stale__n: Any,
         typical_count: int,
+        queue_rule: int = 0,
     ) -> None: ...
     def begin(self, node__nf: Any, pod__f: Any, fits__n: Any) -> bool:
         """Go on to the first decision; whether there is one. What is seen then goes to the arrays."""

@@ -25,16 +25,17 @@ cdef class SteppedLoop(OnlineLoop):
     """One episode: feed() all arrivals, then begin(), and step() until it is over."""
 
     def __init__(self, NodeTable nodes, WorkTable work, Selector select, options, const double[::1] reward__t,
-                 unsigned char[::1] stale__n, int64_t typical_count):
+                 unsigned char[::1] stale__n, int64_t typical_count, int queue_rule=DROP):
         OnlineLoop.__init__(self, nodes, work, select, options)
-        if self.queue_rule != DROP:
-            raise ValueError("decisions from outside are for pods that do not wait")
+        if self.queue_rule != queue_rule:
+            raise ValueError(f"these decisions are for queue rule {queue_rule}, found {self.queue_rule}")
         if stale__n.shape[0] != nodes.count:
             raise ValueError(f"{stale__n.shape[0]} marks for {nodes.count} nodes")
         self.reward__t, self.stale__n, self.typical_count = reward__t, stale__n, typical_count
         self.most_cpu = max(1, *[nodes.cpu_cap[n] for n in range(nodes.count)])
         self.most_mem = max(1, *[nodes.mem_cap[n] for n in range(nodes.count)])
         self.stale__n[:] = 1
+        self.action = PLAN_CHOICE
 
     def begin(self, float[:, ::1] node__nf, float[::1] pod__f, signed char[::1] fits__n):
         """Go on to the first decision; whether there is one. What is seen then goes to the arrays."""
@@ -171,10 +172,29 @@ cdef class SteppedLoop(OnlineLoop):
     @cython.cdivision(True)
     cdef void observe(self, float[:, ::1] node__nf, float[::1] pod__f, signed char[::1] fits__n) noexcept nogil:
         """The observation: shares of capacity by node, the pod's request, and the nodes that can host it."""
-        cdef const Pod* pod = &self.work.classes[self.a_class[self.a_next]]
-        cdef int n, g, whole, largest
+        cdef int n
+        self.observe_nodes(node__nf)
         for n in range(self.nodes.count):
             fits__n[n] = 0
+        for n in range(self.count):
+            fits__n[self.select.feasible__f[n]] = 1
+        self.observe_pod(self.a_class[self.a_next], &pod__f[0])
+        pod__f[4] = <float> self.a_next / self.a_count
+
+    @cython.cdivision(True)
+    cdef void observe_pod(self, int cls, float* pod__f) noexcept nogil:
+        """What a pod of this class requests, in the first four places."""
+        cdef const Pod* pod = &self.work.classes[cls]
+        pod__f[0] = <float> pod.cpu / self.most_cpu
+        pod__f[1] = <float> pod.mem / self.most_mem
+        pod__f[2] = <float> pod.num_gpu / self.nodes.width
+        pod__f[3] = <float> pod.milli / FULL
+
+    @cython.cdivision(True)
+    cdef void observe_nodes(self, float[:, ::1] node__nf) noexcept nogil:
+        """Shares of capacity of the nodes that changed since they were looked at."""
+        cdef int n, g, whole, largest
+        for n in range(self.nodes.count):
             if not self.stale__n[n]:
                 continue
             self.stale__n[n] = 0
@@ -188,13 +208,6 @@ cdef class SteppedLoop(OnlineLoop):
             node__nf[n, 3] = <float> largest / FULL
             node__nf[n, 4] = <float> whole / max(self.nodes.num_gpu[n], 1)
             node__nf[n, 5] = <float> self.nodes.num_gpu[n] / self.nodes.width
-        for n in range(self.count):
-            fits__n[self.select.feasible__f[n]] = 1
-        pod__f[0] = <float> pod.cpu / self.most_cpu
-        pod__f[1] = <float> pod.mem / self.most_mem
-        pod__f[2] = <float> pod.num_gpu / self.nodes.width
-        pod__f[3] = <float> pod.milli / FULL
-        pod__f[4] = <float> self.a_next / self.a_count
 
 
 def stepped(list episodes, const int64_t[::1] node__e, float[:, :, ::1] nodes__enf, float[:, ::1] pod__ef,

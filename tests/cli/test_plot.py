@@ -28,3 +28,16 @@ def test_saved_runs_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     words = ["plot", "jct_over_load", str(tmp_path / "a"), "--load", "1", "--load", "2", "-o", str(tmp_path / "b.png")]
     assert exit_code(words) == 2
     assert "one for each result" in capsys.readouterr().err and not (tmp_path / "b.png").exists()
+
+
+def test_the_folder_of_a_sweep_is_all_of_its_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    needed("altair")
+    (tmp_path / "s.toml").write_text(
+        'cluster = "gavel:1:1:1"\npolicy = ["fifo", "isolated"]\nrate_per_hour = [2.0, 4.0]\nseed = [0, 1]\njobs = 5\n'
+    )
+    assert exit_code(["sweep", str(tmp_path / "s.toml"), "--out", str(tmp_path / "runs")]) == 0
+    capsys.readouterr()
+    assert exit_code(["plot", "jct_over_load", str(tmp_path / "runs"), "-o", str(tmp_path / "load.json")]) == 0
+    assert "8 runs" in capsys.readouterr().out and '"errorbar"' in (tmp_path / "load.json").read_text()
+    assert exit_code(["compare", str(tmp_path / "runs"), "--json"]) == 0
+    assert capsys.readouterr().out.count('"name"') == 8

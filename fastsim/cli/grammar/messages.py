@@ -26,6 +26,14 @@ class Messages:
     began_s: float = field(default_factory=time.perf_counter)
     defaults: str = ""
     """The file whose defaults hold, if there is one."""
+    streams: list[str] = field(default_factory=list)
+    """Paths of temporary files that stand for ``-``."""
+
+    def named(self, text: str) -> str:
+        """A message with ``-`` for these paths."""
+        for path in self.streams:
+            text = text.replace(path, "-")
+        return text
 
     def effort(self) -> str:
         """One line: defaults, seconds, and the most memory that the process has held where the system counts it."""

@@ -132,6 +132,13 @@ class Applications(Mapping[str, Application]):
         return cls.from_table(parquet_table(path), str(path))
 
     @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Applications:
+        """The applications of canonical Parquet, or of a flat table, CSV or Parquet; see `application_records`."""
+        from fastsim.performance.applications.application_records import application_table
+
+        return cls.from_table(application_table(path), str(path))
+
+    @classmethod
     def default(cls) -> Applications:
         """The family that ships with fastsim: a model of training, not measurements."""
         from fastsim.performance.applications.default_applications import model_applications
@@ -149,6 +156,12 @@ class Applications(Mapping[str, Application]):
         from fastsim.performance.applications.application_table import write_applications
 
         return write_applications(self.table(), path)
+
+    def flat(self) -> pa.Table:
+        """The applications as a flat table, a row for each fact; see `application_records`."""
+        from fastsim.performance.applications.application_records import flat_rows
+
+        return flat_rows(self.table())
 
 
 class TunedConfig(NamedTuple):

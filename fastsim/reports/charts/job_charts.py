@@ -2,7 +2,8 @@
 
 ====================  =============================================================================================
 ``jct_cdf``           part of the jobs that were done within so many hours, one curve for each run
-``jct_over_load``     mean completion time by jobs per hour, one line for each policy; runs of one load are averaged
+``jct_over_load``     mean completion time by jobs per hour, one line for each policy: the mean of its runs at a load,
+                      such as those of several seeds, with its 95 % interval
 ``demand_over_load``  GPUs requested by jobs in the system, mean over the run, in per cent of the cluster's
 ====================  =============================================================================================
 
@@ -19,8 +20,9 @@ import polars as pl
 
 from fastsim.errors import ResultError, ScenarioError, suggestion
 from fastsim.reports.charts.chart_files import charting
+from fastsim.reports.charts.seed_intervals import interval_of_mean
 from fastsim.reports.charts.series import HEIGHT, POINTS, WIDTH, distinct_names, run_name
-from fastsim.reports.charts.series_looks import channels
+from fastsim.reports.charts.series_looks import channels, marked
 
 if TYPE_CHECKING:
     import altair as alt
@@ -47,7 +49,7 @@ SHORTEST_H = 1 / 3600
 def job_chart(
     results: Sequence[Result], chart: str = "jct_cdf", *, names: Sequence[str] | None = None,
     loads: Sequence[float] | None = None, gpus: int | None = None,
-) -> alt.Chart:  # fmt: skip
+) -> alt.LayerChart:  # fmt: skip
     """A chart of several runs; save it with ``.save("file.png")``. The options are those of :func:`job_points`."""
     altair, axes = charting(), _axes(chart)
     points = job_points(results, chart, names=names, loads=loads, gpus=gpus)
@@ -55,24 +57,32 @@ def job_chart(
     scale = altair.Scale(type="log", base=2, nice=False) if cdf else altair.Scale(zero=False, padding=10)
     order = points["name"].unique(maintain_order=True).to_list()
     look = channels(order, "name", {"labelLimit": 320, "symbolStrokeWidth": 3})
-    kinds = {"color": altair.Color, "strokeDash": altair.StrokeDash} | ({} if cdf else {"shape": altair.Shape})
-    encoded = altair.Chart(points.to_arrow(compat_level=pl.CompatLevel.oldest())).encode(
+    oldest, style = pl.CompatLevel.oldest(), {"interpolate": "step-after"} if cdf else {}
+    line = altair.Chart().mark_line(strokeWidth=1.8, clip=True, **style)
+    marks = altair.Chart(marked(points, "name").to_arrow(compat_level=oldest)) if cdf else altair.Chart()
+    marks = marks.mark_point(filled=True, opacity=1, size=42, clip=True)
+    layers = [line.encode(strokeDash=altair.StrokeDash(**look["strokeDash"])),
+              marks.encode(shape=altair.Shape(**look["shape"]))]  # fmt: skip
+    if not cdf and (points["high"] > points["low"]).any():
+        ends = altair.Chart().mark_errorbar(ticks=True)
+        layers.insert(0, ends.encode(y=altair.Y("low:Q", title=axes.y), y2="high:Q"))
+    chart_of_all: alt.LayerChart = altair.layer(*layers, data=points.to_arrow(compat_level=oldest)).encode(
         x=altair.X("x:Q", title=axes.x, scale=scale),
         y=altair.Y("y:Q", title=axes.y, scale=altair.Scale(domain=[0, 100]) if cdf else altair.Scale(zero=True)),
-        **{name: kind(**look[name]) for name, kind in kinds.items()},
+        color=altair.Color(**look["color"]),
         tooltip=[altair.Tooltip("name:N", title="run"), altair.Tooltip("x:Q", title=axes.x, format=",.2f"),
                  altair.Tooltip("y:Q", title=axes.y, format=",.2f")],
-    )  # fmt: skip
-    style = {"interpolate": "step-after"} if cdf else {"point": {"size": 30}}
-    lines: alt.Chart = encoded.mark_line(strokeWidth=1.8, clip=True, **style)
-    return lines.properties(title=axes.title, width=WIDTH, height=HEIGHT)
+    ).properties(title=axes.title, width=WIDTH, height=HEIGHT)  # fmt: skip
+    return chart_of_all
 
 
 def job_points(
     results: Sequence[Result], chart: str = "jct_cdf", *, names: Sequence[str] | None = None,
     loads: Sequence[float] | None = None, gpus: int | None = None,
 ) -> pl.DataFrame:  # fmt: skip
-    """The points of a chart: ``name``, ``x`` and ``y``.
+    """The points of a chart: ``name``, ``x`` and ``y``; over load also ``low`` and ``high``.
+
+    These are the 95 % interval of the mean of the runs at one load, and ``y`` where one run allows none.
 
     ``names``: one for each run (default: its scenario's name, or its policy). ``loads``: jobs per hour of each run
     (default: `rate_per_hour` of its workload's text). ``gpus``: GPUs of the cluster (default: those of its text).
@@ -93,7 +103,11 @@ def job_points(
         value = _demand(result, gpus) if chart == "demand_over_load" else _mean(completion_hours(result, name))
         rows.append({"name": name, "x": load, "y": value})
     frame = pl.DataFrame(rows, schema={"name": pl.String, "x": pl.Float64, "y": pl.Float64})
-    return frame.group_by("name", "x", maintain_order=True).mean().sort("name", "x", maintain_order=True)
+    points = []
+    for (name, load), same in frame.group_by("name", "x", maintain_order=True):
+        low, high = interval_of_mean(same["y"].to_numpy())
+        points.append({"name": name, "x": load, "y": same["y"].mean(), "low": float(low), "high": float(high)})
+    return pl.DataFrame(points).sort("name", "x", maintain_order=True)
 
 
 def completion_hours(result: Result, name: str = "run") -> pl.Series:

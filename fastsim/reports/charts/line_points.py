@@ -131,14 +131,22 @@ def spans(result: Result, column: str) -> Floats:
 
 
 def distribution(series: Sequence[RunSeries], column: str, scale: float) -> pl.DataFrame:
-    """``run``, ``x`` and ``y``: per cent of a series' jobs that took at most ``x``."""
+    """``run``, ``x`` and ``y``: per cent of a run's jobs that took at most ``x``, mean over the runs of a series.
+
+    ``low`` and ``high`` are the 95 % interval of that mean over runs; both are ``y`` for a single run.
+    """
     count = line_points(len(series))
     frames = []
     for name, runs in series:
-        seconds = np.sort(np.concatenate([spans(run, column) for run in runs]))
-        if not len(seconds):
+        by_run = [seconds for run in runs if len(seconds := spans(run, column))]
+        if not by_run:
             continue
-        ranks = np.unique(np.linspace(0, len(seconds) - 1, min(count, len(seconds))).astype(np.int64))
-        frame = pl.DataFrame({"x": np.maximum(seconds[ranks], 1.0) / scale, "y": 100 * (ranks + 1.0) / len(seconds)})
+        every = np.sort(np.concatenate(by_run))
+        at = every[np.unique(np.linspace(0, len(every) - 1, min(count, len(every))).astype(np.int64))]
+        done = np.stack([100 * np.searchsorted(seconds, at, side="right") / len(seconds) for seconds in by_run])
+        low, high = interval_of_mean(done)
+        rows = {"y": done.mean(0), "low": low, "high": np.minimum(high, 100.0)}
+        frame = pl.DataFrame({"x": np.maximum(at, 1.0) / scale, **rows})
         frames.append(frame.select(pl.lit(name).alias("run"), pl.all().round_sig_figs(5)))
-    return pl.concat(frames) if frames else pl.DataFrame(schema={"run": pl.String, "x": pl.Float64, "y": pl.Float64})
+    columns = {"run": pl.String} | dict.fromkeys(("x", "y", "low", "high"), pl.Float64)
+    return pl.concat(frames) if frames else pl.DataFrame(schema=columns)

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
+import polars as pl
+
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 MARKS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (1, 4), (12, 4))
@@ -27,6 +29,10 @@ FAMILIES = (
 )  # fmt: skip
 """Policies that are compared with each other; the place of one in its family is its look."""
 _PLACES = {name: place for family in FAMILIES for place, name in enumerate(family)}
+
+
+MARKED = 8
+"""Marks on a line, which tell lines apart without colours."""
 
 
 class Look(NamedTuple):
@@ -72,6 +78,15 @@ def channels(names: Sequence[str], field: str, legend: dict[str, Any] | None = N
                   "scale": {"domain": list(names), "range": values}}
         for channel, values in ranges.items()
     }  # fmt: skip
+
+
+def marked(points: pl.DataFrame, field: str) -> pl.DataFrame:
+    """Some points of each line, where its marks are; those of different lines stand beside each other."""
+    names = points[field].unique(maintain_order=True)
+    line = pl.col(field).replace_strict(names, range(len(names)), return_dtype=pl.Int64)
+    step = (pl.len().over(field) // MARKED).clip(1)
+    number = pl.int_range(pl.len()).over(field)
+    return points.filter((number + step * line // max(len(names), 1)) % step == 0)
 
 
 def _place(name: str) -> int:

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastsim.reports.charts.series_looks import channels
+from fastsim.reports.charts.series_looks import MARKED, channels
 
 Spec = dict[str, Any]
 
 SHADES = ("#4c8bf5", "#e8710a", "#12a37c", "#d64a8c", "#8e63ce", "#b38600", "#1aa6c7", "#d6453d", "#7a8b2e", "#7b8794")
 """Colours of pods and of single GPUs, distinct on white and on black."""
-MARKED = 8
-"""Marks on a line, by which lines differ without colours."""
 PARTS = ("#4c8bf5", "#12a37c", "#b38600", "#e8710a", "#d64a8c", "#8e63ce", "#1aa6c7", "#d6453d")
 HEIGHT = 240
 

@@ -150,4 +150,4 @@ def _picks(shares: Iterable[float], seed: int, concern: str, count: int) -> list
 def _family(source: Applications | str | os.PathLike[str] | None) -> Applications:
     if source is None:
         return Applications.default()
-    return source if isinstance(source, Applications) else Applications.from_parquet(source)
+    return source if isinstance(source, Applications) else Applications.from_file(source)

@@ -105,6 +105,8 @@ def test_one_seed_tells_nobody_apart() -> None:
     assert found["verdict"].to_list()[:3] == ["best", "unknown", "unknown"] and found["low"][0] is None
     with pytest.raises(ScenarioError, match="no column 'jct'"):
         winners(table(), "jct")
+    with pytest.raises(ScenarioError, match="did you mean 'jct_mean_s'"):
+        winners(table(), "jct_mean")
     with pytest.raises(ScenarioError, match="no value"):
         winners(table().with_columns(jct_mean_s=pl.lit(None, pl.Float64)), "jct_mean_s")
 

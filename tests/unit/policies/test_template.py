@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import fastsim as fs
+from fastsim.cli.list import POLICY_KINDS
 from fastsim.cli.main import exit_code
-from fastsim.policies.template import new_policy
+from fastsim.policies.template import KINDS, new_policy
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -42,6 +43,19 @@ def test_its_test_is_green_and_a_plugin_is_found(tmp_path: Path) -> None:
         "tight_fit(cpu_weight=0)",
     )
     assert run(tmp_path, "-m", "fastsim.cli.main", "run", *arguments).returncode == 0
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "placement"])
+def test_the_test_of_a_policy_for_jobs_is_green(kind: str, tmp_path: Path) -> None:
+    files = new_policy("my_rule", tmp_path, kind)
+    tested = run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", files[1].name)
+    assert tested.returncode == 0 and "3 passed" in tested.stdout, tested.stdout + tested.stderr
+
+
+def test_an_unknown_kind_is_named(tmp_path: Path) -> None:
+    with pytest.raises(fs.ScenarioError, match="did you mean 'order'"):
+        new_policy("mine", tmp_path, "ordr")
+    assert tuple(KINDS) == POLICY_KINDS
 
 
 def test_the_project_declares_the_entry_point(tmp_path: Path) -> None:

@@ -55,6 +55,9 @@ def test_the_table_has_a_row_for_each_run(comparison: fs.Comparison, results: li
 def test_every_metric_can_be_drawn(comparison: fs.Comparison, metric: str) -> None:
     drawn = json.loads(comparison.plot(metric).to_json())
     assert drawn["encoding"]["x"]["title"] == "arrived GPU demand (% of capacity)"
+    line, marks = (layer["encoding"] for layer in drawn["layer"])
+    assert line["strokeDash"]["scale"]["domain"] == marks["shape"]["scale"]["domain"] == list(comparison.names)
+    assert len(set(marks["shape"]["scale"]["range"])) == len(comparison.names)
     assert drawn["encoding"]["y"]["title"] and drawn["title"]
 
 

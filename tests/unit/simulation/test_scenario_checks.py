@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fastsim.errors import ScenarioError
+import fastsim as fs
+from fastsim.errors import FastsimError, ScenarioError
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.scenario_checks import (
@@ -44,3 +45,15 @@ def test_an_option_of_the_other_engine_is_named() -> None:
     for changed in ({"round_s": 60.0}, {"queue": "fifo"}, {"sample_s": 1.0}):
         with pytest.raises(ScenarioError, match="is for pods that share monitored GPUs"):
             refuse_foreign_fields(Scenario(workload="w", **changed), registry.parse("monitored"))
+
+
+def test_a_load_is_checked_with_the_cluster_beside_it() -> None:
+    pods = "synth:openb?pods=40&seed=1&load=1"
+    large = "uniform?nodes=2&gpu=T4&gpus=8&cpu_milli=200000&memory_mib=900000"
+    assert len(fs.simulate(large, pods, "fgd", record="all").jobs) == 40
+    assert [problem.path for problem in Scenario("openbb:4", pods).problems()] == ["cluster"]
+    with pytest.raises(ScenarioError, match="no cluster with GPUs"):
+        Scenario("uniform?nodes=2&gpus=0", pods).check()
+    known: dict[tuple[str, str], FastsimError | None] = {}
+    assert not Scenario(large, pods).problems(known)
+    assert Scenario("uniform?nodes=2&gpus=0", pods).problems(known), "another cluster, another answer"

@@ -46,6 +46,20 @@ def test_a_text_is_imported_and_reads_back(tmp_path: Path, monkeypatch: pytest.M
     assert str(PythonScorer(scorer, normalise="min_max_0", gpu_pick="worst")) == str(policy)
 
 
+class Compiled:
+    """A callable object that is no function, as compilers of functions make them."""
+
+    def __call__(self, nodes: Any, pod: Any) -> Any:
+        """Points with halves."""
+        return nodes.cpu_free * 0.5
+
+
+def test_a_callable_object_of_a_compiler_is_a_scorer() -> None:
+    runs = [fs.simulate("openb:5", "synth:openb?pods=9&seed=1", PythonScorer(scorer), record="all")
+            for scorer in (Compiled(), lambda nodes, pod: nodes.cpu_free * 0.5)]  # fmt: skip
+    assert runs[0].placements.equals(runs[1].placements)
+
+
 @pytest.mark.parametrize(
     ("scorer", "found"),
     [

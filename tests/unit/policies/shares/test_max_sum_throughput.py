@@ -99,3 +99,8 @@ def test_jobs_alike_may_be_one_column(seen: RoundView, mode: str, deadlines: boo
 def test_a_truth_value_in_small_letters_says_how_to_write_it(text: str, said: str) -> None:
     with pytest.raises(PolicyError, match=f"expected True or False; write deadlines={said}"):
         parse(f"max_sum_throughput(deadlines={text})")
+
+
+def test_truth_in_small_letters_says_what_to_write() -> None:
+    with pytest.raises(PolicyError, match="found 'true', expected True or False; write deadlines=True"):
+        registry.parse("max_sum_throughput(deadlines=true)")

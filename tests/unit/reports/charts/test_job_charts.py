@@ -9,6 +9,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.reports.charts.job_charts import CHARTS, completion_hours, job_points
+from fastsim.reports.charts.series_looks import looks
 from tests.needs import needed
 
 needed("altair")
@@ -41,6 +42,19 @@ def test_runs_of_one_policy_and_load_are_one_point(results: list[fs.Result]) -> 
     assert points.select("name", "x").rows() == expected
     hours = [result.summary["jct_mean_s"].item() / 3600 for result in results]
     assert points["y"][0] == pytest.approx(hours[0]) and points["y"][1] == pytest.approx((hours[1] + hours[2]) / 2)
+    assert points.row(0)[3:] == (points["y"][0], points["y"][0])  # one run allows no interval
+    half = 12.706204736 * abs(hours[1] - hours[2]) / 2  # Student's t of one degree of freedom
+    assert points["high"][1] - points["y"][1] == pytest.approx(half, rel=1e-6)
+    assert points["low"][1] == pytest.approx(max(points["y"][1] - half, 0))
+
+
+def test_intervals_and_marks_are_drawn(results: list[fs.Result]) -> None:
+    kinds = [layer["mark"]["type"] for layer in fs.job_chart(results, "jct_over_load").to_dict()["layer"]]
+    assert kinds == ["errorbar", "line", "point"]
+    drawn = fs.job_chart(results[::3], "jct_cdf", names=["fifo", "max_min_fairness"]).to_dict()["layer"]
+    assert [layer["mark"]["type"] for layer in drawn] == ["line", "point"]
+    expected = [one.mark for one in looks(["fifo", "max_min_fairness"])]
+    assert drawn[1]["encoding"]["shape"]["scale"]["range"] == expected
 
 
 def test_demand_is_what_jobs_in_the_system_ask_for(results: list[fs.Result]) -> None:

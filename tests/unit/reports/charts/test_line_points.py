@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fastsim as fs
 from fastsim.reports.charts.line_points import (
     FEWEST,
     MOST,
@@ -23,7 +24,7 @@ from fastsim.reports.charts.line_points import (
     time_unit,
     timeline_of,
 )
-from fastsim.reports.charts.series import series_of
+from fastsim.reports.charts.series import RunSeries, series_of
 from tests import reports
 
 
@@ -91,5 +92,19 @@ def test_distributions_end_at_all_jobs() -> None:
     assert frame["y"][-1] == 100.0 and frame["x"][-1] == pytest.approx(seconds[-1] / 3600, rel=1e-4)  # 5 digits
     assert frame["y"].is_sorted() and frame["x"].is_sorted()
     assert distribution(series_of([reports.filling()[0]]), "jct_s", 1.0).equals(
-        pl.DataFrame(schema={"run": pl.String, "x": pl.Float64, "y": pl.Float64})
+        pl.DataFrame(schema={"run": pl.String} | dict.fromkeys(("x", "y", "low", "high"), pl.Float64))
     )
+    assert frame["low"].equals(frame["y"].alias("low"))
+
+
+def test_a_distribution_over_seeds_is_the_mean_of_the_runs_with_its_interval() -> None:
+    runs = [fs.simulate("openb:200?seed=1", f"synth:openb?pods={pods}&seed={pods}", record="placements")
+            for pods in (20, 30, 40)]  # fmt: skip
+    frame = distribution([RunSeries("fgd", tuple(runs))], "jct_s", 1.0)
+    x, y, low, high = frame.select("x", "y", "low", "high").row(len(frame) // 2)
+    # 5 digits of x may fall on either side of a completion: those within a digit are left out.
+    shares = [100 * float((spans(run, "jct_s") <= x * 1.00001).mean()) for run in runs]
+    assert y == pytest.approx(sum(shares) / 3, rel=1e-4)
+    half = 4.302652730 * pl.Series(shares).std() / 3**0.5  # type: ignore[operator]
+    assert (low, high) == pytest.approx((max(y - half, 0), min(y + half, 100)), rel=1e-4)
+    assert frame["high"].max() <= 100 and frame["low"].min() >= 0  # type: ignore[operator]

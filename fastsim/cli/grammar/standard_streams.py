@@ -1,0 +1,154 @@
+"""``-`` where a file may stand: standard input for what is read, standard output for what is written.
+
+Readers and writers need files that they can seek in, so standard input is copied to a temporary file first, whose
+ending is that of its content; what is written goes to one, and to standard output when all of it is there. What a verb
+prints beside such a file goes to standard error. Each stream stands for one file of a command.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import shutil
+import sys
+import zlib
+from contextlib import redirect_stdout
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+STREAM = "-"
+BINARY = (".parquet",)
+"""Endings of files that no terminal shows."""
+LOOK_BYTES = 4096
+GZIP = b"\x1f\x8b"
+ENDINGS = (
+    (re.compile(rb"PAR1"), ".parquet"),
+    (re.compile(rb"\s*[\[{]"), ".json"),
+    (re.compile(rb"(---|#.*\n)*\s*(apiVersion|kind|items|metadata):"), ".yaml"),
+    (re.compile(rb"# (HELP|TYPE|UNIT|EOF)"), ".om"),
+)
+"""How contents begin, and the ending that readers know them by; what begins otherwise is CSV."""
+TEXT = re.compile(r"(?P<head>(?:[\w-]+:)?)-(?P<options>\?.*)?", re.DOTALL)
+"""A text of a cluster or workload whose file is ``-``."""
+
+
+class FileRead(click.Path):
+    """A file that is read, or ``-``."""
+
+    def __init__(self, kind: type = Path) -> None:
+        super().__init__(path_type=kind)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The file, which for ``-`` has the content of standard input."""
+        if value == STREAM and ctx is not None:
+            value = _from_input(ctx)
+        return super().convert(value, param, ctx)
+
+
+class TextRead(click.types.StringParamType):
+    """The text of a cluster or workload; ``-``, ``HEAD:-`` and ``HEAD:-?options`` read standard input."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The text, with the file that has the content of standard input."""
+        found = TEXT.fullmatch(value) if isinstance(value, str) else None
+        if found is None or ctx is None:
+            return value
+        return f"{found['head']}{_from_input(ctx)}{found['options'] or ''}"
+
+
+class FileWritten(click.Path):
+    """A file that is written, or ``-``: then the ``ending`` says what is written."""
+
+    def __init__(self, ending: str) -> None:
+        super().__init__(path_type=Path, dir_okay=False)
+        self.ending = ending
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The file, whose content goes to standard output at the end if it is ``-``."""
+        if value == STREAM and ctx is not None:
+            value = _to_output(ctx, self.ending)
+        return super().convert(value, param, ctx)
+
+
+READ, READ_NAME, READ_TEXT = FileRead(), FileRead(str), TextRead()
+
+
+def refuse_terminal(ending: str) -> None:
+    """Refuse a binary file on standard output if that is a terminal."""
+    if ending in BINARY and sys.stdout.isatty():
+        raise click.UsageError(f"'-' is the terminal here, and a {ending} file is binary: expected a file or a pipe")
+
+
+def _from_input(ctx: click.Context) -> str:
+    """The path of a file with all of standard input."""
+    root = ctx.find_root()
+    folder = _own_folder(root, "input")
+    if sys.stdin is None or sys.stdin.isatty():
+        raise click.UsageError("'-' is the terminal here: expected a file, or standard input from a pipe")
+    path = folder / "standard-input"
+    with path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    named = path.rename(path.with_name(path.name + _ending(path)))
+    _note(root, str(named))
+    return str(named)
+
+
+def _ending(path: Path) -> str:
+    with path.open("rb") as file:
+        begin = file.read(LOOK_BYTES)
+    packed = begin.startswith(GZIP)
+    if packed:
+        try:
+            with gzip.open(path) as content:
+                begin = content.read(LOOK_BYTES)
+        except (OSError, EOFError, zlib.error):  # the reader names what is wrong with it
+            begin = b""
+    kind = next((ending for pattern, ending in ENDINGS if pattern.match(begin)), ".csv")
+    return kind + ".gz" * packed
+
+
+def _to_output(ctx: click.Context, ending: str) -> str:
+    """The path of a file that is copied to standard output when the command ends, if it was written by then."""
+    refuse_terminal(ending)
+    root, stream = ctx.find_root(), sys.stdout
+    path = _own_folder(root, "output") / f"standard-output{ending}"
+    _note(root, str(path))
+    beside = io.StringIO()
+
+    def hand_over() -> None:
+        sys.stderr.write(beside.getvalue().replace(str(path), STREAM))
+        if path.is_file():
+            stream.flush()
+            with path.open("rb") as file:
+                _pass_on(file, stream)
+
+    root.call_on_close(hand_over)
+    root.with_resource(redirect_stdout(beside))
+    return str(path)
+
+
+def _pass_on(file: Any, stream: Any) -> None:
+    if hasattr(stream, "buffer"):
+        shutil.copyfileobj(file, stream.buffer)
+        stream.buffer.flush()
+    else:  # standard output is replaced by a stream of text
+        stream.write(file.read().decode())
+
+
+def _own_folder(root: click.Context, stream: str) -> Path:
+    """A temporary folder for the one file that a stream stands for."""
+    used = root.meta.setdefault(__name__, set())
+    if stream in used:
+        raise click.UsageError(f"'-' stands for standard {stream} twice: expected one file of a command")
+    used.add(stream)
+    return Path(root.with_resource(TemporaryDirectory(prefix="fastsim-")))
+
+
+def _note(root: click.Context, path: str) -> None:
+    """Let messages name the file as ``-``."""
+    if root.obj is not None:
+        root.obj.streams.append(path)
