@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from bench.conftest import Timed
-from fastsim.engine.fifo_pool import simulate_pool
+from fastsim.simulation.fifo_pool import simulate_pool
 from fastsim_ext.online.fifo_pool import fifo_starts
 
 GPUS, LOAD = 1024, 0.9

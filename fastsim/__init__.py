@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster as Cluster
     from fastsim.decisions.explain import NeverTried as NeverTried
     from fastsim.decisions.explain import explain as explain
-    from fastsim.engine.fifo_pool import simulate_pool as simulate_pool
     from fastsim.engine.online.closing_stages import Deschedule as Deschedule
     from fastsim.engine.result import Result as Result
     from fastsim.errors import FastsimError as FastsimError
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from fastsim.reports.report import report as report
     from fastsim.scenario.prices import Prices as Prices
     from fastsim.scenario.scenario import Scenario as Scenario
+    from fastsim.simulation.fifo_pool import simulate_pool as simulate_pool
     from fastsim.simulation.resume import fork as fork
     from fastsim.simulation.resume import resume as resume
     from fastsim.simulation.simulate import ColumnIgnored as ColumnIgnored
@@ -59,7 +59,7 @@ _HOMES = {
     "reports.charts.job_charts": ("job_chart",),
     "performance.oracle": ("Oracle",),
     "reports.comparison": ("Comparison", "compare"),
-    "engine.fifo_pool": ("simulate_pool",),
+    "simulation.fifo_pool": ("simulate_pool",),
     "scenario.prices": ("Prices",),
     "reports.plots": ("plot",),
     "reports.report": ("Report", "report"),

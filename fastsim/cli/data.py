@@ -324,6 +324,23 @@ def profile_synergy(
         click.echo(f"{as_json}: {len(measured.cpus__c)} numbers of CPUs")
 
 
+@profile.command("gavel")
+@click.argument("source", metavar="CSV", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
+)
+def profile_gavel(source: Path, output: Path) -> None:
+    """Rates of jobs for policies that share time, from steps counted on each GPU model.
+
+    CSV has the columns workload, gpu_model, steps and seconds, and maybe num_gpu and colocated_workload, a job on the
+    same GPUs. `fastsim run --rates FILE` reads the table.
+    """
+    from fastsim.performance.measured_rates import measured_rates
+    from fastsim.performance.rate_table import write_rates
+
+    click.echo(f"{output}: {write_rates(measured_rates(source), output):,} rates")
+
+
 def _server(text: str) -> Server:
     from fastsim.cluster.server import Server
     from fastsim.errors import ScenarioError

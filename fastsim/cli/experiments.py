@@ -96,7 +96,7 @@ def init(kind: str, flags: tuple[str, ...], output: Path | None, data: Path | No
     any, they are the experiments of the paper.
     """
     from fastsim.errors import ScenarioError
-    from fastsim.experiments.sweep.templates import sweep_text
+    from fastsim.experiments.sweep.templates import GAVEL_KINDS, command_options, sweep_text, unused_flags
     from fastsim.reports.charts.chart_files import written_file
 
     path = output or Path(f"{kind}.toml")
@@ -104,7 +104,12 @@ def init(kind: str, flags: tuple[str, ...], output: Path | None, data: Path | No
     if path.exists() and not force:
         raise ScenarioError(f"--out {path}", "a file that exists already", "a new one", "or use --force")
     written_file(path, text.encode())
-    click.echo(f"{path}: run it with `fastsim sweep {path} --out runs --workers 2`")
+    options = "--out runs --workers 2"
+    if kind in GAVEL_KINDS:
+        options = command_options(kind, flags)
+        for unused in unused_flags(kind, flags):
+            click.echo(f"fastsim: warning: no effect of {unused}", err=True)
+    click.echo(f"{path}: run it with `fastsim sweep {path} {options}`")
 
 
 @sweep.command()

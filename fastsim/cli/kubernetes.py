@@ -77,7 +77,7 @@ class _Export(UsualVerb):
 
 @click.group(cls=_Export)
 def export() -> None:
-    """Write saved runs for other programs: Kubernetes objects, or tables as CSV, LaTeX or Parquet.
+    """Write saved runs for other programs: Kubernetes objects, a log as Sia's, tables as CSV, LaTeX or Parquet.
 
     `fastsim export RUN -o FILE` is `fastsim export kubernetes RUN -o FILE`.
     """
@@ -106,6 +106,21 @@ def export_kubernetes(folder: Path, output: Path, at_s: float | None, every: boo
     pods = bound_pods(result, workload, at_s=at_s, every=every, originals=originals.pods)
     count = write_objects(chain(node_objects(cluster, originals.nodes) if nodes else (), pods), output)
     click.echo(f"{output}: {count:,} objects")
+
+
+@export.command("sia-log", epilog="Example: fastsim export sia-log runs/sia -o sia.log")
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
+@reads_saved_runs
+def export_sia_log(folder: Path, output: Path) -> None:
+    """Write the log that Sia's and Pollux's simulators write, for scripts that read it: a line of JSON for each round.
+
+    RUN is the folder of a saved run of adaptive jobs. Epochs and batch sizes within a run are null.
+    """
+    from fastsim.engine.originals.adaptive_log import write_log
+    from fastsim.engine.result import Result
+
+    click.echo(f"{output}: {write_log(Result.load(folder), output):,} rounds")
 
 
 @export.command("table", epilog="Example: fastsim export table runs/sia jobs --columns native_id,jct_s -o jobs.csv")

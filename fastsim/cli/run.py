@@ -175,13 +175,24 @@ def fork(
 @click.option("--png", type=FileWritten(".png"), metavar="FILE", help="Picture of the charts.")
 @click.option("--svg", type=FileWritten(".svg"), metavar="FILE", help="Picture of the charts.")
 @click.option("--metric", "metrics", multiple=True, metavar="M", help="Chart to draw, again for more.  [default: four]")
+@click.option("--original", metavar="SYSTEM:FILE", help="A result file of fgd, pwr, gavel, synergy, sia or pollux.")
+@click.option("--tolerance", type=click.FloatRange(0), metavar="R",
+              help="Part of the original's value by which ours may be off.  [default: 0]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 @reads_saved_runs
-def compare(folders: tuple[Path, ...], as_json: bool, metrics: tuple[str, ...], **files: Path | None) -> None:
+def compare(
+    folders: tuple[Path, ...], as_json: bool, metrics: tuple[str, ...], original: str | None, tolerance: float | None,
+    **files: Path | None,
+) -> None:  # fmt: skip
     """Compare saved runs: a table, and charts over the demand that has arrived.
 
-    DIR is the folder of a run, or of a sweep with runs in it.
+    DIR is the folder of a run, or of a sweep with runs in it. With --original one run is compared with a log or
+    table that an original simulator wrote; exit code 1 if a value is off by more than half its last printed digit and
+    the tolerance.
     """
+    if original is not None or tolerance is not None:
+        _compare_with_original(folders, original, tolerance or 0.0, as_json, bool(metrics or any(files.values())))
+        return
     from fastsim.engine.result import Result
     from fastsim.reports import comparison as plots
     from fastsim.reports import text_tables
@@ -196,6 +207,29 @@ def compare(folders: tuple[Path, ...], as_json: bool, metrics: tuple[str, ...], 
         text_tables.table_json(comparison.table) if as_json else text_tables.comparison_text(comparison.table),
         nl=as_json,
     )
+
+
+def _compare_with_original(
+    folders: tuple[Path, ...], original: str | None, tolerance: float, as_json: bool, charts: bool
+) -> None:
+    from fastsim.engine.originals.differences import counts, differences, original_from
+    from fastsim.engine.result import Result
+    from fastsim.reports import text_tables
+
+    if original is None:
+        raise click.UsageError("--tolerance makes sense with --original only")
+    if len(folders) != 1 or charts:
+        found = "charts" if charts else f"{len(folders)} folders"
+        raise click.UsageError(f"found {found} with --original, expected one run and no charts")
+    rows = differences(Result.load(folders[0]), original_from(original), tolerance)
+    columns = tuple((name, name) for name in ("figure", "values", "same", "ours", "original", "difference", "of"))
+    if as_json:
+        click.echo(text_tables.table_json(rows))
+    else:
+        click.echo(text_tables.text_table(counts(rows), columns, ("figure", "of")), nl=False)
+        click.echo(f"{rows['equal'].sum():,} of {len(rows):,} values are equal")
+    if not rows["equal"].all():
+        click.get_current_context().exit(1)
 
 
 @click.command()

@@ -91,7 +91,7 @@ def played_adaptive(
     typical_count = max(inputs.typical.kept, 1)
     frames = LazyFrames(
         {"summary": adaptive_tables.summary(run, typical_count)},
-        adaptive_tables.makers(run, inputs.cluster, typical_count),
+        adaptive_tables.makers(run, inputs.cluster, typical_count, inputs.workload),
     )
     wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
     speed = {"pods_per_s": len(run.jobs) / wall_s, "rounds_per_s": run.rounds / wall_s}

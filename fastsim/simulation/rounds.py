@@ -234,7 +234,7 @@ def _result(scenario: Scenario, inputs: PreparedRounds, run: RoundOutcome, began
     summary = round_tables.summary(run, typical_count, absolute)
     if scenario.ideal:
         summary = round_tables.unmeasured(summary, run)
-    frames = LazyFrames({"summary": summary}, round_tables.makers(run, inputs.cluster, typical_count))
+    frames = LazyFrames({"summary": summary}, round_tables.makers(run, inputs.cluster, typical_count, inputs.workload))
     wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
     speed = {"pods_per_s": len(run.jobs) / wall_s, "rounds_per_s": run.rounds / wall_s}
     timing = {"wall_s": wall_s, "cpu_s": cpu_s, "solver_s": run.solver_s, **speed}

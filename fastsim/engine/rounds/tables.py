@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -14,18 +14,31 @@ from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.engine.summary import Waits, summary_frame
 from fastsim.engine.tables import REASONS, ROW, STATES, FrameMakers, timeline_frame
 from fastsim.engine.totals.job_totals import JobTotals, job_columns, known, slowdowns
+from fastsim.workload import schema as s
+
+if TYPE_CHECKING:
+    from fastsim.workload import Workload
 
 Array = Any
 
 
-def makers(run: RoundOutcome, cluster: Cluster, typical_count: int) -> FrameMakers:
+def makers(run: RoundOutcome, cluster: Cluster, typical_count: int, workload: Workload) -> FrameMakers:
     """Functions that make the tables, by name; ``typical_count`` is the total count of the typical pods."""
     return {
         "timeline": lambda: timeline(run, typical_count),
-        "placements": lambda: placements(run, cluster),
-        "jobs": lambda: jobs(run),
+        "placements": lambda: named(placements(run, cluster), workload),
+        "jobs": lambda: named(jobs(run), workload),
         "stages": lambda: pl.DataFrame(schema={"stage": pl.String}),
     }
+
+
+def named(frame: pl.DataFrame, workload: Workload) -> pl.DataFrame:
+    """A table with the names that the jobs have in the source of the workload."""
+    if s.NATIVE_ID not in workload.columns:
+        return frame
+    batches = [pl.Series(pl.from_arrow(batch.column(s.NATIVE_ID)), dtype=pl.String) for batch in workload.batches()]
+    names = pl.concat([pl.Series(dtype=pl.String), *batches])
+    return frame.with_columns(names.gather(frame["pod_id"]).alias("native_id"))
 
 
 def timeline(run: RoundOutcome, typical_count: int) -> pl.DataFrame:

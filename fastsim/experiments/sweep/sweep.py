@@ -47,7 +47,9 @@ flag                                        key
 ``--ideal``                                 ``ideal = true``
 ``-l``, ``-j``                              ``--out``, ``--workers``
 ``-t``                                      ``--timeout``; ``until_s`` ends a run at a simulated time instead
-``--solver``                                none: every linear program is solved by HiGHS
+``-u``                                      ``fastsim sweep knee``
+``--checkpoint-threshold``                  none: ``fastsim run --checkpoint``, ``fastsim fork``
+``--solver``                                none: linear programs have solvers of fastsim's own
 ``-v``                                      ``record = "all"``, the default of sweeps
 ==========================================  ====================================================================
 

@@ -41,6 +41,11 @@ STABLE = {"gavel:36:36:36": {"fifo": 5.0, "max_min_fairness": 5.8, "max_min_fair
 """Jobs per hour above which the queue grows without end, so that a run ends late or never."""
 CLUSTERS = ["25:0:0", "12:12:0", "16:8:0", "8:8:8"]
 """Default clusters of the scripts."""
+UNUSED = {
+    "--solver": "linear programs have solvers of fastsim's own",
+    "--checkpoint-threshold": "checkpoints are options of a run: fastsim run --checkpoint, fastsim fork",
+}
+"""Flags of the scripts that mean nothing to a sweep, and why."""
 UNNAMED = ("isolated_plus", "proportional")
 """Policies that the scripts have no name for."""
 
@@ -158,6 +163,9 @@ def flags_as_keys(kind: str, flags: Sequence[str]) -> dict[str, Any]:
     """The keys of a sweep of this kind, one of ``GAVEL_KINDS``, for these flags of the script."""
     parser = _parser(kind)
     options = parser.parse_args(list(flags))
+    if getattr(options, "utilization_threshold", None) is not None:
+        raise ScenarioError(f"{parser.prog}: -u", options.utilization_threshold, "loads from -a to -b",
+                            "fastsim sweep knee FILE searches the largest stable load")  # fmt: skip
     policies = options.policies or [name for name in ORIGINAL_NAMES if name not in UNNAMED]
     keys: dict[str, Any] = {"cluster": [_cluster(text, options.num_gpus_per_server) for text in options.cluster_spec]}
     keys |= {"policy_names": "gavel", "policy": policies, "compat": "gavel", "seed": options.seeds}
@@ -174,6 +182,19 @@ def flags_as_keys(kind: str, flags: Sequence[str]) -> dict[str, Any]:
     keys |= {"durations": options.fixed_job_duration, "rates": options.throughputs_file, "ideal": options.ideal}
     keys["multi_gpu"] = options.generate_multi_gpu_jobs
     return {name: value for name, value in keys.items() if value not in (None, False)}
+
+
+def command_options(kind: str, flags: Sequence[str]) -> str:
+    """Options of ``fastsim sweep`` for these flags: folder, workers and, if a run has a limit, its seconds."""
+    options = _parser(kind).parse_args(list(flags) or PAPER[kind].split())
+    limit = "" if options.timeout is None else f" --timeout {options.timeout:g}"
+    return f"--out {options.log_dir} --workers {options.processes}{limit}"
+
+
+def unused_flags(kind: str, flags: Sequence[str]) -> list[str]:
+    """Flags that are given and change nothing here, each with the reason."""
+    given = vars(_parser(kind).parse_args(list(flags) or PAPER[kind].split()))
+    return [f"{flag}: {reason}" for flag, reason in UNUSED.items() if given.get(flag[2:].replace("-", "_")) is not None]
 
 
 def _cluster(text: str, per_server: str) -> str:
@@ -194,8 +215,10 @@ def _parser(kind: str) -> _Parser:
     script = "run_sweep_continuous.py" if kind == GAVEL_KINDS[0] else "run_sweep_static.py"
     parser = _Parser(prog=script, add_help=False)
     add = parser.add_argument
-    for flag in ("-l", "--log-dir"), ("-t", "--timeout"), ("-j", "--processes"), ("--solver",):
-        add(*flag, help="no effect on results")
+    add("-l", "--log-dir", default="runs")
+    add("-t", "--timeout", type=float)
+    add("-j", "--processes", type=int, default=2)
+    add("--solver")
     add("-v", "--verbose", action="store_true")
     add("-p", "--policies", nargs="+")
     add("-c", "--cluster-spec", nargs="+", default=CLUSTERS)
@@ -227,6 +250,7 @@ def _add_continuous(parser: _Parser) -> None:
     add("--generate-multi-priority-jobs", action="store_true")
     add("--simulate-steady-state", action="store_true")
     add("--checkpoint-threshold")
+    add("-u", "--utilization-threshold")
     add("--profiling_percentages", nargs="+", type=float)
     add("--num_reference_models", nargs="+", type=int)
     add("-a", "--throughput-lower-bound", dest="lower", type=float, required=True)

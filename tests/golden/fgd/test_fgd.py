@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 
 import polars as pl
 import pytest
 
+from fastsim.engine.originals.differences import differences, original_from
 from fastsim.engine.result import Result
 from fastsim.workload import Workload
 from tests.golden.fgd.fgd import (
@@ -138,3 +140,17 @@ def _from_orders(trace: str, seed: int) -> Inputs:
     of.__dict__["pods"] = fgd._ordered_pods(of)
     of.__dict__["nodes"] = fgd._permuted_nodes(of)
     return of
+
+
+@needs_data
+def test_the_tables_of_the_original_read_as_ours(name: str, tmp_path: Path) -> None:
+    recorded = pl.read_parquet(FGD / name / "metrics.parquet").sort("seq")
+    used = ("used_nodes", "used_gpus", "used_gpu_milli", "arrived_gpu_milli")
+    total = sum(pl.col(column) for column in FRAGMENTS)
+    table = recorded.select(
+        *used, origin_milli=pl.col("frag_gpu_milli").round(2),
+        origin_ratio=(100 * pl.col("frag_gpu_milli") / total).round(2),
+    )  # fmt: skip
+    table.rename({column: f"{name}-{column}" for column in table.columns}).write_csv(tmp_path / "analysis.csv")
+    rows = differences(run(name), original_from(f"fgd:{tmp_path / 'analysis.csv'}"), PRINTED)
+    assert rows["equal"].all() and len(rows) == 1 + len(table.columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting, AdaptiveView, NodeGroup, Place
 from fastsim.engine.adaptive.run import adaptive_driver
+from fastsim.engine.originals.differences import original_from
 from tests.golden.sia.sia import SIA
 from tests.golden.sia.sia_runs import RecordedRun, trained_applications
 from tests.reference.rounds.adaptive_job import JobByHand
@@ -135,3 +137,28 @@ def test_replay_by_hand(folder: Path) -> None:
 
     assert compare(played()) > 0
     assert [hand.finish_s for hand in hands] == run.told["completion_time"].to_list()
+
+
+@pytest.mark.parametrize("folder", folders(), ids=lambda folder: folder.name)
+def test_the_log_of_the_original_has_the_figures_of_its_summary(folder: Path, tmp_path: Path) -> None:
+    run = RecordedRun(folder)
+    rounds = {time_s: {row["job"]: row for row in rows} for time_s, rows in run.by_round()}
+    jobs = run.told.select("name", "submission_time", "completion_time").to_dicts()
+    times = range(run.round_s, max(rounds) + 2 * run.round_s, run.round_s)
+    lines = [{"timestamp": now, "submitted_jobs": [
+        {**job, "completion_time": job["completion_time"] if job["name"] not in rounds.get(now, {}) else None,
+         "allocation": _allocation(rounds.get(now, {}).get(job["name"]))}
+        for job in jobs if job["submission_time"] <= now
+    ]} for now in times]  # fmt: skip
+    (tmp_path / "run.log").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    read = {name: value.value for name, value in original_from(f"sia:{tmp_path / 'run.log'}").figures.items()}
+    told = run.summary
+    assert read["jct_mean_s"] / 3600 == pytest.approx(told["avg_jct_h"])
+    assert read["jct_p99_rank_s"] / 3600 == pytest.approx(told["p99_jct_h"])
+    assert read["makespan_s"] / 3600 == pytest.approx(told["makespan_h"])
+    assert read["round_gpu_hours_mean"] == pytest.approx(told["gpu_hours_per_job"])
+    assert read["job_rounds"] == told["sum_active"]
+
+
+def _allocation(row: dict[str, Any] | None) -> list[Any]:
+    return [row["gpu_type"], [0] * row["n_gpus"]] if row and row["n_gpus"] else []

@@ -34,6 +34,16 @@ def test_same_seed_same_tables() -> None:
     assert not other.jobs.equals(runs[0].jobs)
 
 
+def test_jobs_keep_the_names_of_their_source(tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text(
+        "name,time,application,num_replicas,batch_size\nb-7,0,cifar10,1,128\na-2,90,ncf,1,256\n"
+    )
+    run = fs.simulate("sia:1:1:1", f"sia:{tmp_path / 'jobs.csv'}", "sia", round_s=60, record="all")
+    assert run.jobs["native_id"].to_list() == ["b-7", "a-2"]
+    assert set(run.placements.select("pod_id", "native_id").iter_rows()) == {(0, "b-7"), (1, "a-2")}
+    assert fs.simulate("gavel:2:2:2", JOBS, "fifo", record="all").jobs["native_id"].null_count() == 25
+
+
 def test_workers_do_not_matter() -> None:
     scenarios = [Scenario("gavel:2:2:2", JOBS, policy) for policy in ("isolated", "gandiva", "max_min_fairness")]
     one, two = fs.simulate_many(scenarios), fs.simulate_many(scenarios, workers=2)

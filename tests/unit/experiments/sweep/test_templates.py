@@ -9,7 +9,15 @@ import pytest
 
 from fastsim.errors import InputError, ScenarioError
 from fastsim.experiments.sweep.sweep import Sweep
-from fastsim.experiments.sweep.templates import GAVEL_KINDS, KINDS, flags_as_keys, sweep_text, toml_text
+from fastsim.experiments.sweep.templates import (
+    GAVEL_KINDS,
+    KINDS,
+    command_options,
+    flags_as_keys,
+    sweep_text,
+    toml_text,
+    unused_flags,
+)  # fmt: skip
 
 RUNS = {"fgd": 960, "pwr": 1320, "gavel-continuous": 252, "gavel-static": 75, "synergy": 72, "sia": 18}
 CONTINUOUS, STATIC = GAVEL_KINDS
@@ -88,3 +96,20 @@ def test_mistakes_are_one_error(flags: str) -> None:
         flags_as_keys(CONTINUOUS, flags.split())
     with pytest.raises(InputError, match="no such folder"):
         flags_as_keys(STATIC, ["--per_instance_type_prices_dir", "nowhere", *["-a", "0", "-b", "1"]])
+
+
+def test_flags_of_the_process_are_options_of_the_command() -> None:
+    words = "-a 0 -b 1 -l logs -j 4 -t 600"
+    assert command_options(CONTINUOUS, words.split()) == "--out logs --workers 4 --timeout 600"
+    assert command_options(STATIC, []) == "--out runs --workers 2" and unused_flags(STATIC, []) == []
+    for words in ("-a 0 -b 1 -j four", "-a 0 -b 1 -t soon"):
+        with pytest.raises(ScenarioError, match=r"run_sweep_continuous\.py"):
+            command_options(CONTINUOUS, words.split())
+
+
+def test_flags_without_a_meaning_are_named() -> None:
+    words = ["-a", "0", "-b", "1", "--solver", "ECOS", "--checkpoint-threshold", "40"]
+    solver, checkpoint = unused_flags(CONTINUOUS, words)
+    assert solver.startswith("--solver: ") and checkpoint.endswith("fastsim run --checkpoint, fastsim fork")
+    with pytest.raises(ScenarioError, match="fastsim sweep knee FILE"):
+        flags_as_keys(CONTINUOUS, ["-a", "0", "-b", "1", "-u", "0.9"])

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 
 import fastsim as fs
-from fastsim.engine.fifo_pool import MOST_GPUS, simulate_pool
 from fastsim.errors import InputError
+from fastsim.simulation.fifo_pool import MOST_GPUS, simulate_pool
 
 GPUS = 64
 
