@@ -30,7 +30,7 @@ def few_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_quick_glance_without_data(tmp_path: Path) -> None:
     done = fastsim_here("reproduce", "fgd", "--quick", "--workers", 1, cwd=tmp_path)
     assert (done.code, done.err) == (0, "")
-    assert "2,958 cells: 2,946 indicative, 12 no reference; 12 runs in" in done.out
+    assert "3,036 cells: 2,946 indicative, 90 no reference; 12 runs in" in done.out
     assert {path.name for path in (tmp_path / "reproduced-fgd").iterdir()} == {
         "cells.parquet", "curves.parquet", "index.html",
     }  # fmt: skip

@@ -14,12 +14,14 @@ from fastsim.experiments.executors.executor import executor
 from fastsim.experiments.reproduce.fgd_protocol import is_recorded, trace_names
 from fastsim.experiments.reproduce.placement_cells import (
     DEFAULT,
+    PARTS,
     curve_cells,
     fgd_cells,
     mean_curve,
+    part_cells,
     pwr_cells,
     recorded_cells,
-    trace_of,
+    traces_of,
 )
 from fastsim.experiments.reproduce.placement_figures import (
     GRID_STEP,
@@ -54,14 +56,16 @@ def fgd_reproduction(
     """The FGD paper's evaluation: allocation and fragmentation over arrived demand."""
     names, seeds, began = _traces(data, "fgd", quick, figures), QUICK_SEEDS if quick else SEEDS, time.perf_counter()
     runs = _runs(data, names, seeds, tuple(POLICIES), workers, progress)
-    wanted = figures or published_numbers("fgd")["figure"].unique(maintain_order=True).to_list()
+    wanted = figures or [*published_numbers("fgd")["figure"].unique(maintain_order=True), *PARTS]
     groups = _groups(data, runs)
     exact, comparable = _exact(data, names, seeds), data is not None and seeds == SEEDS
     cells = fgd_cells(wanted, groups, exact, comparable, None if data is not None else GENERATED)
     curves_of = published(data)
     for (name, policy), mine in groups.items():
-        cells += _own_cells(name, policy, mine) if data is None and name != GENERATED else []
+        own = data is None and name != GENERATED and ALLOC.figure in wanted
+        cells += _own_cells(name, policy, mine) if own else []
         cells += curve_cells(wanted, name, policy, mine, curves_of)
+        cells += part_cells(wanted, name, policy, mine) if name in (DEFAULT, GENERATED) else []
     curves = _fgd_curves(runs, DEFAULT if DEFAULT in names else names[0])
     title = "FGD: fragmentation-aware placement (USENIX ATC 2023)"
     return _reproduction("fgd", title, data, names, runs, cells, curves, time.perf_counter() - began, FGD.citation)
@@ -98,7 +102,7 @@ def _traces(data: Path | None, name: str, quick: bool, figures: Sequence[str]) -
     wanted = TRACES if name == "fgd" else tuple(trace for trace in TRACES if not trace.startswith("cpu"))
     if figures:
         panels = published_numbers(name).filter(pl.col("figure").is_in(figures))["panel"].unique()
-        needed = {trace_of(panel) for panel in panels} or {DEFAULT}
+        needed = {trace for panel in panels for trace in traces_of(panel)} or {DEFAULT}
         wanted = tuple(trace for trace in wanted if trace in needed)
     there = tuple(trace for trace in wanted if trace in there)
     if not there:

@@ -1,7 +1,8 @@
-"""Reproductions of the Gavel paper: figure 1 from the rates, and completion times over the arrival rate of jobs."""
+"""Reproductions of the Gavel paper: figures 1 and 11 from the rates, completion times over the load, and makespans."""
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,11 +12,15 @@ import numpy as np
 import polars as pl
 
 from fastsim.engine.result import Result
+from fastsim.engine.rounds.options import Setting
+from fastsim.engine.shares.plan import Floats, RoundView
 from fastsim.experiments.many_runs import simulate_many
 from fastsim.experiments.reproduce.published_numbers import number_cell, published_numbers
 from fastsim.experiments.reproduce.reproduction import Cell, Reproduction, cell_table, points
+from fastsim.performance.gavel_rates import JOB_NAMES
 from fastsim.performance.oracle import Oracle
 from fastsim.policies.registry import ORIGINAL_NAMES, parse
+from fastsim.policies.shares.water_filling import WaterFillingFairness
 from fastsim.scenario.scenario import Scenario
 
 WINDOW, CLUSTER = "4000:5000", "gavel:36:36:36"
@@ -30,33 +35,68 @@ PRICES = {"v100": 0.74, "p100": 0.43, "k80": 0.135}
 
 
 class LoadFigure(NamedTuple):
-    """A figure over the load: whether jobs have several GPUs, policies in the original's names, jobs an hour."""
+    """A figure over the load, or a panel of one: whether jobs have several GPUs, series of the published numbers, jobs
+    an hour, cluster (the usual one without a text), and whether a fifth of the jobs has the weight 5."""
 
     multi_gpu: bool
     policies: tuple[str, ...]
     rates: tuple[float, ...]
+    cluster: str = ""
+    priorities: bool = False
 
 
+SETTINGS: dict[str, dict[str, Any]] = {
+    **{f"round {seconds} s": {"round_s": float(seconds)} for seconds in (360, 720, 1440, 2880)},
+    "ideal fluid execution": {"ideal": True}, "estimated throughputs": {"profiling": 0.2, "references": 16},
+}  # fmt: skip
+"""Settings of a run by what stands in brackets behind the policy's name in a series."""
 SHOWN = ("gandiva", "max_min_fairness", "max_min_fairness_perf", "max_min_fairness_packed")
 FTF = ("finish_time_fairness", "finish_time_fairness_perf")
+FAIR = "max_min_fairness_perf"
+LENGTHS = tuple(f"{FAIR} [{name}]" for name, options in SETTINGS.items() if "round_s" in options)
+ABSTRACT, SWEEP = "abstract", "cluster sweep (repository figure)"
 LOADS = {
-    "8": LoadFigure(False, ("allox", *SHOWN), (2.0, 4.0, 4.8)),
-    "9": LoadFigure(True, SHOWN, (0.8, 1.6)),
-    "10": LoadFigure(True, FTF, (0.8, 1.6)),
-    "fifo-single (repository figure)": LoadFigure(False, ("fifo", "fifo_perf"), (2.0, 4.0, 4.8)),
-    "fifo-multiple (repository figure)": LoadFigure(True, ("fifo", "fifo_perf"), (0.8, 1.6)),
-    "ftf-single (repository figure)": LoadFigure(False, ("allox", *FTF), (2.0, 4.0)),
-}
+    "8": (LoadFigure(False, ("allox", *SHOWN), (2.0, 4.0, 4.8)),),
+    "9": (LoadFigure(True, SHOWN, (0.8, 1.6)),),
+    "10": (LoadFigure(True, FTF, (0.8, 1.6)),),
+    "13": (
+        LoadFigure(False, (FAIR, f"{FAIR} [ideal fluid execution]", *LENGTHS), (2.0, 4.0)),
+        LoadFigure(True, (FAIR, f"{FAIR} [ideal fluid execution]"), (0.8, 1.6)),
+    ),
+    "fifo-single (repository figure)": (LoadFigure(False, ("fifo", "fifo_perf"), (2.0, 4.0, 4.8)),),
+    "fifo-multiple (repository figure)": (LoadFigure(True, ("fifo", "fifo_perf"), (0.8, 1.6)),),
+    "ftf-single (repository figure)": (LoadFigure(False, ("allox", *FTF), (2.0, 4.0)),),
+    "priorities-multiple (repository figure)": (
+        LoadFigure(True, tuple(f"max_min_fairness_water_filling{end}" for end in ("", "_perf")), (0.8, 1.6),
+                   priorities=True),
+    ),
+    "throughput estimation": (
+        LoadFigure(False, (FAIR, "max_min_fairness_packed", "max_min_fairness_packed [estimated throughputs]"),
+                   (0.2682, 0.4864), "gavel:4:4:4"),
+    ),
+    ABSTRACT: (LoadFigure(False, ("max_min_fairness", FAIR), (5.6,)),),
+    SWEEP: tuple(
+        LoadFigure(False, ("max_min_fairness", FAIR), (2.0,), f"gavel:{v100}:0:{100 - v100}") for v100 in (100, 50, 10)
+    ),
+}  # fmt: skip
 """Figures over the load, at a few of their rates."""
+LONG = ("13", "priorities-multiple (repository figure)", "throughput estimation", ABSTRACT, SWEEP)
+"""Figures whose quick forms take half a minute."""
+WEIGHTS = {"low priority jobs": "_weight_1", "high priority jobs": "_weight_5"}
+"""What the mean of a panel's jobs adds to the name of the mean of all."""
+SWEPT = ("jct_reduction", "jct_reduction_up_to")
+"""Metrics of the mean of a policy that is not aware of GPU models over that of the one that is."""
 
 
 class LoadPoint(NamedTuple):
-    """One run: whether jobs have several GPUs, policy, jobs an hour, seed."""
+    """One run: whether jobs have several GPUs, series, jobs an hour, seed, and the rest of :class:`LoadFigure`."""
 
     multi_gpu: bool
     policy: str
     rate_per_hour: float
     seed: int
+    cluster: str = ""
+    priorities: bool = False
 
 
 class StaticPoint(NamedTuple):
@@ -87,8 +127,15 @@ STATIC = {"makespan (static-multiple)": StaticFigure("gavel:36:36:36", True, ("f
     )
 }  # fmt: skip
 """Figures of makespans."""
+SWEPT_JOBS, SWEPT_PARTS, UNAWARE = 500, tuple(range(100, 0, -10)), ("min_total_duration", "min_total_duration_perf")
+"""Jobs of the makespans over the per cent of V100s among 100 GPUs, and the policies that are compared."""
 STATIC_JOBS, PACKED_JOBS = (100, 200, 300), (100,)
 """Numbers of jobs that are run, and those of policies whose jobs share GPUs, which take long."""
+
+ENTITIES = {"fairness": "a:1, b:2, c:3", "first come first served": "a:1:fifo, b:2:fifo, c:3:fifo"}
+"""Entities of figure 11 by what its panels call the rule inside them."""
+ENTITY_JOBS, MEMBERS, ENTITY_GPUS, TIMESTEPS = 18, 6, 3, 4
+"""Jobs of figure 11, those of an entity, GPUs of each model, and timesteps from one job to the next."""
 
 Point = LoadPoint | StaticPoint
 Done = Mapping[Point, Result]
@@ -99,20 +146,32 @@ def run_count(_data: Path | None, _paper: str, quick: bool, figures: Sequence[st
     return len(_points(quick, figures))
 
 
+def _wanted(quick: bool, figures: Sequence[str]) -> tuple[str, ...]:
+    """These figures, or all; ``quick`` has the long ones if they are named only."""
+    return tuple(figures) or tuple(name for name in ("1", "11", *LOADS, *STATIC) if not quick or name not in LONG)
+
+
 def _points(quick: bool, figures: Sequence[str]) -> list[Point]:
     """The runs of the figures, each once."""
+    wanted = _wanted(quick, figures)
     every: list[Point] = [
-        LoadPoint(load.multi_gpu, policy, rate, seed)
-        for figure, load in LOADS.items() if not figures or figure in figures
+        LoadPoint(load.multi_gpu, policy, rate, seed, load.cluster, load.priorities)
+        for figure, loads in LOADS.items() if figure in wanted for load in loads
         for rate in (load.rates[:1] if quick else load.rates) for policy in load.policies
         for seed in (QUICK_SEEDS if quick else SEEDS)
     ]  # fmt: skip
     every += [
         StaticPoint(static.cluster, static.multi_gpu, policy, jobs, seed)
-        for figure, static in STATIC.items() if not figures or figure in figures
+        for figure, static in STATIC.items() if figure in wanted
         for policy in static.policies for jobs in _job_counts(policy)[: 1 if quick else None]
         for seed in SEEDS
     ]  # fmt: skip
+    if ABSTRACT in wanted:
+        every += [_most(policy, seed) for policy in UNAWARE for seed in SEEDS]
+    if SWEEP in wanted:
+        parts = SWEPT_PARTS[5:6] if quick else SWEPT_PARTS
+        seeds = QUICK_SEEDS if quick else SEEDS
+        every += [_swept(part, policy, seed) for part in parts for policy in UNAWARE for seed in seeds]
     return list(dict.fromkeys(every))
 
 
@@ -125,12 +184,15 @@ def gavel_reproduction(
     figures: Sequence[str] = (),
 ) -> Reproduction:  # fmt: skip
     """Figure 1, the figures over the load, and makespans: seed 0 and means of three seeds beside published values."""
-    began, runs, wanted = time.perf_counter(), _points(quick, figures), figures or ("1", *LOADS, *STATIC)
+    began, runs, wanted = time.perf_counter(), _points(quick, figures), _wanted(quick, figures)
     rates = str(data / RECORDED) if data is not None and (data / RECORDED).exists() else "default"
     results = simulate_many([_scenario(point, rates) for point in runs], workers, progress)
     done = dict(zip(runs, results, strict=True))
     cells = list(_ratio_cells(rates)) if "1" in wanted else []
+    cells += list(_entity_cells(rates)) if "11" in wanted else []
     cells += [one for figure in wanted if figure in LOADS for one in _load_cells(figure, done, quick)]
+    cells += _swept_cells(done) if SWEEP in wanted else []
+    cells += _most_cells(done) if ABSTRACT in wanted else []
     cells += [one for figure in wanted if figure in STATIC for one in _static_cells(figure, done)]
     source = f"jobs drawn as Gavel's simulator draws them, {'recorded rates' if rates != 'default' else 'own rates'}"
     citation = str(getattr(parse("max_min_fairness"), "citation", ""))
@@ -146,13 +208,19 @@ def _scenario(point: Point, rates: str) -> Scenario:
         options, cluster, window = f"jobs={point.jobs}&seed={point.seed}", point.cluster, None
     else:
         options = f"jobs={WINDOW.partition(':')[2]}&rate_per_hour={point.rate_per_hour}&seed={point.seed}"
-        cluster, window = CLUSTER, WINDOW
+        options += "&priorities=true" if point.priorities else ""
+        cluster, window = point.cluster or CLUSTER, WINDOW
     options += "&multi_gpu=true" if point.multi_gpu else ""
     options += "" if rates == "default" else f"&rates={rates}"
+    policy, _, setting = point.policy.removesuffix("]").partition(" [")
     return Scenario(
-        cluster, f"synth:gavel?{options}", ORIGINAL_NAMES[point.policy], seed=point.seed, window=window, rates=rates,
-        compat="gavel", record="summary",
+        cluster, f"synth:gavel?{options}", ORIGINAL_NAMES[policy], seed=point.seed, window=window, rates=rates,
+        compat="gavel", record="summary", **SETTINGS.get(setting, {}),
     )  # fmt: skip
+
+
+def _numbers(figure: str) -> pl.DataFrame:
+    return published_numbers("gavel").filter(figure=figure)
 
 
 def _ratio_cells(rates: str) -> Iterator[Cell]:
@@ -160,12 +228,56 @@ def _ratio_cells(rates: str) -> Iterator[Cell]:
     oracle = Oracle.default() if rates == "default" else Oracle.from_json(rates)
     table = _single_gpu_rates(oracle).select("workload", "gpu_model", "steps_per_s")
     steps = {(workload, model): rate for workload, model, rate in table.iter_rows()}
-    for row in published_numbers("gavel").filter(figure="1").iter_rows(named=True):
+    for row in _numbers("1").iter_rows(named=True):
         price = PRICES["k80"] / PRICES[row["series"]] if row["panel"] == "b" else 1.0
         for workload, model in steps:
             if model == row["series"] and workload.split(" (")[0] == row["x"] and steps.get((workload, "k80")):
                 ratio = price * steps[workload, model] / steps[workload, "k80"]
                 yield number_cell(row, ratio, case=f"{row['panel']}, {workload}", comparable=False)
+
+
+def _entity_cells(rates: str) -> Iterator[Cell]:
+    """Water filling among entities with one job more at a time. What the panel of drawn rates draws is not public, and
+    the parts of jobs are those under the policy that is aware of GPU models."""
+    oracle = Oracle.default() if rates == "default" else Oracle.from_json(rates)
+    reached = {
+        (inside, mode, count): _normalised(oracle, inside, mode, count)
+        for inside in ENTITIES for mode in ("base", "perf") for count in range(1, ENTITY_JOBS + 1)
+    }  # fmt: skip
+    for row in _numbers("11").iter_rows(named=True):
+        inside = next(name for name in ENTITIES if f", {name} inside" in row["panel"])
+        each, job = row["metric"].startswith("normalised"), row["panel"].partition(" of job ")[2].partition(" ")[0]
+        mode = "base" if row["series"].endswith(("water_filling", "agnostic")) else "perf"
+        count = int(row["x"]) if each else -(-int(row["x"]) // TIMESTEPS)
+        rate = reached[inside, mode, count]
+        if row["metric"].startswith("total"):
+            yield number_cell(row, float(rate.sum()))
+        elif row["metric"].startswith("fraction"):
+            yield number_cell(row, float(rate[int(row["series"].removeprefix("job "))] / rate.sum()))
+        elif "oracle" in row["panel"]:
+            yield number_cell(row, float(rate[int(job)]), exact=True)
+
+
+def _normalised(oracle: Oracle, inside: str, mode: str, count: int) -> Floats:
+    """Effective rate of each of the first jobs over that of a proportional share of the GPUs; in mode ``base``, which
+    is not aware of GPU models, its share of the time."""
+    models, draw = sorted(PRICES), random.Random(0)
+    known = oracle.restricted(models)
+    kinds = np.array([known.kind_index[draw.choice(JOB_NAMES), 1] for _ in range(ENTITY_JOBS)])[:count]
+    gpus, zeros, ids = np.full(len(models), ENTITY_GPUS), np.zeros(count), np.arange(count)
+    setting = Setting(tuple(models), gpus, known, known.alone__kg.max(axis=1))
+    weight: Floats = np.where(inside == "fairness", 1.0 + ids % 2, 1.0)
+    tenant = tuple("abc"[job // MEMBERS] for job in range(count))
+    view = RoundView(
+        setting, 0.0, ids, kinds, np.ones(count, np.int64), weight, zeros, zeros + 1, zeros + np.inf,
+        np.zeros(len(models)), tenant,
+    )  # fmt: skip
+    allocation = WaterFillingFairness(mode=mode, entities=ENTITIES[inside]).begin(setting).allocator.allocate(view)
+    rate__jg = np.ones_like(view.rate__jg) if mode == "base" else view.rate__jg
+    reached = np.zeros(count)
+    if allocation is not None:
+        np.add.at(reached, allocation.first, (allocation.share__rg * rate__jg[allocation.first]).sum(axis=1))
+    return np.asarray(reached / rate__jg.mean(axis=1), np.float64)
 
 
 def _single_gpu_rates(oracle: Oracle) -> pl.DataFrame:
@@ -175,34 +287,60 @@ def _single_gpu_rates(oracle: Oracle) -> pl.DataFrame:
 
 
 def _load_cells(figure: str, done: Done, quick: bool) -> Iterator[Cell]:
-    """Cells of a figure at the rates that were run; finish-time fairness of jobs is no result of a run."""
-    multi_gpu = LOADS[figure].multi_gpu
-    for row in published_numbers("gavel").filter(figure=figure).iter_rows(named=True):
+    """Cells of a figure at the rates that were run; finish-time fairness of jobs is no result of a run. ``quick`` has
+    one seed, which means of three are not compared with."""
+    seeds_of = {True: (0,), False: QUICK_SEEDS if quick else SEEDS}
+    for row in _numbers(figure).iter_rows(named=True):
         if not row["metric"].startswith("jct_") or row["panel"].startswith("EXPERIMENTS"):
             continue
-        seeds = (0,) if row["panel"] in SEED_0 else SEEDS
-        runs = [done.get(LoadPoint(multi_gpu, row["series"], float(row["x"]), seed)) for seed in seeds]
-        results = [result for result in runs if result is not None]
-        if len(results) == len(seeds):
-            yield _load_cell(row, results)
+        of_one = row["panel"] in SEED_0
+        if len(seeds_of[of_one]) < 2 and row["metric"].endswith("_sd_over_seeds"):
+            continue
+        for load in LOADS[figure]:
+            if _shows(load, row):
+                mine = _runs_of(load, row, done, seeds_of[of_one])
+                if mine:
+                    # The abstract does not say at which load it is up to so much.
+                    yield _load_cell(row, mine, comparable=(of_one or not quick) and figure != ABSTRACT)
 
 
-def _load_cell(row: Mapping[str, Any], results: Sequence[Result]) -> Cell:
+def _shows(load: LoadFigure, row: Mapping[str, Any]) -> bool:
+    """Whether the number's panel is of these jobs on this cluster."""
+    if row["figure"] == SWEEP:
+        return f"gavel:{round(100 * float(row['panel'].rpartition('= ')[2]))}:" in load.cluster
+    return row["figure"] != "13" or ("multi-GPU" in row["panel"]) == load.multi_gpu
+
+
+def _runs_of(load: LoadFigure, row: Mapping[str, Any], done: Done, seeds: Sequence[int]) -> list[list[Result]]:
+    """Runs of a number, a list a series; none if one of them is missing."""
+    series = load.policies if row["metric"] in SWEPT else (row["series"],)
+    at = (float(row["x"] or load.rates[0]), load.cluster, load.priorities)
+    runs = [
+        [done.get(LoadPoint(load.multi_gpu, name, at[0], seed, *at[1:])) for seed in seeds] for name in series
+    ]  # fmt: skip
+    found = [[one for one in some if one is not None] for some in runs]
+    return found if all(len(some) == len(seeds) for some in found) else []
+
+
+def _load_cell(row: Mapping[str, Any], runs: Sequence[Sequence[Result]], comparable: bool) -> Cell:
     part, what = FIFO_BAR if row["series"].startswith("fifo") else BAR, row["metric"].removeprefix("jct_")
-    means_h = [result.summary["jct_mean_s"][0] / 3600 for result in results]
+    column = f"jct_mean{WEIGHTS.get(row['panel'].partition(',')[0], '')}_s"
+    means_h = [[result.summary[column][0] / 3600 for result in some] for some in runs]
+    mean_h, options = float(np.mean(means_h[0])), {"bar": part * row["value"], "comparable": comparable}
+    if row["metric"] in SWEPT:
+        return number_cell(row, mean_h / float(np.mean(means_h[1])), **options)
     if what == "mean_sd_over_seeds":  # each of the three means may be off by the same part
-        return number_cell(row, float(np.std(means_h, ddof=1)), bar=part * float(np.mean(means_h)))
+        return number_cell(row, float(np.std(means_h[0], ddof=1)), bar=part * mean_h)
     if what == "mean":
-        return number_cell(row, float(np.mean(means_h)), bar=part * row["value"])
-    jct_h = results[0].jobs.filter(_in_window())["jct_s"].to_numpy() / 3600
-    ours = float(np.quantile(jct_h, float(what.removeprefix("p")) / 100))
-    return number_cell(row, ours, bar=part * row["value"])
+        return number_cell(row, mean_h, **options)
+    jct_h = runs[0][0].jobs.filter(_in_window())["jct_s"].to_numpy() / 3600
+    return number_cell(row, float(np.quantile(jct_h, float(what.removeprefix("p")) / 100)), **options)
 
 
 def _static_cells(figure: str, done: Done) -> Iterator[Cell]:
     """Makespans of jobs that all arrive at 0: the mean of three seeds, and their deviation."""
     static = STATIC[figure]
-    for row in published_numbers("gavel").filter(figure=figure).iter_rows(named=True):
+    for row in _numbers(figure).iter_rows(named=True):
         point = StaticPoint(static.cluster, static.multi_gpu, row["series"], int(row["x"]), 0)
         results = [done.get(point._replace(seed=seed)) for seed in SEEDS]
         spans_h = [result.summary["makespan_s"][0] / 3600 for result in results if result is not None]
@@ -210,6 +348,33 @@ def _static_cells(figure: str, done: Done) -> Iterator[Cell]:
             part, mean_h = FIFO_BAR if row["series"].startswith("fifo") else BAR, float(np.mean(spans_h))
             spread = row["metric"].endswith("_sd_over_seeds")
             yield number_cell(row, float(np.std(spans_h, ddof=1)) if spread else mean_h, bar=part * mean_h)
+
+
+def _swept(part: int, policy: str, seed: int) -> StaticPoint:
+    """The run of jobs that all arrive at 0 on 100 GPUs, so many of them V100s, the others K80s."""
+    return StaticPoint(f"gavel:{part}:0:{100 - part}", True, policy, SWEPT_JOBS, seed)
+
+
+def _most(policy: str, seed: int) -> StaticPoint:
+    """A run of the abstract's makespans: as many jobs on the cluster of the figures."""
+    return StaticPoint(CLUSTER, True, policy, SWEPT_JOBS, seed)
+
+
+def _most_cells(done: Done) -> Iterator[Cell]:
+    """The largest ratio of makespans over the seeds, beside that of the abstract, which names no jobs."""
+    for row in _numbers(ABSTRACT).filter(metric="makespan_reduction_up_to").iter_rows(named=True):
+        spans = [[done[_most(policy, seed)].summary["makespan_s"][0] for policy in UNAWARE] for seed in SEEDS]
+        yield number_cell(row, max(unaware / aware for unaware, aware in spans), comparable=False)
+
+
+def _swept_cells(done: Done) -> Iterator[Cell]:
+    """Makespan under the policy that is not aware of GPU models over that of the one that is, seed by seed."""
+    for row in _numbers(SWEEP).filter(metric="makespan_reduction").iter_rows(named=True):
+        part, seed = round(100 * float(row["x"])), int(row["panel"].rpartition(" ")[2])
+        unaware, aware = (done.get(_swept(part, policy, seed)) for policy in UNAWARE)
+        if unaware is not None and aware is not None:
+            ours = float(unaware.summary["makespan_s"][0] / aware.summary["makespan_s"][0])
+            yield number_cell(row, ours, bar=BAR * row["value"])
 
 
 def _in_window() -> pl.Expr:
@@ -221,7 +386,7 @@ def _curves(done: Done) -> pl.DataFrame:
     """Mean completion time over the load, averaged over seeds."""
     lines: dict[tuple[bool, str], dict[float, list[float]]] = {}
     for point, result in done.items():
-        if isinstance(point, StaticPoint):
+        if isinstance(point, StaticPoint) or point.cluster or point.priorities:
             continue
         mine = lines.setdefault((point.multi_gpu, point.policy), {})
         mine.setdefault(point.rate_per_hour, []).append(result.summary["jct_mean_s"][0] / 3600)

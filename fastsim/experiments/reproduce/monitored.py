@@ -71,6 +71,13 @@ QUANTITIES = {
     "power_w": Quantity(TELEMETRY, "Mean power", "power_mean", "W", "mean_power_w", BAR),
 }  # fmt: skip
 """Quantities by their names in the results."""
+PER_JOB = {"wait": "queue_s", "restarts": "restarts"}
+"""Columns of a run's jobs by the metric of single jobs; the published ones stand in the order of arrival."""
+IN_ORDER = ("exclusive", "gpushare")
+"""Mechanisms that place the jobs of equal runs in equal order. Those of the others change places between runs, so of
+them the k-th smallest values are compared."""
+SECOND = 1.0
+"""Resolution of recorded times of single jobs, seconds."""
 RECORDED = "golden/k8s-gpu/runs.csv"
 
 Known = Mapping[tuple[int, str], Mapping[str, float]]
@@ -92,12 +99,14 @@ def monitor_reproduction(
     """Every policy at every level, with simulated readings. ``data`` may hold recordings of further levels."""
     began, runs, recorded = time.perf_counter(), _points(quick), _recorded(data)
     results = simulate_many([_scenario(*point) for point in runs], workers, progress)
-    wanted = figures or (RUNS, TELEMETRY)
+    wanted = figures or (RUNS, TELEMETRY, JOBS)
     quantities = {point: _quantities(result) for point, result in zip(runs, results, strict=True)}
     cells = [
         one for point, values in quantities.items() for one in _cells(point, values, recorded.get(point, {}))
         if one.figure in wanted
     ]  # fmt: skip
+    for point, result in zip(runs, results, strict=True) if JOBS in wanted else ():
+        cells += _job_cells(point, result)
     source = "jobs as the experiments' generator makes them, readings of a modelled V100"
     title = "A monitored GPU: mechanisms over declared memory (NTUA 2020)"
     wall_s, cpu_s = time.perf_counter() - began, sum(result.timing["cpu_s"] for result in results)
@@ -153,6 +162,25 @@ def _cells(point: tuple[int, str], values: Mapping[str, float], recorded: Mappin
             measure = Measure(quantity.figure, quantity.metric, quantity.unit, 0.1)
             yield cell(measure, case, name, level, values[key], original=original, bar=bar, exact=False,
                        comparable=comparable)  # fmt: skip
+
+
+def _job_cells(point: tuple[int, str], result: Result) -> Iterator[Cell]:
+    """Wait and restarts of each job, or the k-th smallest of them where jobs change places."""
+    level, name = point
+    jobs, in_order = result.jobs.sort("pod_id"), name in IN_ORDER
+    for metric, column in PER_JOB.items():
+        rows = published_numbers("monitor").filter(
+            figure=JOBS, panel=f"over-provisioning {level} %", series=name, metric=metric
+        )
+        values = jobs[column].to_list()
+        if not in_order:
+            rows, values = rows.sort("value"), sorted(values)
+        # Levels and policies without published jobs have no rows.
+        for place, (row, ours) in enumerate(zip(rows.iter_rows(named=True), values, strict=False)):
+            label = {**row, "x": f"job {place}" if in_order else f"value {place} in rising order"}
+            bar = max(DRIFT * row["value"], SECOND) if metric == "wait" else None
+            yield number_cell(label, float(ours), case=f"{level} % more", policy=name, bar=bar,
+                              comparable=in_order or metric == "wait")  # fmt: skip
 
 
 def _curves(quantities: Mapping[tuple[int, str], Mapping[str, float]], wanted: Sequence[str]) -> pl.DataFrame:

@@ -42,6 +42,17 @@ MEASURES = {
 ELSEWHERE = {("power_saving_pct", 0.14), ("power_saving_pct", 1.0), ("grar", 1.0), ("failed_pods", 1.3)}
 """Quantity and demand of the cells of traces for which the papers print no numbers."""
 
+PARTS = {
+    "8": Measure("8", "free GPUs at 100 % of arrivals", "% of GPUs", 0.01),
+    "9c": Measure("9c", "failed pods", "pods", 0.1)
+}  # fmt: skip
+"""Measures of parts by figure."""
+RANGES, CONSTRAINED = "slides, text", ("gpuspec10", "gpuspec20", "gpuspec25", "gpuspec33")
+"""Figure of the ranges in words, and the traces of pods that name GPU models."""
+STEADY = (0.1, 0.8)
+"""Demands over which savings are averaged beside a range in words, which names none: below them few GPUs are in use,
+above them all policies fill the cluster."""
+
 Groups = Mapping[tuple[str, str], Sequence[PlacementRun]]
 """Runs by trace and policy."""
 
@@ -50,6 +61,11 @@ def trace_of(panel: str) -> str:
     """The trace of a panel of a figure."""
     name = panel.split(" ")[0]
     return name if name.startswith(("gpushare", "multigpu", "gpuspec", "cpu")) else DEFAULT
+
+
+def traces_of(panel: str) -> tuple[str, ...]:
+    """The traces of a panel, which may name a family of them."""
+    return CONSTRAINED if panel.startswith("constrained") else (trace_of(panel),)
 
 
 def fgd_cells(
@@ -95,6 +111,16 @@ def curve_cells(
     return cells
 
 
+def part_cells(figures: Sequence[str], name: str, policy: str, runs: Sequence[PlacementRun]) -> list[Cell]:
+    """Parts of free GPUs and failed pods by kind, means over seeds; the papers print no numbers of them."""
+    kinds = dict.fromkeys(key for run in runs for key in run.parts if key[0] in PARTS and key[0] in figures)
+    return [
+        cell(PARTS[figure]._replace(quantity=f"{PARTS[figure].quantity}, {kind}"), name, policy, None,
+             float(np.mean([run.parts.get((figure, kind), 0.0) for run in runs])))
+        for figure, kind in kinds
+    ]  # fmt: skip
+
+
 def figure_of(trace: str) -> str:
     """The FGD paper's figure of a trace."""
     figures = {"gpushare": "11", "multigpu": "12", "gpuspec": "13", "cpu": "14"}
@@ -107,6 +133,9 @@ def pwr_cells(
     """Numbers on the PWR paper's slides; most are read from pixels, so each has its own tolerance."""
     cells = []
     for row in published_numbers("pwr").filter(pl.col("figure").is_in(figures)).iter_rows(named=True):
+        if row["figure"] == RANGES:
+            cells += _range_cells(row, groups, name)
+            continue
         trace = name or trace_of(row["panel"])
         runs, base = groups.get((trace, row["series"])), groups.get((trace, "fgd"))
         if runs and base:
@@ -115,6 +144,18 @@ def pwr_cells(
             ours = _slide_value(row, runs, base)
             cells.append(number_cell(row, ours, case=trace, bar=bar, comparable=comparable))
     return cells
+
+
+def _range_cells(row: Mapping[str, Any], groups: Groups, name: str | None) -> list[Cell]:
+    """The least or the largest of the savings of PWR and its mixtures, each averaged over the usual demands."""
+    first, last = (round(end / GRID_STEP) for end in STEADY)
+    savings = [
+        float(power_saving_pct(mean_curve(base, "power_w"), mean_curve(runs, "power_w"))[first : last + 1].mean())
+        for trace in ((name,) if name else traces_of(row["panel"])) for policy in MIXES
+        if (runs := groups.get((trace, policy))) and (base := groups.get((trace, "fgd")))
+    ]  # fmt: skip
+    ours = min if row["metric"].endswith("low") else max
+    return [number_cell(row, ours(savings), comparable=False)] if savings else []
 
 
 def _slide_value(row: Mapping[str, Any], runs: Sequence[PlacementRun], base: Sequence[PlacementRun]) -> float:

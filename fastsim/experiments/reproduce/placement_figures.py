@@ -55,7 +55,8 @@ class Task(NamedTuple):
 
 
 class PlacementRun(NamedTuple):
-    """One run: number of pods, seconds, curves (an array for each name), and pods that fitted nowhere."""
+    """One run: number of pods, seconds, curves (an array for each name), pods that fitted nowhere, and the parts of
+    figures 8 and 9c (:func:`parts`)."""
 
     policy: str
     trace: str
@@ -65,6 +66,7 @@ class PlacementRun(NamedTuple):
     loop_s: float
     curves: dict[str, Any]
     failed: int = 0
+    parts: Mapping[tuple[str, str], float] = {}
 
 
 Published = Mapping[tuple[str, str, int], pl.DataFrame]
@@ -95,10 +97,22 @@ def task_runs(task: Task) -> list[PlacementRun]:
             count, timing = result.provenance["workload"]["pods"], result.timing
             run_curves = curves(result.timeline, cluster.total_gpus)
             failed = int(result.summary["pods_unplaced"][0])
-            runs.append(
-                PlacementRun(policy, task.trace, seed, count, timing["cpu_s"], timing["loop_s"], run_curves, failed)
-            )
+            run = PlacementRun(policy, task.trace, seed, count, timing["cpu_s"], timing["loop_s"], run_curves, failed)
+            runs.append(run._replace(parts=parts(result.timeline, cluster.total_gpus)))
     return runs
+
+
+def parts(timeline: pl.DataFrame, gpus: int) -> dict[tuple[str, str], float]:
+    """By figure and kind: what free GPUs are to a typical pod when 100 per cent have arrived (8, per cent of all GPUs),
+    and pods that fitted nowhere by the GPUs that they requested (9c)."""
+    rows = timeline.filter(pl.col("event") == "arrival")
+    full = rows.filter(pl.col("arrived_gpu_milli") >= 1000 * gpus).head(1)
+    found = {("8", name): float(value) / (10 * gpus) for name in FRAG_COLUMNS for value in full[name]}
+    request = pl.col("arrived_gpu_milli").diff().fill_null(pl.col("arrived_gpu_milli"))
+    kind = pl.when(request % 1000 > 0).then(pl.lit("part of a GPU")).otherwise(pl.format("GPUs: {}", request // 1000))
+    failed = rows.select(kind.alias("kind"), pl.col("pods_unplaced").diff().fill_null(pl.col("pods_unplaced")))
+    counted = failed.group_by("kind").agg(pl.col("pods_unplaced").sum()).sort("kind")
+    return found | {("9c", name): float(count) for name, count in counted.iter_rows()}
 
 
 def curves(timeline: pl.DataFrame, gpus: int) -> dict[str, Any]:

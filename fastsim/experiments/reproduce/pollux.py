@@ -50,8 +50,11 @@ LISTS = 8
 """Lists of a load, over which means are published."""
 TESTBED = 6
 """List of the testbed, whose jobs are published one by one."""
-LOAD, INTERVAL, FIDELITY, ABSTRACT, EQUAL = "8a", "8b", "simulator fidelity (5.3)", "abstract", "table 4"
-FIGURES = (LOAD, INTERVAL, FIDELITY, ABSTRACT)
+LOAD, INTERVAL, INTERFERENCE = "8a", "8b", "8c"
+FIDELITY, ABSTRACT, EQUAL = "simulator fidelity (5.3)", "abstract", "table 4"
+FIGURES = (LOAD, INTERVAL, INTERFERENCE, FIDELITY, ABSTRACT)
+AVOIDING = f"{DRAWN} [avoidance enabled]"
+"""Series of the usual runs, in which no two distributed jobs share a node, so none is slowed down."""
 GENERATED, QUICK_JOBS = 3, 40
 """Generated lists, the first of which stands for that of the testbed, and jobs of each of ``quick``."""
 
@@ -158,6 +161,8 @@ def _points(lists: Lists, policies: Sequence[str], figures: Sequence[str]) -> li
         needed += [Point(DRAWN, USUAL_LOAD, each, n) for each in INTERVALS_S for n in usual if DRAWN in names]
     if not figures or LOAD in figures:
         needed += [Point(name, load, ROUND_S, number) for name in names for load, number in reversed(list(lists))]
+    if INTERFERENCE in figures and DRAWN in names:
+        needed += [Point(DRAWN, USUAL_LOAD, ROUND_S, number) for number in usual]
     if ABSTRACT in figures:
         needed += [Point(name, USUAL_LOAD, ROUND_S, number) for name in names for number in usual]
     if FIDELITY in figures:
@@ -199,7 +204,7 @@ def _ours(row: Mapping[str, Any], done: Done) -> float | None:
     if figure == FIDELITY and " over " in series:
         ratio = [_ours({**row, "series": name, "metric": "jct_mean"}, done) for name in series.split(" over ")]
         return None if None in ratio or not ratio[1] else 100.0 * (1.0 - (ratio[0] or 0.0) / ratio[1])
-    if figure not in (LOAD, INTERVAL, FIDELITY):
+    if figure not in (LOAD, INTERVAL, FIDELITY) and series != AVOIDING:
         return None
     name, interval_s = series.partition(" [")[0], ROUND_S
     match = re.search(r"(?:([\d.]+) / )?workload-(\d+)$", row["x"])

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from fastsim.errors import InputError
@@ -33,13 +34,36 @@ RECORDED = Path("golden/sia/input")
 """Measurements as three tables: app_placements, app_scalability and app_validation."""
 
 
-def job_lists(data: Path, trace: str) -> list[str]:
-    """The lists of a trace, as texts of workloads."""
-    for place in LISTS:
-        paths = sorted((data / place / trace).glob("*.csv*"))
-        if paths:
-            return [f"sia:{path}" for path in paths]
-    return []
+def job_lists(data: Path, trace: str, scratch: Path | None = None, fixed: tuple[str, int] = ("", 0)) -> list[str]:
+    """The lists of a trace, as texts of workloads.
+
+    Lists of one table, and those in which a per cent of the jobs, drawn, is of another category (``fixed``), are
+    written to ``scratch`` if given.
+    """
+    paths = next((found for place in LISTS if (found := sorted((data / place / trace).glob("*.csv*")))), [])
+    category, part = fixed
+    if paths and not part:
+        return [f"sia:{path}" for path in paths]
+    tables = [(path.name.removesuffix(".gz"), pl.read_csv(path)) for path in paths] or list(_one_table(data, trace))
+    texts = []
+    for number, (name, table) in enumerate(tables):
+        path = Path(f"{trace}-{name}") if scratch is None else scratch / f"{trace}-{category}-{part}-{name}"
+        if scratch is not None:
+            order = np.random.default_rng(number).permutation(len(table))  # the same jobs in every larger part
+            drawn = pl.Series(order < round(len(table) * part / 100))
+            table.with_columns(category=pl.when(drawn).then(pl.lit(category)).otherwise(pl.lit("adaptive"))).write_csv(
+                path
+            )
+        texts.append(f"sia:{path}")
+    return texts
+
+
+def _one_table(data: Path, trace: str) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Lists of a trace that stand in one table, with names of files."""
+    path = data / LISTS[0].parent / f"workloads_{trace}.parquet"
+    if path.is_file():
+        for (number,), part in sorted(pl.read_parquet(path).partition_by(NUMBER, as_dict=True).items()):
+            yield f"workload-{number}.csv", part.drop(NUMBER)
 
 
 def pollux_lists(data: Path, load: float = 1.0, scratch: Path | None = None) -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""Reproductions of the Sia and Pollux papers' tables: adaptive jobs on 64 GPUs of three models and of one.
+"""Reproductions of the Sia and Pollux papers' tables and plots: adaptive jobs on 64 GPUs of three models and of one.
 
 Means over lists come with the standard deviation of the lists' means, as in the papers. The bar of a figure is the
 printed deviation, or that of our lists if none is printed, plus half a printed digit.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,13 +87,65 @@ BARS = {
 
 
 class Row(NamedTuple):
-    """One row of a table: a policy on all lists of a trace."""
+    """One row of a table, or point of a plot: a policy on all lists of a trace.
+
+    ``series`` and ``x`` are those of the published numbers of a point, whose panel is ``case``; ``round_s`` of 0 is the
+    usual length of the policy's rounds.
+    """
 
     figure: str
     case: str
     policy: str
     cluster: str
     lists: tuple[str, ...]
+    series: str = ""
+    x: str = ""
+    round_s: float = 0.0
+
+
+class Plot(NamedTuple):
+    """A point of a plot; ``fixed`` is a category of jobs and the per cent of the trace's jobs that are of it."""
+
+    figure: str
+    panel: str
+    series: str
+    policy: str
+    trace: str
+    x: str = ""
+    cluster: str = MIXED
+    round_s: float = 0.0
+    fixed: tuple[str, int] = ("", 0)
+
+
+ADAPTIVE = {name: name for name in MIXED_POLICIES}
+RIGID = {"pollux": "pollux(tuned=False)", "sia": "sia(rigid=True, power=0.5, unserved=-1)", "rotation": "rotation"}
+"""Policies of jobs whose GPUs and batch sizes are those that were asked for."""
+GPU_HOURS, SMALLEST, FIRST = "6", "10", "11"
+"""Figures of GPU hours by model, of ratios to the smallest value of a panel, and of ratios to the value at 0."""
+CATEGORIES = {
+    "strong-scaling jobs (fixed batch size)": "scale-gpus",
+    "rigid jobs (fixed batch size and GPU count)": "rigid",
+}
+PLOTS = (
+    *(Plot("1", panel, name, policy, "philly", cluster=cluster)
+      for panel, policies, cluster in (
+          ("Heterogeneous+RigidJobs", RIGID, MIXED), ("Heterogeneous+AdaptiveJobs", ADAPTIVE, MIXED),
+          ("Homogeneous+AdaptiveJobs", ADAPTIVE, EQUAL),
+      ) for name, policy in policies.items()),
+    *(Plot(GPU_HOURS, "", name, name, "saturn") for name in MIXED_POLICIES),
+    *(Plot("7", "", name, name, f"scale_rate_{rate}", str(rate)) for name, rates in
+      (("pollux", (10, 20)), ("sia", (10, 20, 30, 40, 50)), ("rotation", (10, 20, 30, 40, 50))) for rate in rates),
+    *(Plot(SMALLEST, "left", f"sia [p={power:g}]", f"sia(power={power}, unserved={unserved})", "saturn", f"{power:g}")
+      for powers, unserved in (((-1.0, -0.5), 1.1), ((0.2, 0.3, 0.8, 1.0), -1)) for power in powers),
+    *(Plot(SMALLEST, "right", f"sia [round {seconds} s]", "sia", "saturn", str(seconds), round_s=seconds)
+      for seconds in (30, 60, 120, 180, 240, 300)),
+    *(Plot(FIRST, panel, "sia", "sia", "philly", str(part), fixed=(category, part))
+      for panel, category in CATEGORIES.items() for part in (0, 50, 100)),
+)  # fmt: skip
+"""Points of plots, the longest of each figure first. With a power above 0 the sum is maximised, and a job without GPUs
+takes 1 from it, as in the artifact's program where no other number is given."""
+NODES = {"t4": range(6), "a100": range(6, 8), "rtx": range(8, 11)}
+"""Positions of the nodes of each model in the cluster of three models."""
 
 
 Done = Mapping[Row, Sequence[Result]]
@@ -145,7 +197,7 @@ def _reproduction(
 ) -> Reproduction:  # fmt: skip
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="fastsim-") as scratch:
-        rows = _chosen(_rows(data, paper, quick, figures), policies, figures)
+        rows = _chosen(_rows(data, paper, quick, figures, Path(scratch)), policies, figures)
         apps = None if data is None else applications_file(data, Path(scratch))
         runs = [(row, item) for row in rows for item in row.lists]
         results = simulate_many([_scenario(row, item, apps) for row, item in runs], workers, progress)
@@ -154,8 +206,9 @@ def _reproduction(
         done[row].append(result)
     comparable = data is not None and apps is not None and not quick
     cells = [one for row, some in done.items() for one in _table_cells(row, some, comparable)
-             if row.policy not in EFFECTS]  # fmt: skip
+             if row.policy not in EFFECTS and not row.series]  # fmt: skip
     cells += _effect_cells(done, comparable)
+    cells += _plot_cells({row: some for row, some in done.items() if row.series}, comparable)
     cells = [one for one in cells if not figures or one.figure in figures]
     title = {
         "sia": "Sia: goodput on GPUs of several models (SOSP 2023)", "pollux": "Pollux: goodput shared out (OSDI 2021)",
@@ -177,10 +230,13 @@ def _source(data: Path | None, apps: str | None, rows: Sequence[Row]) -> str:
 
 def _scenario(row: Row, workload: str, apps: str | None) -> Scenario:
     round_s = ROUND_S.get(row.policy.partition("(")[0], 360.0)
-    return Scenario(row.cluster, workload, row.policy, round_s=round_s, rates=apps, record="summary")
+    record = "placements" if row.figure == GPU_HOURS else "summary"
+    return Scenario(row.cluster, workload, row.policy, round_s=row.round_s or round_s, rates=apps, record=record)
 
 
-def _rows(data: Path | None, paper: str, quick: bool, figures: Sequence[str] = ()) -> list[Row]:
+def _rows(
+    data: Path | None, paper: str, quick: bool, figures: Sequence[str] = (), scratch: Path | None = None
+) -> list[Row]:
     """The longest runs first, so that workers end together; ``quick`` has one table unless figures are named."""
     traces = ("philly",) if (quick and PROFILING not in figures) or paper == "pollux" else TRACES
     lists = {trace: _lists(data, trace, quick) for trace in traces}
@@ -198,14 +254,24 @@ def _rows(data: Path | None, paper: str, quick: bool, figures: Sequence[str] = (
             Row(effect[1], (trace := TRACE_OF[effect[1]]), policy, MIXED, lists.get(trace, ()))
             for policy, effect in EFFECTS.items()
         ]
+    for plot in PLOTS if paper == "sia" else ():
+        if plot.figure in figures or not (figures or quick):
+            found = _lists(data, plot.trace, quick, scratch, plot.fixed)
+            rows.append(
+                Row(plot.figure, plot.panel, plot.policy, plot.cluster, found, plot.series, plot.x, plot.round_s)
+            )
     return [row for row in rows if row.lists]
 
 
-def _lists(data: Path | None, trace: str, quick: bool) -> tuple[str, ...]:
+def _lists(
+    data: Path | None, trace: str, quick: bool, scratch: Path | None = None, fixed: tuple[str, int] = ("", 0)
+) -> tuple[str, ...]:  # fmt: skip
+    """Texts of the lists of a trace; in a part of them by draw, ``fixed``, jobs are of another category."""
     if data is None:
-        options = f"style={STYLES[trace]}" + (f"&jobs={QUICK_JOBS}" if quick else "")
+        style = STYLES.get(trace, "helios")
+        options = f"style={style}" + (f"&jobs={QUICK_JOBS}" if quick else "")
         return tuple(f"synth:sia?{options}&seed={seed}" for seed in range(1 if quick else LISTS))
-    return tuple(job_lists(data, trace)[: 1 if quick else None])
+    return tuple(job_lists(data, trace, scratch, fixed)[: 1 if quick else None])
 
 
 def _figures(result: Result) -> dict[str, float]:
@@ -301,14 +367,67 @@ def _bar_cells(done: Done, comparable: bool) -> list[Cell]:
     return cells
 
 
+def _plot_cells(done: Done, comparable: bool) -> Iterator[Cell]:
+    """Published points beside ours; the bar of a mean is the deviation of our lists, that of a ratio the deviation of
+    the lists' ratios. Half widths of error bars are of all the lists of the paper."""
+    points_of = {(row.figure, row.case, row.series, row.x): some for row, some in done.items()}
+    for figure in dict.fromkeys(row.figure for row in done):
+        numbers = published_numbers("sia").filter(figure=figure)
+        if figure == GPU_HOURS:
+            mine = {row.series: some for row, some in done.items() if row.figure == figure}
+            yield from _gpu_hour_cells(numbers, mine, comparable)
+            continue
+        for row in numbers.iter_rows(named=True):
+            results = points_of.get((figure, row["panel"], row["series"], row["x"]))
+            if results is not None:
+                others = [some for key, some in points_of.items() if key[:2] == (figure, row["panel"])]
+                yield _plot_cell(row, results, others, comparable)
+
+
+def _plot_cell(
+    row: Mapping[str, Any], results: Sequence[Result], others: Sequence[Sequence[Result]], comparable: bool
+) -> Cell:  # fmt: skip
+    metric = row["metric"].removesuffix("_normalised").removesuffix("_read")
+    if metric.endswith("error_bar_half_width"):
+        return number_cell(row, float(np.std(_means_h(results))), comparable=False)
+    each = np.array([_figures(result)[f"{metric}_h"] for result in results])
+    if row["metric"].endswith("_normalised"):
+        values = [np.array([_figures(result)[f"{metric}_h"] for result in some]) for some in others]
+        each = each / (values[0] if row["figure"] == FIRST else min(values, key=np.mean))
+    spread = float(np.std(each, ddof=1)) if len(each) > 1 else None
+    return number_cell(row, float(each.mean()), bar=spread, comparable=comparable)
+
+
+def _gpu_hour_cells(numbers: pl.DataFrame, done: Mapping[str, Sequence[Result]], comparable: bool) -> Iterator[Cell]:
+    """GPU hours of each application on each model, over the smallest total that a policy needs for the application."""
+    hours: dict[tuple[str, str, str], float] = {}
+    for series, results in done.items():
+        for result in results:
+            held = result.placements.join(result.jobs.select("pod_id", "workload"), on="pod_id").select(
+                pl.col("workload").cast(pl.String), "node_id",
+                pl.col("gpu_ids").list.len() * (pl.col("end_s") - pl.col("start_s")) / HOUR_S,
+            )  # fmt: skip
+            for model, nodes in {**NODES, "total": range(11)}.items():
+                mine = (
+                    held.filter(pl.col("node_id").is_in(list(nodes))).group_by("workload").agg(pl.col("gpu_ids").sum())
+                )
+                for app, value in mine.iter_rows():
+                    hours[model, series, app] = hours.get((model, series, app), 0.0) + value
+    for row in numbers.iter_rows(named=True):
+        totals = [hours.get(("total", series, row["x"]), 0.0) for series in done]
+        if row["series"] in done and all(totals):
+            ours = hours.get((row["panel"], row["series"], row["x"]), 0.0) / min(totals)
+            yield number_cell(row, ours, comparable=comparable and len(done) == len(ADAPTIVE))
+
+
 def _curves(done: Done) -> pl.DataFrame:
     """Distribution of completion times, one line for each row."""
     lines = []
     for row, some in done.items():
-        if row.policy not in EFFECTS:
+        if row.policy not in EFFECTS and not row.series:
             jct_h = np.sort(np.concatenate([result.jobs["jct_s"].to_numpy() for result in some])) / HOUR_S
             part = 100 * np.arange(1, len(jct_h) + 1) / len(jct_h)
             step = max(1, len(jct_h) // 200)
             chart = f"{row.figure}, {row.case}: completion times"
             lines.append(points(chart, "completion time (h)", "jobs done (%)", row.policy, jct_h[::step], part[::step]))
-    return pl.concat(lines)
+    return pl.concat(lines or [points("", "", "", "", [], [])])

@@ -10,7 +10,7 @@ import pytest
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.errors import FastsimError
-from fastsim.experiments.reproduce import fgd_protocol
+from fastsim.experiments.reproduce import fgd_protocol, placement_cells
 from fastsim.experiments.reproduce.fgd_pwr import fgd_reproduction, pwr_reproduction, run_count
 from fastsim.experiments.reproduce.placement_figures import MIXES, POLICIES, Task, task_runs
 
@@ -62,6 +62,25 @@ def test_published_and_recorded_numbers_are_never_one_cell() -> None:
     both = made.cells.filter(pl.col("published").is_not_null() & pl.col("original").is_not_null())
     assert both.is_empty()
     assert made.cells["published"].count() > 100 and made.cells["original"].count() > 10
+
+
+def test_parts_add_up_to_the_whole() -> None:
+    made = fgd_reproduction(None, True, 1, figures=("8", "9c")).cells
+    assert set(made["figure"]) == {"8", "9c"} and set(made["verdict"]) == {"no reference"}
+    (run,) = task_runs(Task(None, "generated-01", (42,), ("fgd",)))
+    failed = [count for (figure, _), count in run.parts.items() if figure == "9c"]
+    assert sum(failed) == run.failed and len(failed) > 2
+    free = sum(part for (figure, _), part in run.parts.items() if figure == "8")
+    assert free == pytest.approx(100 - run.curves["alloc_pct"][100], abs=0.5)
+
+
+def test_ranges_in_words_are_a_glance() -> None:
+    made = pwr_reproduction(None, True, 1, figures=("slides, text",)).cells.filter(pl.col("published").is_not_null())
+    low, high = (made.filter(quantity=f"power_saving_vs_fgd_range_{end}")["ours"].to_list() for end in ("low", "high"))
+    assert len(made) == 8 and all(least < most for least, most in zip(low, high, strict=True))
+    assert set(made["verdict"]) == {"indicative"}
+    assert placement_cells.traces_of("constrained GPUs (10-33 %)") == placement_cells.CONSTRAINED
+    assert placement_cells.traces_of("multigpu20") == ("multigpu20",)
 
 
 def test_runs_keep_all_curves() -> None:

@@ -22,7 +22,7 @@ def test_every_figure_is_listed_once(paper: str) -> None:
 @pytest.mark.parametrize("paper", PAPERS)
 def test_what_is_made_has_runs(paper: str) -> None:
     for figure in figure_table(paper).filter(status=MADE)["figure"]:
-        assert run_count(paper, quick=True, figures=[figure]) >= (figure != "1")
+        assert run_count(paper, quick=True, figures=[figure]) >= (figure not in ("1", "11"))
 
 
 def test_other_figures_are_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 from fastsim.experiments.reproduce import gavel as figure
@@ -28,7 +29,7 @@ def test_a_figure_at_one_load() -> None:
 
 
 def test_quantiles_and_means_of_three_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(figure.LOADS, "8", figure.LoadFigure(False, ("gandiva",), (2.0,)))
+    monkeypatch.setitem(figure.LOADS, "8", (figure.LoadFigure(False, ("gandiva",), (2.0,)),))
     reproduction = figure.gavel_reproduction(None, False, 1, figures=("8",))
     assert reproduction.runs == 3
     assert set(reproduction.cells["quantity"]) == {
@@ -71,3 +72,66 @@ def test_every_cluster_of_the_makespans_is_known() -> None:
         point = figure.StaticPoint(static.cluster, static.multi_gpu, static.policies[-1], 100, 0)
         figure._scenario(point, "default").check()
     assert {static.cluster for static in figure.STATIC.values()} == {"gavel:36:36:36", "gavel:64:0:0", "gavel:48:32:16"}
+
+
+def test_settings_in_brackets_reach_the_run() -> None:
+    for series, field, value in (
+        ("max_min_fairness_perf [round 720 s]", "round_s", 720.0),
+        ("max_min_fairness_perf [ideal fluid execution]", "ideal", True),
+        ("max_min_fairness_packed [estimated throughputs]", "references", 16),
+    ):
+        scenario = figure._scenario(figure.LoadPoint(False, series, 2.0, 0), "default")
+        assert getattr(scenario, field) == value
+    assert len(figure.LENGTHS) == 4
+
+
+def test_rounds_beside_ideal_execution(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figure, "CLUSTER", "gavel:36:36:36")  # jobs of 8 GPUs wait for ever on 8
+    reproduction = figure.gavel_reproduction(None, True, 1, figures=("13",))
+    assert reproduction.runs == figure.run_count(None, "gavel", True, ("13",)) == 6 + 2
+    panels = reproduction.cells.group_by("case").agg(pl.col("policy").n_unique(), pl.col("at").unique())
+    assert sorted(panels.rows()) == [
+        ("ideal, multi-GPU jobs (repository figure)", 2, [0.8]), ("ideal, single-GPU jobs", 2, [2.0]),
+        ("round length", 4, [2.0]),
+    ]  # fmt: skip
+    assert set(reproduction.cells["verdict"]) == {"indicative"}  # one seed beside means of three
+
+
+def test_means_by_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "priorities-multiple (repository figure)"
+    few = figure.LOADS[name][0]._replace(policies=("max_min_fairness_water_filling",), rates=(0.8,))
+    monkeypatch.setitem(figure.LOADS, name, (few,))
+    reproduction = figure.gavel_reproduction(None, False, 1, figures=(name,))
+    means = reproduction.cells.filter(quantity="jct_mean")
+    assert reproduction.runs == 3 and set(means["case"]) == {
+        f"{kind} priority jobs{end}" for kind in ("high", "low") for end in ("", ", printed")
+    }  # fmt: skip
+    assert means["ours"].n_unique() == 2
+
+
+def test_long_figures_are_quick_only_if_named() -> None:
+    every, named = figure.run_count(None, "", True), figure.run_count(None, "", True, ("13",))
+    points = set(figure._points(True, ()))
+    assert every == len(points) and not points >= set(figure._points(True, ("13",))) and named == 8
+    assert set(figure._points(False, ())) >= set(figure._points(False, figure.LONG))
+
+
+def test_clusters_are_swept_by_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figure, "SWEPT_JOBS", 12)
+    reproduction = figure.gavel_reproduction(None, True, 1, figures=(figure.SWEEP,))
+    cells = reproduction.cells.filter(quantity="jct_reduction")
+    assert cells["case"].to_list() == [f"average JCT, Frac. of V100s = {part}" for part in ("1.0", "0.5", "0.1")]
+    assert cells["ours"][0] == 1.0 and cells["at"].to_list() == [2.0] * 3
+    spans = reproduction.cells.filter(quantity="makespan_reduction")
+    assert spans.select("case", "at").rows() == [("makespan, seed 0", 0.5)] and reproduction.runs == 8
+
+
+def test_entities_take_jobs_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    reproduction = figure.gavel_reproduction(None, True, 1, figures=("11",))
+    whole = reproduction.cells.filter(pl.col("quantity").str.starts_with("fraction"), pl.col("at") == 72)
+    assert reproduction.runs == 0 and len(whole) == 36
+    for case in whole["case"].unique():
+        assert whole.filter(case=case)["ours"].sum() == pytest.approx(1.0)
+    agnostic = reproduction.cells.filter(pl.col("policy") == "hierarchical water filling, heterogeneity-agnostic")
+    assert agnostic["ours"].max() == pytest.approx(9.0)  # all GPUs
+    assert not reproduction.cells["case"].str.contains("random").any()

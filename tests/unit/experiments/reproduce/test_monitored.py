@@ -14,7 +14,8 @@ def test_the_table_at_one_level(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = {name: experiments.POLICIES[name] for name in ("gpushare", "monitored", "monitored, no quirks")}
     monkeypatch.setattr(experiments, "POLICIES", kept)
     reported: list[int] = []
-    reproduction = reproduce("monitor", quick=True, progress=reported.append)
+    figures = (experiments.RUNS, experiments.TELEMETRY)
+    reproduction = reproduce("monitor", quick=True, progress=reported.append, figures=figures)
     assert reproduction.runs == run_count("monitor", quick=True) == 3 and reported == [1, 2, 3]
     assert (
         reproduction.count("outside") == 0
@@ -47,3 +48,15 @@ def test_one_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiments, "POLICIES", {"gpushare": experiments.POLICIES["gpushare"]})
     made = reproduce("monitor", quick=True, figures=[experiments.TELEMETRY])
     assert set(made.cells["figure"]) == {experiments.TELEMETRY} and made.curves["chart"].n_unique() == 3
+
+
+def test_single_jobs_in_order_or_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = {name: experiments.POLICIES[name] for name in ("gpushare", "monitored", "monitored, no quirks")}
+    monkeypatch.setattr(experiments, "POLICIES", kept)
+    made = reproduce("monitor", quick=True, figures=[experiments.JOBS]).cells
+    assert len(made) == 2 * 2 * 30 and set(made["figure"]) == {experiments.JOBS}
+    alike = made.filter(policy="gpushare", quantity="restarts")
+    assert set(alike["verdict"]) == {"same"} and alike["case"][0] == "0 % more, job 0"
+    waits = made.filter(policy="monitored", quantity="wait")
+    assert waits["published"].is_sorted() and waits["ours"].is_sorted() and not waits["bar"].has_nulls()
+    assert waits["case"][29] == "0 % more, value 29 in rising order"

@@ -102,6 +102,14 @@ def test_intervals_and_the_gain_on_the_list_of_the_testbed() -> None:
     assert gains[0].bar == pytest.approx(5.0)
 
 
+def test_interference_that_is_avoided_is_the_usual_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paper, "_lists", lambda *_: {(1.0, number): SHORT for number in (1, 6)})
+    assert run_count(None, "pollux", False, (), ("8c",)) == run_count(None, "pollux", False, (), ("8a", "8c")) - 4 == 2
+    cells = [one for one in paper._cells({Point("pollux", 1.0, 60.0, 2): result_of()}, True) if one.figure == "8c"]
+    assert {cell.quantity for cell in cells} == {"jct_mean", "jct_p50", "jct_p99", "makespan"}
+    assert {cell.case for cell in cells} == {"interference, per workload, 0 / workload-2"}
+
+
 def test_another_policy_has_no_reference() -> None:
     (cell,) = paper._cells({Point("rotation", 1.0, 60.0, 1): result_of()}, True)
     assert (cell.policy, cell.verdict) == ("rotation", "no reference")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from fastsim.errors import FastsimError
@@ -14,7 +15,8 @@ from fastsim.experiments.reproduce.sia_pollux import run_count, sia_reproduction
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short generated lists, and a short search."""
+    """Short generated lists, a short search, and no plots."""
+    monkeypatch.setattr(paper, "PLOTS", ())
     monkeypatch.setattr(paper, "QUICK_JOBS", 3)
     monkeypatch.setattr(paper, "MIXED_POLICIES", ("sia", "rotation"))
 
@@ -45,7 +47,7 @@ def test_generated_lists_are_a_glance() -> None:
 
 def test_all_rows_of_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    assert run_count(None, "sia", False) == 3 * (3 * 3 + 6 + 1 + 3)
+    assert run_count(None, "sia", False) == 3 * (3 * 3 + 6 + 1 + 3 + len(paper.PLOTS))
     assert run_count(None, "pollux", False) == 3 * 6
     for row in paper._rows(None, "sia", False):
         paper._scenario(row, row.lists[0], None).check()
@@ -129,3 +131,57 @@ def test_a_policy_may_stand_for_another_one_in_the_tables() -> None:
 
 def row_of(policy: str) -> paper.Row:
     return paper.Row("table 4", "philly", policy, paper.EQUAL, ("synth:sia?jobs=3&seed=1",))
+
+
+PLOTS = paper.PLOTS
+
+
+def plotted(data: Path, monkeypatch: pytest.MonkeyPatch, figure: str, *series: str) -> pl.DataFrame:
+    """Cells of a plot with these series, of two lists."""
+    monkeypatch.setattr(paper, "applications_file", lambda *_: "default")
+    chosen = tuple(plot for plot in PLOTS if plot.figure == figure and plot.series in series)
+    monkeypatch.setattr(paper, "PLOTS", chosen)
+    made = sia_reproduction(data, False, 1, figures=[figure])
+    assert made.runs == run_count(data, "sia", False, figures=[figure]) >= 2 * len(chosen)
+    return made.cells.filter(pl.col("figure") == figure)
+
+
+def test_rigid_jobs_beside_adaptive_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lists(tmp_path, "philly", 3)
+    cells = plotted(tmp_path, monkeypatch, "1", "sia")
+    assert cells.filter(quantity="jct_mean")["published"].sort().to_list() == [0.6, 1.5, 1.9]
+    assert set(cells.filter(quantity="jct_mean_error_bar_half_width")["verdict"]) == {"indicative"}
+    assert paper.RIGID["sia"] in set(cells["policy"]) or "sia" in set(cells["policy"])
+
+
+def test_gpu_hours_are_over_the_smallest_total(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lists(tmp_path, "saturn", 3)
+    cells = plotted(tmp_path, monkeypatch, "6", "sia", "rotation")
+    for app in ("cifar10", "deepspeech2"):
+        of_app = cells.filter(pl.col("case").str.ends_with(app))
+        totals = of_app.filter(pl.col("case").str.starts_with("total"))
+        assert len(of_app) == 8 and totals["ours"].min() == 1.0
+        models = of_app.filter(~pl.col("case").str.starts_with("total"))
+        assert models["ours"].sum() == pytest.approx(totals["ours"].sum())
+
+
+def test_lists_by_arrival_rate_stand_in_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data/sia").mkdir(parents=True)
+    lists(tmp_path, "philly", 1)  # table 3 wants a list
+    rows = [{"name": f"cifar10-{k}", "time": 100 * k, "application": "cifar10", "num_replicas": 1, "batch_size": 128,
+             "_workload": number} for number in (1, 2) for k in range(2)]  # fmt: skip
+    for rate in (10, 20, 30, 40, 50):
+        pl.DataFrame(rows).write_parquet(tmp_path / f"data/sia/workloads_scale_rate_{rate}.parquet")
+    cells = plotted(tmp_path, monkeypatch, "7", "rotation").filter(quantity="jct_mean")
+    assert cells["at"].to_list() == [10.0, 20.0, 30.0, 40.0, 50.0] and cells["ours"].n_unique() == 1
+
+
+def test_ratios_are_to_the_smallest_or_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lists(tmp_path, "saturn", 3)
+    lists(tmp_path, "philly", 3)
+    cells = plotted(tmp_path, monkeypatch, "10", "sia [p=-1]", "sia [p=0.3]", "sia [round 300 s]")
+    ratios = cells.filter(quantity="jct_mean_normalised")
+    assert ratios["ours"].min() == 1.0 and ratios["at"].sort().to_list() == [-1.0, 0.3]
+    assert cells.filter(quantity="jct_mean")["policy"].to_list() == ["sia [round 300 s]"]
+    cells = plotted(tmp_path, monkeypatch, "11", "sia").filter(pl.col("quantity") == "jct_mean_normalised")
+    assert set(cells.filter(at=0.0)["ours"]) == {1.0} and cells["at"].unique().sort().to_list() == [0.0, 50.0, 100.0]
