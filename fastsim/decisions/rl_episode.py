@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from fastsim.engine.online.arrivals import Arrivals
 from fastsim.engine.online.recorder import tables_and_provenance
 from fastsim.engine.online.run import BATCH_ROWS, OnlineOptions, OnlineRun
 from fastsim.engine.result import Result
@@ -118,7 +119,7 @@ def _shown(run: OnlineRun) -> tuple[npt.NDArray[np.uint8], int]:
     return np.ones(len(run.cluster), np.uint8), max(run.typical.kept, 1)
 
 
-def _run(scenario: Mapping[str, Any], options: OnlineOptions, queue: str) -> tuple[OnlineRun, Any]:
+def _run(scenario: Mapping[str, Any], options: OnlineOptions, queue: str) -> tuple[OnlineRun, Arrivals]:
     """A run of this scenario with its pods recorded, and their columns."""
     fields: dict[str, Any] = {key: value.replace("{seed}", str(options.seed)) if isinstance(value, str) else value
             for key, value in scenario.items()}  # fmt: skip

@@ -120,7 +120,12 @@ class QueueEnv(gymnasium.Env[Observation, SupportsInt]):
 
     def _observation(self) -> Observation:
         now = self.episode
-        seen = {"nodes": now.node__nf, "jobs": now.job__kf, "line": now.line__f, "mask": now.mask}
+        seen: dict[str, npt.NDArray[Any]] = {
+            "nodes": now.node__nf,
+            "jobs": now.job__kf,
+            "line": now.line__f,
+            "mask": now.mask,
+        }
         return {name: values.copy() for name, values in seen.items()}
 
     def _info(self) -> dict[str, Any]:
@@ -189,5 +194,10 @@ class QueueVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[Any], n
 
     def _observation(self) -> Observation:
         # The next step writes changed cells only, so that a write by the agent would persist.
-        seen = {"nodes": self.nodes__enf, "jobs": self.jobs__ekf, "line": self.line__ef, "mask": self.mask__ea}
+        seen: dict[str, npt.NDArray[Any]] = {
+            "nodes": self.nodes__enf,
+            "jobs": self.jobs__ekf,
+            "line": self.line__ef,
+            "mask": self.mask__ea,
+        }
         return read_only(seen)
