@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -28,6 +29,13 @@ def needed(module: str) -> ModuleType:
     """The module, or a skip where it is not installed."""
     skip_without(module)
     return import_module(module)
+
+
+def in_checkout(path: Path) -> Path:
+    """The path, or a skip where only the tests were copied beside an installed wheel."""
+    if not path.exists():
+        pytest.skip(f"{'/'.join(path.parts[-2:])} is not here (needs a checkout)", allow_module_level=True)
+    return path
 
 
 def needs(module: str) -> pytest.MarkDecorator:

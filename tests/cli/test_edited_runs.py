@@ -18,6 +18,7 @@ import fastsim as fs
 from fastsim.errors import FastsimError
 from tests.cli.terminal import fastsim_here
 from tests.engines import RUNS
+from tests.needs import needs
 
 VERBS: dict[str, tuple[str, ...]] = {
     "compare": ("compare", "{run}"),
@@ -28,6 +29,8 @@ VERBS: dict[str, tuple[str, ...]] = {
     "plot": ("plot", "jct_cdf", "{run}", "-o", "{out}.json"),
     "export": ("export", "{run}", "-o", "{out}.yaml"),
 }
+DRAWING = ("html", "plot")
+"""Verbs that need the extra with charts."""
 KINDS = ("pods", "shares")
 TABLES = ("summary", "timeline", "placements", "jobs", "stages")
 FAILED = (
@@ -148,7 +151,9 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", [
+    pytest.param(verb, marks=needs("altair")) if verb in DRAWING else verb for verb in VERBS
+])  # fmt: skip
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_edited_run_is_one_clear_error(saved: Path, tmp_path: Path, verb: str, kind: str) -> None:
     run, wrong = tmp_path / "run", []
@@ -168,6 +173,7 @@ def test_an_edited_run_is_one_clear_error(saved: Path, tmp_path: Path, verb: str
     assert not wrong, "\n".join(map(str, wrong))
 
 
+@needs("altair")
 def test_a_run_of_objects_in_memory_has_no_scenario(saved: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(saved / "pods", run)

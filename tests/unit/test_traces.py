@@ -14,9 +14,12 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.node_table import NODE_SCHEMA
 from fastsim.workload import Workload
 from fastsim.workload.schema import POD_SCHEMA
+from tests.needs import in_checkout
 
 FOLDER = Path(__file__).resolve().parents[2] / "traces"
-FILES: dict[str, dict[str, Any]] = json.loads((FOLDER / "manifest.json").read_text(encoding="utf-8"))["files"]
+FILES: dict[str, dict[str, Any]] = json.loads(in_checkout(FOLDER / "manifest.json").read_text(encoding="utf-8"))[
+    "files"
+]
 
 
 @pytest.fixture(scope="module")

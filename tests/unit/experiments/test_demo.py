@@ -13,6 +13,7 @@ import pytest
 from fastsim.errors import FastsimError, ResultError
 from fastsim.experiments import demo
 from fastsim.reports import text_tables
+from tests.needs import needs
 
 
 @dataclass
@@ -77,6 +78,8 @@ def test_a_small_demo_compares_all_and_counts_its_runs() -> None:
     assert len({result.summary["arrived_gpu_milli"].item() for result in comparison.results}) == 1
 
 
+@needs("altair")
+@needs("vl_convert")
 def test_the_folder_has_table_report_picture_and_every_run(tmp_path: Path) -> None:
     compared: Any = Compared(("fgd", "0.9*fgd + 0.1*pwr"))
     folder = tmp_path / "new" / "demo"
@@ -97,6 +100,8 @@ def test_without_the_report_extra_the_report_is_text(tmp_path: Path, monkeypatch
     assert said.endswith(f'report: {folder}/report.md   charts need: pip install "fastsim-gpu[report]"\n')
 
 
+@needs("altair")
+@needs("vl_convert")
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), FastsimError("no report extra")])
 def test_a_failure_keeps_the_folder_of_before(tmp_path: Path, error: Exception) -> None:
     folder = tmp_path / "demo"

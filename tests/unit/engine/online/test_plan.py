@@ -9,6 +9,7 @@ import pytest
 
 from fastsim.engine.online import plan
 from fastsim.engine.online.plan import OnlinePlan, PodRequest, ScoreTerm
+from tests.needs import in_checkout
 
 ENUMS = {"Kernel": "KERNELS", "Normaliser": "NORMALISERS", "GpuPick": "GPU_PICKS", "DotDim": "DIMS", "DotNorm": "NORMS",
          "Queue": "RULES"}  # fmt: skip
@@ -18,7 +19,7 @@ HERE = Path(__file__).resolve().parents[4] / "fastsim_ext"
 
 @pytest.mark.parametrize(("enum", "words"), ENUMS.items())
 def test_words_stand_in_the_order_the_kernels_count_in(enum: str, words: str) -> None:
-    text = "".join((HERE / name).read_text(encoding="utf-8") for name in ("types.pxd", "online/loop.pxd"))
+    text = "".join(in_checkout(HERE / name).read_text(encoding="utf-8") for name in ("types.pxd", "online/loop.pxd"))
     found = re.search(rf"cdef enum:  # {enum}: order of fastsim.engine.online.plan.{words}\n\s+(.+)\n", text)
     assert found
     spoken = [re.sub("^(pick|by)_", "", name.lower()) for name in found[1].split(", ")]

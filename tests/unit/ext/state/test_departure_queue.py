@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from fastsim.engine.tables import EVENTS, ROW
 from fastsim_ext.state.departure_queue import DepartureQueue
+from tests.needs import in_checkout
 from tests.unit.ext.select.test_scan import Decision
 from tests.unit.ext.state.test_node_table import t4
 
@@ -137,8 +138,7 @@ def test_at_one_instant_nodes_come_before_departures_retries_samples_deschedules
 
 
 def test_names_of_events_stand_in_their_order() -> None:
-    text = (Path(__file__).resolve().parents[4] / "fastsim_ext" / "state" / "departure_queue.pxd").read_text(
-        encoding="utf-8"
-    )
+    declared = Path(__file__).resolve().parents[4] / "fastsim_ext" / "state" / "departure_queue.pxd"
+    text = in_checkout(declared).read_text(encoding="utf-8")
     found = re.search(r"cdef enum:  # EventKind:.*\n\s+(.+)\n", text)
     assert found and tuple(found[1].lower().split(", ")) == EVENTS
