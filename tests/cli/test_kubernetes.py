@@ -23,7 +23,7 @@ def test_a_scheduler_is_answered(tmp_path: Path) -> None:
         assert live.stdout is not None
         line = live.stdout.readline()
         assert "filter and prioritize by 0.9*fgd + 0.1*pwr, 3 nodes with 1 pods" in line
-        connection = http.client.HTTPConnection("127.0.0.1", int(line.split(": ")[0].rpartition(":")[2]), timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", int(line.split(": ")[0].rpartition(":")[2]), timeout=280)
         body = json.dumps({"Pod": pod("p"), "NodeNames": ["n1", "n2", "n3"]})
         found = []
         for path in ("/filter", "/prioritize"):
@@ -33,7 +33,7 @@ def test_a_scheduler_is_answered(tmp_path: Path) -> None:
         refused = connection.getresponse().status
         connection.close()
         live.send_signal(signal.SIGINT)
-        out, err = live.communicate(timeout=20)
+        out, err = live.communicate(timeout=280)
     assert refused == 413
     assert found[0]["NodeNames"] == ["n1", "n2"] and sorted(item["Score"] for item in found[1]) == [0, 0, 10]
     assert (live.returncode, out, err) == (0, "ended after 2 answers\n", "not honoured: objects of kind Service (1)\n")
@@ -59,7 +59,7 @@ def test_sigterm_ends_it_after_what_is_asked(tmp_path: Path) -> None:
         port = int(live.stdout.readline().split(": ")[0].rpartition(":")[2])
         body = json.dumps({"Pod": pod("p"), "NodeNames": ["n1", "n2", "n3"]}).encode()
         head = f"POST /filter HTTP/1.1\r\nHost: here\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
-        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        with socket.create_connection(("127.0.0.1", port), timeout=280) as connection:
             connection.sendall(head.encode())
             assert connection.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"  # so that the request is let in
             live.send_signal(signal.SIGTERM)
@@ -68,6 +68,6 @@ def test_sigterm_ends_it_after_what_is_asked(tmp_path: Path) -> None:
             with http.client.HTTPResponse(connection) as answer:
                 answer.begin()
                 found = json.loads(answer.read())
-        out, err = live.communicate(timeout=20)
+        out, err = live.communicate(timeout=280)
     assert found["NodeNames"] == ["n1", "n2"]
     assert (live.returncode, out, err) == (143, "", "fastsim: ended by SIGTERM after 1 answers\n")

@@ -156,7 +156,7 @@ def test_the_endpoint_ends_with_ctrl_c(made: Path) -> None:
             connection.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
             assert b"DCGM_FI_DEV_POWER_USAGE" in connection.makefile("rb").read()
         live.send_signal(signal.SIGINT)
-        out, err = live.communicate(timeout=20)
+        out, err = live.communicate(timeout=280)
     assert (live.returncode, out, err) == (0, "ended after 1 answers\n", "")
     assert taken.code == 2 and taken.line.endswith("found a port in use, expected a free one; choose another")
 
@@ -167,5 +167,5 @@ def test_the_endpoint_ends_with_sigterm(made: Path) -> None:
         assert live.stdout is not None
         live.stdout.readline()
         live.send_signal(signal.SIGTERM)
-        out, err = live.communicate(timeout=20)
+        out, err = live.communicate(timeout=280)
     assert (live.returncode, out, err) == (143, "", "fastsim: ended by SIGTERM after 0 answers\n")

@@ -135,7 +135,7 @@ def test_the_live_endpoint_is_scraped(tmp_path: Path, monkeypatch: pytest.Monkey
                         expression = target["expr"].replace("$node", ".*")
                         assert list(server.samples(expression, int(time.time()), int(time.time()))), expression
         live.send_signal(signal.SIGINT)
-        out, err = live.communicate(timeout=20)
+        out, err = live.communicate(timeout=280)
     finally:
         live.kill()
     assert (live.returncode, err) == (0, "") and out.startswith("ended after ")
