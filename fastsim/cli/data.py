@@ -325,10 +325,8 @@ def profile_synergy(
 
 
 @profile.command("gavel")
-@click.argument("source", metavar="CSV", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Parquet file."
-)
+@click.argument("source", metavar="CSV", type=READ)
+@click.option("-o", "--out", "output", required=True, metavar="FILE", type=PARQUET, help="Parquet file.")
 def profile_gavel(source: Path, output: Path) -> None:
     """Rates of jobs for policies that share time, from steps counted on each GPU model.
 

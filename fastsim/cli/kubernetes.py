@@ -110,7 +110,7 @@ def export_kubernetes(folder: Path, output: Path, at_s: float | None, every: boo
 
 @export.command("sia-log", epilog="Example: fastsim export sia-log runs/sia -o sia.log")
 @click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
-@click.option("-o", "--out", "output", required=True, metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("-o", "--out", "output", required=True, metavar="FILE", type=FileWritten(".json"))
 @reads_saved_runs
 def export_sia_log(folder: Path, output: Path) -> None:
     """Write the log that Sia's and Pollux's simulators write, for scripts that read it: a line of JSON for each round.

@@ -10,7 +10,7 @@ import pytest
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.plan import OnlinePlan, PodRequest, ScoreTerm
-from fastsim.hardware.node_constraints import NONE, Conditions
+from fastsim.hardware.node_constraints import NONE, Conditions, SpreadRule
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
 from tests.reference.online.devices import bounded, devices, random_word
@@ -69,7 +69,8 @@ def test_filter_each_stage_in_its_order() -> None:
     crowded = node(500, 1000, cpu_free=2000, pods=3, groups=(("g", 1),), extra_used=(("nic", 1),))
     shape = crowded.shape._replace(max_pods=3, labels=(("name", "n0"),), gpu_memory_mib=16, extra=(("nic", 2),))
     crowded = crowded._replace(shape=shape, memory_free=10)
-    asked = Conditions(gpu_memory_mib=17, extra_resources=(("nic", 2),), pinned_node="n1", group="g", max_per_node=1)
+    asked = Conditions(gpu_memory_mib=17, extra_resources=(("nic", 2),), pinned_node="n1", group="g", max_per_node=1,
+                       spread=(SpreadRule("web", "zone", 1),))  # fmt: skip
     ask, stages = pod(9000, 2, 1000, 99, ("P100",), asked), []
     changes: tuple[dict[str, Any], ...] = (
         {}, {"conditions": {"pinned_node": "n0"}}, {"gpu_models": ()},
@@ -81,6 +82,8 @@ def test_filter_each_stage_in_its_order() -> None:
         ask = replace(ask, **{**change, "conditions": conditions})
         stages.append(STAGES[stage(crowded, ask)])
     crowded = crowded._replace(pods=2)
+    stages.append(STAGES[stage(crowded, ask)])  # the node has no label of the zone
+    ask = replace(ask, conditions=ask.conditions._replace(spread=()))
     assert [*stages, STAGES[stage(crowded, ask)]] == list(STAGES)
     assert stage(crowded, replace(ask, conditions=ask.conditions._replace(max_per_node=2))) == len(STAGES)
 
