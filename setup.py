@@ -50,8 +50,25 @@ CORES = os.cpu_count() or 1
 TRANSLATORS = CORES if multiprocessing.get_start_method() == "fork" else 0
 
 SOURCES = {".".join(path.with_suffix("").parts): path.as_posix() for path in sorted(Path("fastsim_ext").rglob("*.pyx"))}
+# Modules that work once for a run, a checkpoint or a decision, and not once for an event: small rather than fast.
+SMALL = {
+    f"fastsim_ext.{name}"
+    for name in (
+        "_shared", "build", "adaptive.snapshot", "online.decision_trace", "online.stepped_loop", "online.stepped_queue",
+        "rounds.snapshot", "state.gpu_prices",
+    )
+}  # fmt: skip
+
+
+def flags_of(name):
+    """The compiler's flags for a module."""
+    if name in SMALL and "-O3" in COMPILER_FLAGS:
+        return ["-Os" if flag == "-O3" else flag for flag in COMPILER_FLAGS]
+    return COMPILER_FLAGS
+
+
 MODULES = [
-    Extension(name, [source], extra_compile_args=COMPILER_FLAGS, extra_link_args=LINKER_FLAGS, define_macros=MACROS)
+    Extension(name, [source], extra_compile_args=flags_of(name), extra_link_args=LINKER_FLAGS, define_macros=MACROS)
     for name, source in {**SOURCES, SHARED: SHARED.replace(".", "/") + ".c"}.items()
 ]
 

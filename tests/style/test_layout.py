@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter, defaultdict
 from pathlib import Path, PurePosixPath
 
@@ -63,6 +64,12 @@ def modules() -> list[str]:
 def test_every_package_has_its_place() -> None:
     known = {name for row in ORDER for name in row}
     assert {imports.package_of(name) for name in imports.modules()} - {"", "fastsim_ext"} == known
+
+
+def test_every_folder_of_modules_is_shipped() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    folders_of_modules = {short(path.parent).replace("/", ".") for path in sources(*PACKAGES, suffix=".py")}
+    assert folders_of_modules <= set(settings["tool"]["setuptools"]["packages"])
 
 
 def test_imports_only_go_down() -> None:
