@@ -110,7 +110,7 @@ cdef void numpy_renew(NumpyStream* stream) noexcept nogil:
 
 
 cdef void numpy_tempered(NumpyStream* stream, int words) noexcept nogil:
-    """Prepare the next words of this generation, and some more; what was skipped stays as it is."""
+    """Prepare the next words of this generation, and some more; skipped words stay as they are."""
     cdef int first = max(stream.clear, stream.source.used), i
     cdef uint32_t y
     stream.clear = min(WORDS, stream.source.used + max(words, AT_ONCE))

@@ -110,7 +110,7 @@ cdef double key_term(int32_t term, const KeyInputs* inputs, const OrderContext* 
     if term == FINISH_RATIO:
         if not inputs.total_s > 0:
             return INFINITY
-        if inputs.total_s == INFINITY:    # it never falls behind
+        if inputs.total_s == INFINITY:    # an endless job never falls behind
             return 1.0
         return (context.now_s - inputs.submit_s + inputs.left_s) / inputs.total_s
     if term == SERVICE_LEFT:
@@ -151,7 +151,7 @@ cdef inline uint64_t bits_key(double value) noexcept nogil:
 
 
 def counted(const double[::1] values, int shift, const uint64_t[::1] prefixes, int64_t[:, ::1] counts):
-    """Add to ``counts`` how many values have each digit behind each prefix; before the first digit it is 0."""
+    """Add to ``counts`` how many values have each digit behind each prefix; the prefix of the first digit is 0."""
     cdef int64_t i, p
     cdef int64_t n = prefixes.shape[0]
     cdef uint64_t key

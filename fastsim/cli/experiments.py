@@ -235,9 +235,9 @@ def plan(
     from fastsim.reports.progress import progress_bar
     from fastsim.scenario.scenario import Scenario
 
-    given = {name: value for name, value in options.items() if value is not None}
-    chosen = written_out(given) if scenario else given
-    base = Scenario.from_toml(scenario, allow_code).with_(**chosen) if scenario else Scenario.from_dict(chosen)
+    values = {name: value for name, value in options.items() if value is not None}
+    fields = written_out(values) if scenario else values
+    base = Scenario.from_toml(scenario, allow_code).with_(**fields) if scenario else Scenario.from_dict(fields)
     if strict:
         refuse_scenario(base)
     with progress_bar("runs") as progress:
@@ -282,7 +282,8 @@ def reproduce(
     """Reproduce the figures of a paper beside the published ones: a page and Parquet tables.
 
     With --data, inputs are the original lists and recorded runs in that folder; without it they are generated, which
-    the page notes. `all` makes every figure that is made, the cheapest first; the same command goes on after a stop.
+    the page notes. `all` makes every figure that can be reproduced, the cheapest first; the same command goes on after
+    a stop.
     """
     import polars as pl
 
@@ -333,18 +334,18 @@ def _reproduce_all(
     from fastsim.foundation.folder_lock import held
     from fastsim.reports import text_tables
 
-    for option, given in (("--policy", policies), ("--figure", figures)):
-        if given:
-            raise ScenarioError(option, ", ".join(given), "none with `all`, which makes every figure")
+    for option, names in (("--policy", policies), ("--figure", figures)):
+        if names:
+            raise ScenarioError(option, ", ".join(names), "none with `all`, which makes every figure")
     folder = out or Path(f"reproduced-{ALL}")
     if listed:
         table = whole.summary(folder)
     else:
         with held(folder, overwrite=True, grows=True):
             try:
-                table = whole.made_into(folder, data, quick, workers, _tell_figure)
+                table = whole.made_into(folder, data, quick, workers, _print_figure)
             except interrupts.STOPPED as stopped:
-                message = f"interrupted; what is made is in {folder}; the same command goes on"
+                message = f"interrupted; the figures so far are in {folder}; the same command goes on"
                 raise Interrupted(message, interrupts.exit_code(stopped)) from None
     columns = tuple((name, name) for name in ("paper", "figure", "status", "same", "within", "outside", "reason"))
     click.echo(
@@ -357,11 +358,11 @@ def _reproduce_all(
         sys.exit(1)
 
 
-def _tell_figure(made: Any) -> None:
-    """One line about a figure on standard error."""
-    found = f"{len(made.cells):,} cells" if not made.error else made.error
-    left = f"{made.left} figures left, {made.left_s:,.0f} s of CPU time known"
-    click.echo(f"{made.figure.paper} {made.figure.figure}: {found}; {left}", err=True)
+def _print_figure(progress: Any) -> None:
+    """Print one line about a complete or failed figure on standard error."""
+    outcome = progress.error or f"{len(progress.cells):,} cells"
+    rest = f"{progress.left} figures left, {progress.left_s:,.0f} s of CPU time known"
+    click.echo(f"{progress.figure.paper} {progress.figure.figure}: {outcome}; {rest}", err=True)
 
 
 def _joined(out: str, name: str) -> str:

@@ -76,17 +76,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def exit_code(arguments: Sequence[str]) -> int:
     """Run one command: 0 done, 1 failed run, 2 bad input, 130 interrupted, 143 terminated."""
-    done, said = False, Messages()
+    done, messages = False, Messages()
     try:
         with interrupts.deferred(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = _shown_once(said)
-            code = _invoke(list(arguments), said)
+            warnings.showwarning = _shown_once(messages)
+            code = _invoke(list(arguments), messages)
             sys.stdout.flush()
             done = True
-            if said.verbose:
-                print(f"fastsim: {said.effort()}", file=sys.stderr)
+            if messages.verbose:
+                print(f"fastsim: {messages.effort()}", file=sys.stderr)
         return code
     except BrokenPipeError:
         _drop_output()
@@ -95,18 +95,18 @@ def exit_code(arguments: Sequence[str]) -> int:
         state = "; all was done" if done else ", nothing written"
         return _fail(f"interrupted{state}", interrupts.exit_code(stopped))
     except click.ClickException as error:
-        return _fail(_cut(said.named(error.format_message())), error.exit_code)
+        return _fail(_cut(messages.named(error.format_message())), error.exit_code)
     except FastsimError as error:
-        if said.debug and error.__cause__ is not None:
+        if messages.debug and error.__cause__ is not None:
             traceback.print_exception(error.__cause__)
-        return _fail(said.named(str(error)), error.exit_code, users_frames(error.__cause__))
+        return _fail(messages.named(str(error)), error.exit_code, users_frames(error.__cause__))
     except OSError as error:
         _drop_output()
-        return _fail(_cut(said.named(_os_error(error))), 1)
+        return _fail(_cut(messages.named(_os_error(error))), 1)
     except (SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a panic of polars is no Exception
-        if said.debug:
+        if messages.debug:
             raise
         if frames := users_frames(error):
             text = "a policy or function that is not part of fastsim failed; --debug shows all of its traceback"
@@ -115,15 +115,15 @@ def exit_code(arguments: Sequence[str]) -> int:
         return _fail(message, 1)
 
 
-def _invoke(arguments: list[str], said: Messages) -> int:
+def _invoke(arguments: list[str], messages: Messages) -> int:
     # Not commands.main(): it writes an empty line on Ctrl-C and usage lines on errors.
-    if wanted := os.environ.get(COMPLETION):
+    if completion := os.environ.get(COMPLETION):
         from click.shell_completion import shell_complete
 
-        return shell_complete(commands, {}, "fastsim", COMPLETION, wanted)
+        return shell_complete(commands, {}, "fastsim", COMPLETION, completion)
     try:
-        defaults, said.defaults = defaults_of(commands)
-        with commands.make_context("fastsim", arguments, obj=said, default_map=defaults) as context:
+        defaults, messages.defaults = defaults_of(commands)
+        with commands.make_context("fastsim", arguments, obj=messages, default_map=defaults) as context:
             commands.invoke(context)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help() if error.ctx else "")
@@ -157,14 +157,14 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _shown_once(said: Messages) -> Callable[..., None]:
+def _shown_once(messages: Messages) -> Callable[..., None]:
     """A function that prints each warning once: several runs, or cluster and workload of one file, repeat its text."""
     shown: dict[str, object] = {}
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        text, mine = said.named(" ".join(str(message).split())), object()
+        text, entry = messages.named(" ".join(str(message).split())), object()
         notice = category.__name__ == "NotHonoured"  # by name: most commands need not load its module
-        if shown.setdefault(notice_key(message) if notice else text, mine) is mine:  # one step: threads warn too
+        if shown.setdefault(notice_key(message) if notice else text, entry) is entry:  # one step: threads warn too
             print(f"fastsim: warning: {text}", file=sys.stderr)
 
     return show

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 
 def keep_for_results() -> None:
-    """Give ``sys.stdout`` a file descriptor of its own, and let the one of the process lead to standard error.
+    """Give ``sys.stdout`` a file descriptor of its own, and point descriptor 1 of the process at standard error.
 
     Compiled libraries and processes that are started write to descriptor 1, past ``sys.stdout``. Without standard
     output or standard error nothing changes.
@@ -16,10 +16,10 @@ def keep_for_results() -> None:
     stream = sys.stdout
     with suppress(OSError, ValueError, AttributeError):
         stream.flush()
-        shown, errors = stream.fileno(), sys.stderr.fileno()
-        own = os.dup(shown)
-        os.dup2(errors, shown)
-        ours = open(  # noqa: SIM115 (it is there until the process ends)
-            own, "w", buffering=1 if stream.isatty() else -1, encoding=stream.encoding, errors=stream.errors
+        output, errors = stream.fileno(), sys.stderr.fileno()
+        copy_fd = os.dup(output)
+        os.dup2(errors, output)
+        results = open(  # noqa: SIM115 (it is there until the process ends)
+            copy_fd, "w", buffering=1 if stream.isatty() else -1, encoding=stream.encoding, errors=stream.errors
         )
-        sys.stdout = sys.__stdout__ = ours  # type: ignore[misc]
+        sys.stdout = sys.__stdout__ = results  # type: ignore[misc]

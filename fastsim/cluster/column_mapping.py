@@ -12,7 +12,7 @@ unit in brackets behind a column turns its cells into seconds:
 ==================================  ===========================================================================
 
 Dates and times of a frame need no unit. A source column that has a canonical name already needs no entry; None leaves
-it out. What no entry uses stays, as text, under ``native_`` and its name.
+it out. Source columns that no entry uses are kept as texts, named ``native_`` and their names.
 """
 
 from __future__ import annotations
@@ -84,14 +84,14 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True)
 class Mapped:
-    """Canonical columns and kept native ones, and what each was made from; ``source`` has the same rows."""
+    """Canonical and native columns, and the source column or expression of each; ``source`` has the same rows."""
 
     table: pa.Table
     texts: dict[str, str]
     source: Source
 
     def where(self, row: int, column: str) -> str:
-        """Place of a cell in messages, with what the column was made from."""
+        """Place of a cell in messages, with the source column or expression of its column."""
         text = self.texts.get(column, column)
         label = column if text == column else f"{column} = {text}"
         return f"{self.source.place(row)}: {label}"
@@ -146,7 +146,7 @@ def _frame(table: pa.Table, name: str) -> pl.DataFrame:
 
 
 class _Entry(NamedTuple):
-    """Target column, what was written, the source columns that it uses, and the expression; None if it is a column."""
+    """Target column, its text in the mapping, its source columns, and the expression; None for a plain column."""
 
     target: str
     text: str
@@ -313,11 +313,11 @@ def mapped(
     ``keep``: conditions over source columns; rows for which one does not hold are left out. ``identity``: columns with
     canonical names stand for themselves unless the mapping has them.
     """
-    wanted = _wanted(source, columns or {}, kinds, identity)
+    texts = _texts(source, columns or {}, kinds, identity)
     cells = _Cells(source)
     for condition in (keep,) if isinstance(keep, str) else keep:
-        cells = _kept(cells.source, cells, condition)
-    entries = [_entry(source, target, text) for target, text in wanted.items()]
+        cells = _filtered(cells.source, cells, condition)
+    entries = [_entry(source, target, text) for target, text in texts.items()]
     arrays = {entry.target: _column(cells, entry, kinds[entry.target]) for entry in entries}
     used = {_parts(root, source.frame.columns)[0] for entry in entries for root in entry.uses}
     for name in (name for name in source.frame.columns if name not in used):
@@ -325,10 +325,10 @@ def mapped(
         if native not in arrays:
             with reading(f"{source.name}: {short(name)}", "texts"):
                 arrays[native] = _text(cells.raw[name])
-    return Mapped(pa.table(arrays), dict(wanted), cells.source)
+    return Mapped(pa.table(arrays), dict(texts), cells.source)
 
 
-def _wanted(source: Source, columns: Columns, kinds: Mapping[str, Any], identity: bool) -> dict[str, str]:
+def _texts(source: Source, columns: Columns, kinds: Mapping[str, Any], identity: bool) -> dict[str, str]:
     for target in columns:
         if target not in kinds:
             expected, do = f"one of: {', '.join(kinds)}", suggestion(target, kinds)
@@ -349,8 +349,8 @@ def _refuse_likely(source: Source, columns: Columns, kinds: Mapping[str, Any]) -
             raise InputError(f"{source.name}: {name}", "an unknown column", likely[0], do)
 
 
-def _kept(source: Source, cells: _Cells, keep: str) -> _Cells:
-    """The rows for which a condition holds, under the places that they had."""
+def _filtered(source: Source, cells: _Cells, keep: str) -> _Cells:
+    """The rows for which a condition holds; messages name their places in the source."""
     holds = _value(cells, _entry(source, "where", keep)) if keep not in source.frame.columns else cells.raw[keep]
     if holds.dtype != pl.Boolean:
         raise InputError(f"{source.name}: where = {keep}", f"{holds.dtype}", "a condition, such as state = 'COMPLETED'")

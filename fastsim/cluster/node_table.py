@@ -35,7 +35,7 @@ NODE_SCHEMA = pa.schema(
         pa.field("cpu_cores_per_socket", pa.int32()),
         pa.field("add_s", pa.float64()),  # seconds; null = always there
         pa.field("remove_s", pa.float64()),  # seconds; null = stays for ever
-        pa.field("labels", pa.map_(pa.string(), pa.string())),  # what constraints of pods look at
+        pa.field("labels", pa.map_(pa.string(), pa.string())),  # matched by the constraints of pods
         pa.field("extra_resources", pa.map_(pa.string(), pa.int64())),  # further capacity by name, additive
         pa.field("mig", pa.string()),  # how its GPUs are partitioned, see fastsim.hardware.mig; null = they are whole
     ]
@@ -211,12 +211,12 @@ def _known_models(nodes: pa.Table, where: Where, catalog: Catalog) -> None:
 def _possible_layouts(nodes: pa.Table, where: Where) -> None:
     """InputError unless every layout suits the GPUs of its node."""
     texts = nodes["mig"].to_pylist() if nodes["mig"].null_count < len(nodes) else []
-    seen = set()
+    checked = set()
     for row, text in enumerate(texts):
         key = text, nodes["num_gpu"][row].as_py(), nodes["gpu_model"][row].as_py()
-        if text is not None and key not in seen:
+        if text is not None and key not in checked:
             mig.refuse(f"{where(row)}: mig", *key)
-            seen.add(key)
+            checked.add(key)
 
 
 def offered(nodes: pa.Table) -> tuple[pa.Table, np.ndarray[Any, np.dtype[np.int32]]]:

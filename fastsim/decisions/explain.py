@@ -316,15 +316,15 @@ def _refuse_other_placements(decisions: list[Decision], placements: pl.LazyFrame
     if placements.head(1).collect().is_empty():
         return
     saved_rows = placements.filter(pl.col("pod_id").is_in([decision.pod.pod_id for decision in decisions])).collect()
-    spans = {(row["pod_id"], row["start_s"]): row for row in saved_rows.iter_rows(named=True)}
+    stays = {(row["pod_id"], row["start_s"]): row for row in saved_rows.iter_rows(named=True)}
     for decision in decisions:
         if decision.node < 0:
             continue
         gpus = [g for g in range(64) if decision.gpus >> g & 1]
-        row = spans.get((decision.pod.pod_id, decision.t_s))
+        row = stays.get((decision.pod.pod_id, decision.t_s))
         if row is None or (row["node_id"], row["gpu_ids"]) != (decision.node, gpus):
             saved = "nothing at that time" if row is None else f"position {row['node_id']}, GPUs {row['gpu_ids']}"
-            found = f"position {decision.node}, GPUs {gpus} at {decision.t_s:g} s when played again"
+            found = f"position {decision.node}, GPUs {gpus} at {decision.t_s:g} s when repeated"
             do = "typical pods, policy or fastsim changed since; run it again"
             raise ResultError(f"pod {decision.pod.pod_id}: found {found}, expected {saved} as saved; {do}")
 

@@ -81,11 +81,11 @@ class SchedulingEnv(gymnasium.Env[Observation, SupportsInt]):
         self.render_mode = known_mode(render_mode)
         self.scenario = {"cluster": cluster, "workload": workload, "policy": policy, "gpu_pick": gpu_pick}
         self.reward__t, self.record, self.next_seed = rewards(reward), record, seed
-        self.episode: PlacementEpisode = self._begun(seed)
+        self.episode: PlacementEpisode = self._new_episode(seed)
         self.observation_space = cast("spaces.Space[Observation]", observation_space(self.episode.nodes))
         self.action_space = spaces.Discrete(self.episode.nodes)
 
-    def _begun(self, seed: int) -> PlacementEpisode:
+    def _new_episode(self, seed: int) -> PlacementEpisode:
         return episode(self.scenario, self.reward__t, OnlineOptions(seed=seed, record=self.record))
 
     def reset(
@@ -95,7 +95,7 @@ class SchedulingEnv(gymnasium.Env[Observation, SupportsInt]):
         super().reset(seed=seed)
         if seed is not None:
             self.next_seed = seed
-        self.episode = self._begun(self.next_seed)
+        self.episode = self._new_episode(self.next_seed)
         self.next_seed = int(self.np_random.integers(2**31))
         return self._observation(), self._info()
 

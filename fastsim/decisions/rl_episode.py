@@ -1,4 +1,4 @@
-"""One episode of an agent: a run of the engine that stops before each decision, and goes on with what is decided."""
+"""One episode of an agent: a run of the engine that stops before each decision and continues with the agent's."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from fastsim_ext.online.stepped_queue import JOB_FEATURES, LINE_FEATURES, Steppe
 REWARDS = ("placed", "allocation", "fragmentation", "power")
 """Quantities of a reward: pods placed, GPUs allocated, GPUs not fragmented, kW not drawn; in the order of the loop."""
 QUEUE_REWARDS = (*REWARDS, "waiting")
-"""Those and the hours that pods have not waited, for agents that serve a waiting line."""
+"""``REWARDS``, and hours of waiting, negative; for agents that serve a waiting line."""
 
 
 class Episode:
-    """A run that stops for each decision; the observation is in arrays, of which ``node__nf`` and ``mask`` are two."""
+    """A run that stops for each decision; its observation is ``node__nf``, ``mask`` and arrays of subclasses."""
 
     def __init__(self, run: OnlineRun, masked: int) -> None:
         self.run, self.nodes = run, len(run.cluster)
         self.node__nf = np.zeros((self.nodes, len(NODE_FEATURES)), np.float32)
         self.mask = np.zeros(masked, np.int8)
-        self.began, self.over = time.perf_counter(), False
+        self.start_wall_s, self.over = time.perf_counter(), False
 
-    def _begun(self, more: bool) -> None:
-        if not more:
+    def _refuse_empty(self, has_decision: bool) -> None:
+        if not has_decision:
             raise ScenarioError("workload", "no pod that any node can host", "one at least")
 
-    def _refuse_more(self) -> None:
+    def _refuse_ended(self) -> None:
         if self.over:
             raise ScenarioError("step", "an episode that is over", "reset() before it")
 
@@ -51,7 +51,7 @@ class Episode:
         self.run.online.finish(self.run.collect_records)
         self.run.collect_records()
         frames, provenance = tables_and_provenance(self.run)
-        wall_s = time.perf_counter() - self.began
+        wall_s = time.perf_counter() - self.start_wall_s
         return Result(frames, provenance, {"wall_s": wall_s, "pods_per_s": self.run.pods / wall_s})
 
 
@@ -61,11 +61,11 @@ class PlacementEpisode(Episode):
     def __init__(self, run: OnlineRun, stepping: SteppedLoop) -> None:
         super().__init__(run, len(run.cluster))
         self.stepping, self.pod__f = stepping, np.zeros(len(POD_FEATURES), np.float32)
-        self._begun(stepping.begin(self.node__nf, self.pod__f, self.mask))
+        self._refuse_empty(stepping.begin(self.node__nf, self.pod__f, self.mask))
 
     def step(self, node: int) -> float:
         """Place the pod on a node (-1: the plan's choice); the reward."""
-        self._refuse_more()
+        self._refuse_ended()
         reward, more = self.stepping.step(node, self.node__nf, self.pod__f, self.mask)
         self.over = not more
         return reward
@@ -79,11 +79,11 @@ class QueueEpisode(Episode):
         self.serving = serving
         self.job__kf = np.zeros((serving.places, len(JOB_FEATURES)), np.float32)
         self.line__f = np.zeros(len(LINE_FEATURES), np.float32)
-        self._begun(serving.begin_line(self.node__nf, self.job__kf, self.line__f, self.mask))
+        self._refuse_empty(serving.begin_line(self.node__nf, self.job__kf, self.line__f, self.mask))
 
     def step(self, place: int) -> float:
         """Start the pod at a place of the line, or, with the number of places, wait for the next event; the reward."""
-        self._refuse_more()
+        self._refuse_ended()
         reward, more = self.serving.serve(place, self.node__nf, self.job__kf, self.line__f, self.mask)
         self.over = not more
         return reward

@@ -34,7 +34,7 @@ from fastsim_ext.online.stepped_loop import NODE_FEATURES
 from fastsim_ext.online.stepped_queue import JOB_FEATURES, LINE_FEATURES, restarted, served
 
 CLUSTER, JOBS = "openb:16", "synth:openb?pods=300&seed={seed}&load=1.2"
-"""Generated openb jobs that ask for more than the cluster has, different for each seed."""
+"""Generated openb jobs whose requests exceed the cluster, different for each seed."""
 PLACES, MOST_PLACES = 10, 1000
 """Places of the line that can be chosen, and the most of them."""
 
@@ -72,12 +72,12 @@ class QueueEnv(gymnasium.Env[Observation, SupportsInt]):
         self.render_mode, self.places = known_mode(render_mode), _checked(places)
         self.scenario = {"cluster": cluster, "workload": workload, "policy": policy, "gpu_pick": gpu_pick}
         self.reward__t, self.record, self.next_seed = rewards(reward, QUEUE_REWARDS), record, seed
-        self.episode: QueueEpisode = self._begun(seed)
+        self.episode: QueueEpisode = self._new_episode(seed)
         space = observation_space(self.episode.nodes, places)
         self.observation_space = cast("spaces.Space[Observation]", space)
         self.action_space = spaces.Discrete(places + 1)
 
-    def _begun(self, seed: int) -> QueueEpisode:
+    def _new_episode(self, seed: int) -> QueueEpisode:
         options = OnlineOptions(seed=seed, record=self.record)
         return queue_episode(self.scenario, self.reward__t, options, self.places)
 
@@ -88,7 +88,7 @@ class QueueEnv(gymnasium.Env[Observation, SupportsInt]):
         super().reset(seed=seed)
         if seed is not None:
             self.next_seed = seed
-        self.episode = self._begun(self.next_seed)
+        self.episode = self._new_episode(self.next_seed)
         self.next_seed = int(self.np_random.integers(2**31))
         return self._observation(), self._info()
 
@@ -111,7 +111,7 @@ class QueueEnv(gymnasium.Env[Observation, SupportsInt]):
         return self.episode.mask.astype(np.bool_)
 
     def advice(self) -> int:
-        """What ``fifo`` would do: the first job if it fits, else wait."""
+        """The action of ``fifo``: the first job if it fits, else wait."""
         return 0 if self.episode.mask[0] else self.places
 
     def result(self) -> Result:
@@ -120,13 +120,13 @@ class QueueEnv(gymnasium.Env[Observation, SupportsInt]):
 
     def _observation(self) -> Observation:
         now = self.episode
-        seen: dict[str, npt.NDArray[Any]] = {
+        arrays: dict[str, npt.NDArray[Any]] = {
             "nodes": now.node__nf,
             "jobs": now.job__kf,
             "line": now.line__f,
             "mask": now.mask,
         }
-        return {name: values.copy() for name, values in seen.items()}
+        return {name: values.copy() for name, values in arrays.items()}
 
     def _info(self) -> dict[str, Any]:
         return {"feasible": 0 if self.episode.over else int(self.episode.mask[:-1].sum())}
@@ -189,15 +189,15 @@ class QueueVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[Any], n
         return self._observation(), self.reward__e.copy(), over, cut, {}
 
     def advice(self) -> npt.NDArray[np.int64]:
-        """What ``fifo`` would do in each cluster."""
+        """The action of ``fifo`` in each cluster."""
         return np.where(self.mask__ea[:, 0] > 0, 0, self.places)
 
     def _observation(self) -> Observation:
         # The next step writes changed cells only, so that a write by the agent would persist.
-        seen: dict[str, npt.NDArray[Any]] = {
+        arrays: dict[str, npt.NDArray[Any]] = {
             "nodes": self.nodes__enf,
             "jobs": self.jobs__ekf,
             "line": self.line__ef,
             "mask": self.mask__ea,
         }
-        return read_only(seen)
+        return read_only(arrays)

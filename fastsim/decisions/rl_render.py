@@ -48,8 +48,8 @@ def _node_bars(node__nf: Floats, marked: npt.NDArray[np.int8]) -> list[str]:
 
 def rendered_line(node__nf: Floats, job__kf: Floats, line__f: Floats, mask: npt.NDArray[np.int8]) -> str:
     """The first jobs of the line, ``*`` before those that can start, then each node with its allocated GPU."""
-    seen = dict(zip(LINE_FEATURES, line__f.tolist(), strict=True))
-    lines = [f"{seen['arrived']:.0%} of the jobs arrived; {seen['waiting']:.0f} wait, {int(mask[:-1].sum())} can start"]
+    line = dict(zip(LINE_FEATURES, line__f.tolist(), strict=True))
+    lines = [f"{line['arrived']:.0%} of the jobs arrived; {line['waiting']:.0f} wait, {int(mask[:-1].sum())} can start"]
     for place, values in enumerate(job__kf.tolist()):
         job = dict(zip(JOB_FEATURES, values, strict=True))
         if job["present"]:

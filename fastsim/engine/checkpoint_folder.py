@@ -154,7 +154,7 @@ def stored_state_of(path: str | os.PathLike[str], header: str) -> tuple[dict[str
     """Header and arrays of a file; one of ``UNREADABLE`` if it is something else."""
     with open(path, "rb") as file:
         with zipfile.ZipFile(file) as stored:
-            # Nothing is packed in a state, so nothing may claim to be larger than the file.
+            # A state has no compressed parts: with them refused, no part is larger than the file.
             if any(part.compress_type != zipfile.ZIP_STORED for part in stored.infolist()):
                 raise ValueError("packed arrays")
             for name in stored.namelist():

@@ -30,8 +30,8 @@ class Waits:
     """Values of pods, in the order of their ends: waiting, completion, and the cost of stopping pods.
 
     ``wait`` of pods that started · ``jct``, ``slowdown`` and ``paused`` (those above 0) of pods that finished ·
-    ``lost`` seconds of work that stopping threw away · ``wasted`` GPU seconds of that and of starting again. Beside
-    them how often pods were stopped for more important ones, and started again.
+    ``lost`` seconds of work discarded by stops · ``wasted`` GPU seconds of that and of restart delays. ``preemptions``
+    counts stops for more important pods, ``restarts`` later starts.
     """
 
     def __init__(self, folder: Path | None = None, counts: Mapping[str, int] | None = None) -> None:
@@ -52,7 +52,7 @@ class Waits:
         self.take(room, *spans_of(np.ascontiguousarray(out).view(np.uint8), room))
 
     def room(self, count: int) -> Any:
-        """Room for the values of so many outcome rows."""
+        """An empty array for the values of so many outcome rows."""
         return np.empty((len(SPANS), count))
 
     def take(self, room: Any, counts: Sequence[int], preemptions: int, restarts: int) -> None:

@@ -1,6 +1,6 @@
-"""All figures of all papers that are made, one after the other, the cheapest first, into one folder.
+"""All figures of all papers that can be reproduced, the cheapest first, in one folder.
 
-A figure is complete when its folder ``PAPER/FIGURE`` is there, and is not made again; so the same command goes on after
+A figure is complete when its folder ``PAPER/FIGURE`` exists, and is then skipped; so the same command continues after
 an interruption. ``index.html`` and ``figures.parquet`` count the cells of each figure by verdict.
 """
 
@@ -27,7 +27,7 @@ HEADS = ("paper", "figure", "status", "numbers", "cells", *VERDICTS, "reason")
 
 
 class Figure(NamedTuple):
-    """A figure of a paper, its CPU seconds (None if not measured), and why it is not made or what it leaves out."""
+    """A figure of a paper, its CPU seconds (None if not measured), and why it or a part of it is not reproduced."""
 
     paper: str
     figure: str
@@ -43,7 +43,7 @@ class Figure(NamedTuple):
 
 
 class FigureOutcome(NamedTuple):
-    """A figure that was made, or whose making failed (``error``), and how much is left: figures, known CPU seconds."""
+    """A reproduced figure, or one that failed (``error``); and the figures left, with their known CPU seconds."""
 
     figure: Figure
     cells: pl.DataFrame
@@ -59,16 +59,16 @@ def all_figures() -> list[Figure]:
 
 
 def in_order_of_cost() -> list[Figure]:
-    """The figures that are made, the cheapest first, those of unknown cost last."""
-    made = [one for one in all_figures() if one.status == MADE]
-    return sorted(made, key=lambda one: (one.cpu_s is None, one.cpu_s or 0.0))
+    """The figures that can be reproduced, the cheapest first, those of unknown cost last."""
+    figures = [one for one in all_figures() if one.status == MADE]
+    return sorted(figures, key=lambda one: (one.cpu_s is None, one.cpu_s or 0.0))
 
 
 def reproduce_all(
     folder: str | os.PathLike[str], data: str | os.PathLike[str] | None = None, *, quick: bool = False,
     workers: int = 1, figures: Sequence[Figure] | None = None,
 ) -> Iterator[FigureOutcome]:  # fmt: skip
-    """Make the figures whose folders are not there yet; ResultError for a folder of other data or another ``quick``.
+    """Reproduce the figures without a folder yet; ResultError for a folder of other data or another ``quick``.
 
     A figure that fails with an error of fastsim, such as one without its data, leaves the others as they are.
     """
@@ -78,9 +78,9 @@ def reproduce_all(
     for number, one in enumerate(todo, 1):
         left, cells, error = todo[number:], pl.DataFrame(schema=SCHEMA), ""
         try:
-            made = papers.reproduce(one.paper, data, quick=quick, workers=workers, figures=[one.figure])
-            made.write(target / one.folder)
-            cells = made.cells
+            reproduction = papers.reproduce(one.paper, data, quick=quick, workers=workers, figures=[one.figure])
+            reproduction.write(target / one.folder)
+            cells = reproduction.cells
         except FastsimError as failure:
             error = str(failure)
         yield FigureOutcome(one, cells, error, len(left), sum(other.cpu_s or 0.0 for other in left))
@@ -90,11 +90,11 @@ def _check_plan(target: Path, plan: dict[str, Any]) -> None:
     path = target / PLAN
     if path.is_file():
         try:
-            there = json.loads(path.read_text(encoding="utf-8"))
+            stored_plan = json.loads(path.read_text(encoding="utf-8"))
         except ValueError:
-            there = None
-        if there != plan:
-            raise ResultError(f"{path}: found {there}, expected {plan}; choose another folder for other figures")
+            stored_plan = None
+        if stored_plan != plan:
+            raise ResultError(f"{path}: found {stored_plan}, expected {plan}; choose another folder for other figures")
         return
     if target.is_dir() and any(target.iterdir()):
         raise ResultError(f"{target}: found other files, expected an empty folder or one of `reproduce all`")
@@ -104,7 +104,7 @@ def _check_plan(target: Path, plan: dict[str, Any]) -> None:
 
 
 def summary(folder: str | os.PathLike[str], errors: dict[tuple[str, str], str] | None = None) -> pl.DataFrame:
-    """A row a figure: its status, published numbers, cells by verdict (null until it is made), and the reason.
+    """A row a figure: its status, published numbers, cells by verdict (null until it is reproduced), and the reason.
 
     ``errors`` by paper and figure replace reasons.
     """
@@ -162,13 +162,13 @@ def made_into(
     folder: str | os.PathLike[str], data: str | os.PathLike[str] | None, quick: bool, workers: int,
     progress: Callable[[FigureOutcome], None], figures: Sequence[Figure] | None = None,
 ) -> pl.DataFrame:  # fmt: skip
-    """Make what is left, with the index written after every figure, and return the table."""
+    """Reproduce the rest, with the index written after every figure, and return the table."""
     errors: dict[tuple[str, str], str] = {}
-    for made in reproduce_all(folder, data, quick=quick, workers=workers, figures=figures):
-        if made.error:
-            errors[made.figure.paper, made.figure.figure] = made.error
+    for outcome in reproduce_all(folder, data, quick=quick, workers=workers, figures=figures):
+        if outcome.error:
+            errors[outcome.figure.paper, outcome.figure.figure] = outcome.error
         write_index(folder, summary(folder, errors))
-        progress(made)
+        progress(outcome)
     table = summary(folder, errors)
     write_index(folder, table)
     return table

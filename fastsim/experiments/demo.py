@@ -28,7 +28,7 @@ def runs() -> int:
 
 def scenarios(nodes: int = NODES, pods: int = PODS, seed: int = 42) -> list[Scenario]:
     """One scenario for each policy: the same cluster, and the same pods tuned to 1.3 times its GPUs."""
-    # The protocol breaks ties in a random order of the nodes, so they do not stand type by type here.
+    # The protocol breaks ties in a random order of the nodes, so nodes are shuffled and not sorted by type.
     cluster = f"openb:{nodes}?seed={seed}"
     workload = f"synth:openb?pods={pods}&seed={seed}&tune={RATIO}&tune_seed={seed}"
     return [Scenario(cluster, workload, policy, seed=seed, record="timeline", name=policy) for policy in POLICIES]

@@ -5,7 +5,7 @@
 ``nodes.csv``    a file with the column ``node_type`` and one column of $ for an hour for each tariff
 ===============  ====================================================================================
 
-A kind of addition that is a type itself (``node:NAME``, a file) has its own price; others cost what their nodes do.
+An addition that is one node type (``node:NAME``, a file) has a price of its own; others cost the sum of their nodes.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ Tariffs = Mapping[str, Mapping[str, float]]
 """Tariff -> node type -> $ for an hour of one node."""
 
 
-def node_prices_from(what: Any) -> Tariffs:
+def node_prices_from(tariffs: Any) -> Tariffs:
     """The tariffs of a text, a file, or a mapping from node types to $ for an hour; empty for None."""
-    if what is None:
+    if tariffs is None:
         return {}
-    if isinstance(what, Mapping):
-        return {TARIFF: {name: _dollars(f"node prices: {name}", price) for name, price in what.items()}}
-    if names_file(what):
-        return _from_csv(what)
-    pairs = [part.partition("=") for part in str(what).split("&")]
+    if isinstance(tariffs, Mapping):
+        return {TARIFF: {name: _dollars(f"node prices: {name}", price) for name, price in tariffs.items()}}
+    if names_file(tariffs):
+        return _from_csv(tariffs)
+    pairs = [part.partition("=") for part in str(tariffs).split("&")]
     if not all(name.strip() and equals for name, equals, _ in pairs):
-        raise ScenarioError("node prices", repr(str(what)), "'g2=12.5&t4=1', or a CSV file with node_type and tariffs")
+        raise ScenarioError(
+            "node prices", repr(str(tariffs)), "'g2=12.5&t4=1', or a CSV file with node_type and tariffs"
+        )
     return {TARIFF: {name.strip(): _dollars(f"node prices: {name.strip()}", price) for name, _, price in pairs}}
 
 

@@ -92,10 +92,10 @@ def _texts_and_numbers(
 def csv_line(path: str | os.PathLike[str], row: int, headed: bool = True) -> int:
     """Line number in the file (from 1, header included) of data row `row` (from 0, blank lines not counted)."""
     with _opened(path) as text:
-        seen = -1 if headed else 0
+        rows = -1 if headed else 0
         for number, line in enumerate(text, start=1):
-            seen += bool(line.strip())
-            if seen == row + 1:
+            rows += bool(line.strip())
+            if rows == row + 1:
                 return number
     return row + 2
 

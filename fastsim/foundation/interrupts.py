@@ -1,9 +1,9 @@
-"""Ctrl-C and SIGTERM: noted when they come, obeyed where work can stop.
+"""Ctrl-C and SIGTERM: noted when they come, raised where work can stop.
 
-Inside ``deferred`` a handler of this module stands in the main thread and does nothing but note which signal came.
+Inside ``deferred`` the main thread has a handler of this module, which only notes which signal came.
 ``check``, which long work calls every few milliseconds, raises it as KeyboardInterrupt or Terminated, and so does the
 end of the block. Nothing is raised anywhere else, so imports, renames, locks and ``finally`` blocks need no protection.
-A second signal is not noted but acts at once. Handlers of others are left alone.
+A second signal is not noted but acts at once. Handlers that a program has set itself are left alone.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def deferred() -> Iterator[None]:
         raised = error
         raise
     finally:
-        # Handlers first: what comes before is noted and looked at below, what comes after is Python's.
+        # Handlers first: an earlier signal is noted and raised below, a later one goes to Python's handler.
         for number, usual in replaced.items():
             signal.signal(number, usual)
         pending = _noted.number if not _noted.raised and threading.current_thread() is threading.main_thread() else 0
@@ -80,7 +80,7 @@ def check() -> None:
 
 
 def pending() -> bool:
-    """Whether a signal came that work should stop for: for callbacks of libraries, which must not raise."""
+    """Whether a signal came; for callbacks of libraries, which must not raise."""
     return _noted.number != 0
 
 
@@ -105,7 +105,7 @@ def exit_code(stopped: BaseException) -> int:
 
 
 def quieten_arrow() -> None:
-    """For modules that load pyarrow: inside a block, its readers take no signal for themselves."""
+    """Disable pyarrow's own signal handlers inside ``deferred``; modules that load pyarrow call it."""
     if any(signal.getsignal(number) is _note for number in USUAL):
         _arrow_handlers(False)
 

@@ -210,7 +210,7 @@ def _layout(schema: pa.Schema, sorted_by: Sequence[str], level: int) -> dict[str
 def _tidy(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Dictionaries in order of first appearance, so that a slice and a copy of it are written alike.
 
-    Ordered ones stay as they are: their words and the order of them are part of what the column means.
+    Ordered ones stay as they are: their values and the order of those are part of the type of the column.
     """
     columns = [batch.column(f.name) for f in schema]
     columns = [c if _ordered(c.type) and c.type == f.type else fresh_dictionary(c, f.type)
@@ -224,7 +224,7 @@ def _ordered(kind: pa.DataType) -> bool:
 
 def fresh_dictionary(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """The column as `kind`; a dictionary column gets only the values it uses, in order of first appearance."""
-    if pa.types.is_map(kind) and pa.types.is_list(column.type):  # a map of a library that has no type for maps
+    if pa.types.is_map(kind) and pa.types.is_list(column.type):  # a map of a library without a type for maps
         rows = [row and [(pair["key"], pair["value"]) for pair in row] for row in column.to_pylist()]
         return pa.array(rows, kind)
     if not pa.types.is_dictionary(kind):
@@ -236,7 +236,7 @@ def fresh_dictionary(column: pa.Array, kind: pa.DataType) -> pa.Array:
         return words.take(column.indices).dictionary_encode().cast(kind)
     if not column.null_count and _by_appearance(column.indices, len(words)):
         return pa.DictionaryArray.from_arrays(column.indices, words).cast(kind)
-    used = column.indices.dictionary_encode()  # numbers the numbers, so no text is looked at
+    used = column.indices.dictionary_encode()  # the codes are encoded again, which needs no comparison of texts
     return pa.DictionaryArray.from_arrays(used.indices, words.take(used.dictionary)).cast(kind)
 
 

@@ -97,8 +97,8 @@ def layouts(where: str, model: str, counts: Mapping[str, int]) -> list[str]:
         wanted += [by_resource[name].name] * count
     gpus: list[Counter[str]] = []
     for name in sorted(wanted, key=lambda name: (-known[name].memory_slices, name)):
-        home = next((gpu for gpu in gpus if mig.fit(gpu + Counter([name]), known)), None)
-        if home is None:
-            gpus.append(home := Counter())
-        home[name] += 1
+        gpu_with_room = next((gpu for gpu in gpus if mig.fit(gpu + Counter([name]), known)), None)
+        if gpu_with_room is None:
+            gpus.append(gpu_with_room := Counter())
+        gpu_with_room[name] += 1
     return ["+".join(f"{count}*{name}" if count > 1 else name for name, count in gpu.items()) for gpu in gpus]

@@ -181,8 +181,8 @@ def fit(names: Mapping[str, int], known: Mapping[str, MigProfile]) -> bool:
         return False
     if sum(count for name, count in names.items() if name.endswith(MEDIA)) > 1:
         return False
-    wanted = [known[name] for name, count in names.items() for _ in range(count)]
-    return _placed(sorted(wanted, key=lambda profile: -profile.memory_slices), 0)
+    instances = [known[name] for name, count in names.items() for _ in range(count)]
+    return _placed(sorted(instances, key=lambda profile: -profile.memory_slices), 0)
 
 
 def _placed(wanted: Sequence[MigProfile], taken: int) -> bool:

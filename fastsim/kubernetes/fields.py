@@ -18,7 +18,7 @@ TABLES = Path(__file__).parent / "tables"
 
 STANDINGS = {
     "honoured": "counts as in Kubernetes",
-    "approximated": "counts, but for what is said",
+    "approximated": "counts, except as the remark says",
     "named": "does not count; one warning with their number, and refused with --strict",
     "refused": "ends with exit code 2",
     "harmless": "has no part in where a pod may go",

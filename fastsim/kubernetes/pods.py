@@ -108,7 +108,7 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
 
 def _expressions(pod: PodManifest, bound: str | None, facts: Facts, notices: Counter[str]) -> list[Constraint]:
     """Node-label expressions of a pod and of rules of others about it."""
-    if bound:  # it stays on its node whatever they say; they count if it has to move
+    if bound:  # a bound pod stays on its node whatever the expressions are; they count if it has to move
         return constraints(pod.spec, pod.where, facts.places, Counter())
     if pod.node:
         return []

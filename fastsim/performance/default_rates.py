@@ -52,7 +52,7 @@ NETWORKS = {
     "A3C": _Network(0.140, 20.0, 1500, 0, 5, False),
     "CycleGAN": _Network(0.055, 900.0, 4000, 0, 90, False),
 }
-"""Seconds and MiB that do not depend on the batch, cost and MiB of a sample, MiB of gradients, and whether it gangs."""
+"""Seconds and MiB independent of the batch, cost and MiB of a sample, MiB of gradients, and whether there are gangs."""
 GANGS = (1, 2, 4, 8)
 """Numbers of GPUs."""
 EFFICIENCY = 0.35
@@ -63,7 +63,7 @@ SWITCHING = 1.05
 
 @cache
 def model_oracle() -> Oracle:
-    """Rates of Gavel's 26 job types on K80, P100 and V100, alone and in company, steps/s."""
+    """Rates of Gavel's 26 job types on K80, P100 and V100, alone and in pairs, steps/s."""
     kinds = [(name, n) for name in sorted(JOB_NAMES) for n in GANGS if n == 1 or NETWORKS[_network(name)[0]].gangs]
     alone = np.zeros((len(kinds), len(GPUS)))
     shared = np.full((len(kinds), len(kinds), len(GPUS)), np.nan)

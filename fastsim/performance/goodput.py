@@ -1,8 +1,8 @@
-"""How much a job learns in a second on so many GPUs, and with which batch size it learns most.
+"""Goodput of a job on so many GPUs, and the batch size of most goodput.
 
-The model is that of Pollux (A. Qiao et al., OSDI 2021): throughput in samples/s, times what a sample teaches in a
-batch of that size relative to one in a batch of the initial size. The arithmetic stands in
-`fastsim_ext.adaptive.goodput`.
+The model is that of Pollux (A. Qiao et al., OSDI 2021): throughput in samples/s, times the statistical efficiency: the
+progress that a sample makes in a batch of that size, relative to one in a batch of the initial size. The arithmetic is
+in `fastsim_ext.adaptive.goodput`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Perf(NamedTuple):
-    """How long steps take, seconds: fixed and for each sample (c), between nodes (n), inside a node (r), overlap."""
+    """Parameters of step times, seconds: fixed and for each sample (c), between nodes (n), in a node (r), overlap."""
 
     alpha_c: float
     beta_c: float
@@ -44,9 +44,9 @@ class Noise(NamedTuple):
 class BatchLimits(NamedTuple):
     """Batch sizes a job may use, samples.
 
-    ``max_batch`` bounds a step of all GPUs, ``low`` and ``high`` what a GPU takes at once. Without ``accumulation`` a
-    step is one turn; if not ``tuned``, ``max_batch`` is the batch size. ``float32`` draws up the candidates in single
-    precision, as the scheduler of the published simulator does: now and then the best batch size is another one.
+    ``max_batch`` bounds a step of all GPUs, ``low`` and ``high`` the samples that a GPU takes at once. Without
+    ``accumulation`` a step is one turn; if not ``tuned``, ``max_batch`` is the batch size. ``float32`` computes the
+    candidates in single precision, as the scheduler of the published simulator does: sometimes another one is best.
     """
 
     max_batch: int
@@ -66,14 +66,14 @@ class Best(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """For each configuration: samples/s, and what a sample teaches relative to one in a batch of the initial size."""
+    """For each configuration: samples/s, and progress of a sample relative to one in a batch of the initial size."""
 
     throughput: Floats
     efficiency: Floats
 
     @property
     def goodput(self) -> Floats:
-        """Samples/s, each weighed by what it teaches."""
+        """Samples/s, weighted by the efficiency."""
         return self.throughput * self.efficiency
 
 
@@ -110,9 +110,9 @@ class Goodput:
         if limits.max_batch < self.noise.init_batch or limits.low < 1:
             found = f"{limits.max_batch} samples, {limits.low} or more on a GPU"
             raise InputError("goodput: batch size", found, f"{self.noise.init_batch} or more, 1 or more on a GPU")
-        found_best = Best(np.empty(len(k)), np.empty(len(k), np.int64), np.empty(len(k), np.int64))
-        kernels.best(self._perf, self._noise, n, k, *limits, *found_best)
-        return found_best
+        configurations = Best(np.empty(len(k)), np.empty(len(k), np.int64), np.empty(len(k), np.int64))
+        kernels.best(self._perf, self._noise, n, k, *limits, *configurations)
+        return configurations
 
     def staged(
         self, nodes: npt.ArrayLike, pipelines: npt.ArrayLike, max_batch: int, stages: int, micro: int = 48
@@ -130,6 +130,6 @@ def _ints(values: npt.ArrayLike) -> Ints:
     return np.ascontiguousarray(values, np.int64).reshape(-1)
 
 
-def _at_least(what: str, values: Ints, least: int) -> None:
+def _at_least(quantity: str, values: Ints, least: int) -> None:
     if len(values) and int(values.min()) < least:
-        raise InputError(f"goodput: {what}", int(values.min()), f"{least} or more")
+        raise InputError(f"goodput: {quantity}", int(values.min()), f"{least} or more")

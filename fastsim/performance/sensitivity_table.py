@@ -1,7 +1,7 @@
 """The table of sensitivities: the speed of each workload by CPUs and memory, a row for each point.
 
 ============  =====================================================================================================
-workload      name of what a job runs, the job's `workload`
+workload      name of the program of a job, its `workload`
 task          family it belongs to, such as `image`; mixes are given by task
 point         `demand`: the point a job requests, one row for each workload (and each `cpus_per_gpu`);
               `grid`: one point of the whole surface, CPUs x memory
@@ -112,10 +112,10 @@ def profiles(
     return tuple(_profile(workload, of_workload, name) for workload, of_workload in rows_of.items())
 
 
-def profile_table(found: tuple[WorkloadProfile, ...], cpus_per_gpu: float | None = None) -> pa.Table:
+def profile_table(workloads: tuple[WorkloadProfile, ...], cpus_per_gpu: float | None = None) -> pa.Table:
     """The rows of these profiles, as measured on servers of ``cpus_per_gpu``."""
     rows = []
-    for p in found:
+    for p in workloads:
         shared = {"workload": p.workload, "task": p.task, "cpus_per_gpu": cpus_per_gpu}
         rows.append(
             shared | {"point": DEMAND, "batch_size": p.batch_size or None, "iteration_s": p.iteration_s, "cpu": p.cpu,

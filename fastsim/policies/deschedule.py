@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CosSim:
-    """Evict the pod that resembles its node least, from nodes out of CPU that still have GPUs to give.
+    """Evict the pod that resembles its node least, from nodes short of CPU that still have free GPUs.
 
     similarity = cos(free + pod, pod) over (milli-CPU, milli-GPU); one pod of each node with less than
     ``cpu_free_milli`` CPU left and a device with more than ``gpu_free_milli`` left, most free GPU first. Of
@@ -33,13 +33,15 @@ class CosSim:
         """At most ``limit`` pods, in the order of their nodes."""
         cpu, gpu = view.nodes.cpu_free, view.nodes.gpu_free.sum(axis=1)
         pods = view.pods_by_node()
-        starved = [
+        nodes = [
             n for n in pods
             if cpu[n] < self.cpu_free_milli and view.nodes.gpu_free[n].max() > self.gpu_free_milli
         ]  # fmt: skip
-        starved.sort(key=lambda n: (-gpu[n], view.names[n]))
-        chosen = (min(pods[n], key=lambda pod: _squared_similarity(pod, int(cpu[n]), int(gpu[n]))) for n in starved)
-        return list(islice(chosen, limit))
+        nodes.sort(key=lambda n: (-gpu[n], view.names[n]))
+        victims_in_order = (
+            min(pods[n], key=lambda pod: _squared_similarity(pod, int(cpu[n]), int(gpu[n]))) for n in nodes
+        )
+        return list(islice(victims_in_order, limit))
 
 
 def _squared_similarity(pod: RunningPod, cpu_free: int, gpu_free: int) -> Fraction:

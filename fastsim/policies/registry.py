@@ -166,7 +166,7 @@ def create(name: str, parameters: Mapping[str, object]) -> OnlinePolicy | RoundP
 
 
 def _refuse_unbounded(where: str, value: object) -> None:
-    """PolicyError for a number that is none, infinite or too large for the engines."""
+    """PolicyError for a number that is NaN, infinite or too large for the engines."""
     if isinstance(value, int | float) and not -MOST < value < MOST:
         raise PolicyError(where, short(value), "a finite number, between -2**64 and 2**64")
 

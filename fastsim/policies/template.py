@@ -154,7 +154,7 @@ from fastsim.policies.round_policy import RoundRule
 
 
 class Shares(Stateless):
-    """Computes the shares whenever jobs have come or gone."""
+    """Computes the shares whenever jobs have arrived or ended."""
 
     def __init__(self, power: float) -> None:
         self.power = power
@@ -204,7 +204,7 @@ from $module import $cls, Shares
 JOBS = "synth:gavel?jobs=12&rate_per_hour=2&seed=1"
 
 
-class Seen(SimpleNamespace):
+class View(SimpleNamespace):
     """Two jobs of one GPU, one of them three times as important, on a model with one GPU."""
 
     def __len__(self) -> int:
@@ -212,10 +212,10 @@ class Seen(SimpleNamespace):
 
 
 def test_shares_follow_weights() -> None:
-    seen: Any = Seen(weight=np.array([1.0, 3.0]), num_gpu=np.array([1, 1]), job_id=np.array([0, 1]),
+    view: Any = View(weight=np.array([1.0, 3.0]), num_gpu=np.array([1, 1]), job_id=np.array([0, 1]),
                      setting=SimpleNamespace(gpus__g=np.array([1])))
-    found = Shares(1.0).allocate(seen)
-    assert found is not None and found.share__rg.ravel() == pytest.approx([0.25, 0.75])
+    allocation = Shares(1.0).allocate(view)
+    assert allocation is not None and allocation.share__rg.ravel() == pytest.approx([0.25, 0.75])
 
 
 def test_a_run_ends_and_is_the_same_each_time() -> None:
@@ -248,15 +248,15 @@ class LeastServed(FixedSizeDecider):
     def chosen(self, view: AdaptiveView) -> Mapping[int, int]:
         """The group of nodes of each job that runs: the jobs with the fewest GPU seconds choose first."""
         free = [group.gpus for group in self.setting.groups]
-        found: dict[int, int] = {}
+        group_of: dict[int, int] = {}
         for job in sorted(view.jobs, key=lambda job: (job.service_s, job.id)):
             rates = self.rates_of(job)
             for group in sorted(range(len(free)), key=lambda group: -rates[group]):
                 if job.job.num_gpu <= free[group]:
-                    found[job.id] = group
+                    group_of[job.id] = group
                     free[group] -= job.job.num_gpu
                     break
-        return found
+        return group_of
 
 
 @policy("$name")
@@ -308,7 +308,7 @@ KINDS = {
     "placement": (POLICY, TEST), "order": (ORDER, ORDER_TEST), "shares": (SHARES, SHARES_TEST),
     "adaptive": (ADAPTIVE, ADAPTIVE_TEST),
 }  # fmt: skip
-"""What a policy may be for, with its file and the test: pods, an order of jobs, shares of time, adaptive jobs."""
+"""Kinds of policies, each with its file and its test: for pods, an order of jobs, shares of time, adaptive jobs."""
 
 PROJECT = Template("""[build-system]
 requires = ["setuptools>=77"]

@@ -17,7 +17,7 @@ DELAY_S = 1.0
 def progress_bar(unit: str, total: int | None = None) -> Iterator[Callable[[int], None] | None]:
     """A callback that takes the number of finished ``unit``; None without a terminal.
 
-    What is printed meanwhile, by a scorer for one, goes to standard error: standard output belongs to the result.
+    Text that is printed meanwhile, as by a scorer, goes to standard error: standard output belongs to the result.
     """
     if not sys.stderr.isatty():
         with redirect_stdout(sys.stderr):
@@ -62,14 +62,14 @@ def sweep_bar() -> Iterator[Callable[[Any], None] | None]:
 class _LateBar:
     def __init__(self, unit: str, total: int | None, ends: bool = False) -> None:
         self.unit, self.total, self.ends = unit, total, ends
-        self.began = time.monotonic()
+        self.start_s = time.monotonic()
         self.lock, self.closed = threading.Lock(), False
         self.shown: Any = None
         self.task: Any = None
 
     def update(self, done: int, note: str = "") -> None:
         """Show ``done`` and the note, once ``DELAY_S`` have passed."""
-        if self.shown is None and time.monotonic() - self.began >= DELAY_S:
+        if self.shown is None and time.monotonic() - self.start_s >= DELAY_S:
             self.open()
         if self.shown is not None:
             self.shown.update(self.task, completed=done, note=note)
@@ -94,7 +94,7 @@ class _LateBar:
         count = TextColumn("{task.completed:,.0f}" + (" of {task.total:,.0f}" if self.total else "") + f" {self.unit}")
         ends = [TextColumn("{task.fields[note]}, ends in"), TimeRemainingColumn()] if self.ends else []
         console = Console(stderr=True)
-        shown = Progress(BarColumn(), count, TimeElapsedColumn(), *ends, console=console, transient=True)
-        self.task = shown.add_task(self.unit, total=self.total, note="")
-        shown.start()
-        self.shown = shown
+        bar = Progress(BarColumn(), count, TimeElapsedColumn(), *ends, console=console, transient=True)
+        self.task = bar.add_task(self.unit, total=self.total, note="")
+        bar.start()
+        self.shown = bar

@@ -203,10 +203,10 @@ def still(figure: ReportChart, columns: int | None = None) -> str:
     if figure.single or len(names) < 2:
         return text
     # The shade of an interval would be the colour of the legend without the opacity.
-    shown: dict[str, Any] = {"orient": "right", "labelLimit": 260, "title": None, "symbolOpacity": 1, "symbolSize": 60}
+    legend: dict[str, Any] = {"orient": "right", "labelLimit": 260, "title": None, "symbolOpacity": 1, "symbolSize": 60}
     if columns is not None:
-        shown |= {"orient": "bottom", "columns": 2 * columns, "labelLimit": 110, "symbolSize": 30}
-    return text.replace('"legend": null', f'"legend": {json.dumps(shown)}')
+        legend |= {"orient": "bottom", "columns": 2 * columns, "labelLimit": 110, "symbolSize": 30}
+    return text.replace('"legend": null', f'"legend": {json.dumps(legend)}')
 
 
 def _printed(columns: int) -> dict[str, Any]:

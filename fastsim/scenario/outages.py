@@ -149,8 +149,8 @@ def failures(nodes: int, outages: Outages, seed: int) -> Iterator[Change]:
     Nodes are up at time 0, and times are exponential: up for ``mtbf_s`` on average, then down for ``mttr_s``.
     """
     if outages.mtbf_s is not None and outages.mttr_s is not None:
-        alone = [_alternating(position, outages.mtbf_s, outages.mttr_s, seed) for position in range(nodes)]
-        yield from heapq.merge(*alone)
+        by_node = [_alternating(position, outages.mtbf_s, outages.mttr_s, seed) for position in range(nodes)]
+        yield from heapq.merge(*by_node)
 
 
 def _alternating(position: int, mtbf_s: float, mttr_s: float, seed: int) -> Iterator[Change]:

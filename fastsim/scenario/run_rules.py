@@ -1,6 +1,6 @@
 """Rules of a run beyond placing single pods: quotas, shares, preemption, failures, in one value.
 
-Everything is off in ``Rules()``. Texts are how scenarios and the command line spell the tables:
+Everything is off in ``Rules()``. Scenarios and the command line have the tables as texts:
 ``"alice:gpu_milli=8000,cpu_milli=64000;*:gpu_milli=4000"`` for quotas, ``"alice=2,bob=1"`` for weights.
 """
 
@@ -54,7 +54,7 @@ class Rules:
         return cpu, memory, gpu
 
     def weight(self, tenant: str | None) -> float:
-        """The tenant's entitlement, relative to other tenants."""
+        """The tenant's weight, relative to other tenants."""
         return self.weights.get(tenant or "", 1.0)
 
     def kept_s(self, worked_s: float) -> float:

@@ -29,8 +29,8 @@ UNDECIDED = ("name", "out", "log")
 CHECKS: dict[str, Callable[[Any], object]] = {}
 """For each field, a function that raises a :class:`FastsimError` for a value that is not valid."""
 RELATIVE: dict[str, tuple[Callable[[Any], bool], str]] = {}
-"""For a field, which of its values mean something beside another field only, and that field: its value is the second
-argument of the check then."""
+"""By field: whether one of its values depends on another field, and the name of that field, whose value is then the
+second argument of the check."""
 
 
 @dataclass(frozen=True)

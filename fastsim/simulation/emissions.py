@@ -48,7 +48,7 @@ def with_emissions(result: Result, carbon: Carbon | None, folder: Path | None = 
 
 
 def _with_summary(frames: Mapping[str, pl.DataFrame], summary: pl.DataFrame) -> LazyFrames:
-    """The same tables with another summary; those that were not made yet still are on first use."""
+    """The same tables with another summary; tables that were not made yet are made on first use."""
     others = {name: partial(frames.__getitem__, name) for name in frames if name != "summary"}
     return LazyFrames({"summary": summary}, others)
 

@@ -78,8 +78,8 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
         refuse_options_of_shares(scenario)
         if scenario.rates is None and s.WORKLOAD not in workload.columns:
             requests = requests_of(workload)
-            bare = setting_of(cluster, request_oracle(requests, models), scenario.seed)
-            jobs, setting = _jobs(workload, bare, scenario, requests)
+            request_setting = setting_of(cluster, request_oracle(requests, models), scenario.seed)
+            jobs, setting = _jobs(workload, request_setting, scenario, requests)
             assert jobs.accepted is not None
             requests = [requests[kind] for kind in jobs.accepted.origins]
         needs = needs_of(cluster, setting, sensitivity, requests, switches)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fastsim.workload.oversized_pods import Oversized
 
 Message = tuple[type[Warning], str]
-"""A warning that is yet to be given."""
+"""A warning that is issued later."""
 
 MOST_NAMES = 5
 """Names that a warning lists."""

@@ -33,11 +33,13 @@ def _filled(part: Any, known: dict[str, Metric], labels: Labels) -> Any:
         return [_filled(value, known, labels) for value in part]
     if not isinstance(part, str):
         return part
-    legend = re.sub(r"\[\[(\w+)\]\]", lambda found: f"{{{{{_meant(found[1], known, labels)}}}}}", part)
-    return legend if legend != part else re.sub(r"\{\{(\w+)\}\}", lambda found: _meant(found[1], known, labels), part)
+    legend = re.sub(r"\[\[(\w+)\]\]", lambda name: f"{{{{{_replacement(name[1], known, labels)}}}}}", part)
+    return (
+        legend if legend != part else re.sub(r"\{\{(\w+)\}\}", lambda name: _replacement(name[1], known, labels), part)
+    )
 
 
-def _meant(word: str, known: dict[str, Metric], labels: Labels) -> str:
+def _replacement(word: str, known: dict[str, Metric], labels: Labels) -> str:
     if word in Labels._fields:
         return str(getattr(labels, word)) or labels.gpu_uuid
     if word.startswith("name_of_"):

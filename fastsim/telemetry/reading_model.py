@@ -4,7 +4,7 @@ Between two changes everything is constant except temperature and energy, and th
 up. Utilisation does not: by default it is `100 * (1 - product of (1 - u))`, or it comes from a table by the number of
 pods. Power comes from a table, too, or grows from idle to peak with utilisation.
 Temperature follows power like one heated mass: `tau * dT/dt = ambient + R * power - T`. Its `R` and `tau`, and the
-share of copies in utilisation, are assumptions: nothing was recorded of them.
+share of copies in utilisation, are assumptions: no recordings of them exist.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ V100 = Device(
     32_510, 27.0, 300.0, kept_mib=11.0, util_pct=(0.0, 4.0, 35.0, 64.0, 81.0, 93.0, 97.0),
     power_w=(27.0, 38.9, 47.2, 50.5, 52.5, 53.3, 54.6), slowdown=(1.0, 1.0, 1.0, 1.0, 1.12, 1.21, 1.29),
 )  # fmt: skip
-"""A V100 with 32 GB that detectors share: the published medians, and how long they took, by the number of them."""
+"""A V100 with 32 GB that detectors share: the published medians of readings and of run times, by the number of them."""
 
 
 class Readings(NamedTuple):

@@ -65,7 +65,7 @@ def table_of(
 
 
 class Gathered:
-    """Readings that came one by one, as numbers: a table of texts would take many times the memory.
+    """Readings added one by one, as numbers: a table of texts would take many times the memory.
 
     A reading takes 20 bytes, and three times that while `batches` puts all of them in order.
     """

@@ -80,17 +80,17 @@ def tune_rows(
     """
     demand = np.asarray(gpu_milli, np.int64) * np.asarray(num_gpu, np.int64) + instances_milli
     per_device = np.asarray(gpu_milli, np.int64) + instances_milli
-    everyone = np.arange(len(demand))
+    all_rows = np.arange(len(demand))
     total = int(demand.sum())
     if total > target:
-        return _thinned(demand, total, target, rng), everyone[:0]
+        return _thinned(demand, total, target, rng), all_rows[:0]
     if total < target and not total:
         raise ScenarioError("workload.tune", "no pod that asks for a GPU", "some GPU request to scale up")
     if total < target:
-        pool = everyone if source is None else source
+        pool = all_rows if source is None else source
         refuse_excess("workload.tune", len(demand) * target / total, Work.HELD_PODS)
-        return everyone, _cloned(per_device, demand, total, target, rng, pool)
-    return everyone, everyone[:0]
+        return all_rows, _cloned(per_device, demand, total, target, rng, pool)
+    return all_rows, all_rows[:0]
 
 
 def _thinned(demand: Ints, total: int, target: float, rng: Stream) -> Ints:
@@ -126,13 +126,13 @@ def inflated(workload: Workload, ratio: float, cluster: Cluster, seed: int = 0) 
     gpu = table[s.GPU_MILLI].to_numpy().astype(np.int64) * table[s.NUM_GPU].to_numpy() + _instances_milli(table)
     room = (cluster.total_cpu_milli - int(cpu.sum()), cluster.total_gpu_milli - int(gpu.sum()))
     refuse_excess("workload.inflated: ratio", len(table) * ratio, Work.HELD_PODS)
-    wanted = math.ceil(len(table) * ratio) - len(table)
-    drawn = _by_name(table)[Stream(seed, "tune.inflate").below(len(table), wanted)] if wanted else np.zeros(0, np.int64)
+    most = math.ceil(len(table) * ratio) - len(table)
+    drawn = _by_name(table)[Stream(seed, "tune.inflate").below(len(table), most)] if most else np.zeros(0, np.int64)
     over = (np.cumsum(cpu[drawn]) > room[0]) | (np.cumsum(gpu[drawn]) > room[1])
     clones = drawn[: int(np.argmax(over))] if over.any() else drawn
-    everyone = np.arange(len(table))
+    all_rows = np.arange(len(table))
     note = {"inflation": ratio, "seed": seed}
-    return _order_only(workload, _with_clones(table, everyone, clones, "clone"), note)
+    return _order_only(workload, _with_clones(table, all_rows, clones, "clone"), note)
 
 
 # ---------------------------------------------------------------------- tables
@@ -141,8 +141,8 @@ def inflated(workload: Workload, ratio: float, cluster: Cluster, seed: int = 0) 
 def _instances_milli(table: pa.Table) -> Ints:
     """Milli-GPU that each pod requests as instances of partitioned GPUs."""
     milli = np.zeros(len(table), np.int64)
-    asking = [name for name in (s.EXTRA_RESOURCES, s.MIG) if name in table.column_names]
-    for row, cells in enumerate(table.select(asking).to_pylist() if asking else ()):
+    columns = [name for name in (s.EXTRA_RESOURCES, s.MIG) if name in table.column_names]
+    for row, cells in enumerate(table.select(columns).to_pylist() if columns else ()):
         milli[row] = gpu_milli(further(cells.get(s.EXTRA_RESOURCES), cells.get(s.MIG)))
     return milli
 

@@ -37,6 +37,6 @@ cdef class GeneticSearch:
     cdef readonly int size
     cdef object first(self, Population* pool, int jobs, int nodes)
 
-cdef void search_born(NumpyStream* stream, Population* pool, const FitnessInputs* inputs, const Rules* rules,
-                      Room* operators, FitnessRoom* fit) noexcept nogil
-cdef void search_survived(NumpyStream* stream, Population* pool, FrontRoom* fronts, int size) noexcept nogil
+cdef void search_offspring(NumpyStream* stream, Population* pool, const FitnessInputs* inputs, const Rules* rules,
+                           Room* operators, FitnessRoom* fit) noexcept nogil
+cdef void search_survive(NumpyStream* stream, Population* pool, FrontRoom* fronts, int size) noexcept nogil

@@ -2,7 +2,7 @@
 
 It is NSGA-II with the operators of ``genetic_operators`` and the two values of ``fitness``. Pairs of parents win
 tournaments, their children are changed and repaired, and those that are new join the population; then those on the
-first fronts live on, of the last front those that are least crowded. Random numbers are drawn in the order in which the
+first fronts survive, of the last front those that are least crowded. Random numbers are drawn in the order in which the
 published program draws them, so that one seed leads through the same populations.
 """
 
@@ -20,11 +20,11 @@ from fastsim_ext.adaptive.pareto_fronts cimport (
 from fastsim_ext.random cimport WORDS, NumpyStream, numpy_begin, numpy_ready, numpy_uniform, numpy_upto
 
 cdef enum:
-    LITTERS = 101            # how often parents meet until there are enough children
+    MATING_ROUNDS = 101            # rounds of mating until there are enough children
     LARGEST_SEED = 9999999   # of a search
     LARGEST_CUT = 32766      # numbers that are drawn for sizes of clusters, which never change here
 
-cdef double MEETING = 0.9    # chance of parents to exchange rows
+cdef double CROSSOVER_CHANCE = 0.9    # chance of parents to exchange rows
 
 
 # ---------------------------------------------------------------------- children
@@ -41,7 +41,7 @@ cdef void search_shuffled(NumpyStream* stream, int32_t* items, int count) noexce
 
 
 cdef inline int32_t winner(NumpyStream* stream, const Population* pool, int32_t a, int32_t b) noexcept nogil:
-    """The one that beats the other, or is less crowded; or either."""
+    """The state that beats the other, or is less crowded; else one of them is drawn."""
     cdef bint better = pool.loss__p[a] < pool.loss__p[b] or pool.waste__p[a] < pool.waste__p[b]
     cdef bint worse = pool.loss__p[b] < pool.loss__p[a] or pool.waste__p[b] < pool.waste__p[a]
     if better != worse:
@@ -53,7 +53,7 @@ cdef inline int32_t winner(NumpyStream* stream, const Population* pool, int32_t 
 
 cdef void search_children(NumpyStream* stream, Population* pool, int matings, const FitnessInputs* inputs,
                           const Rules* rules, Room* operators) noexcept nogil:
-    """Two children of each couple: exchanged, changed, repaired."""
+    """Two children of each pair of parents, after crossover, mutation and repair."""
     cdef size_t bytes = pool.cells
     cdef int drawn = 0, i, _
     while drawn < 4 * matings:
@@ -62,7 +62,7 @@ cdef void search_children(NumpyStream* stream, Population* pool, int matings, co
     for i in range(2 * matings):
         pool.turn__p[i] = winner(stream, pool, pool.draw__p[2 * i], pool.draw__p[2 * i + 1])
     for i in range(matings):
-        pool.flag__pjn[i] = numpy_uniform(stream) < MEETING
+        pool.flag__pjn[i] = numpy_uniform(stream) < CROSSOVER_CHANCE
         memcpy(pool.child__pjn + i * pool.cells, pool.state__pjn + pool.turn__p[2 * i] * pool.cells, bytes)
         memcpy(pool.child__pjn + (matings + i) * pool.cells, pool.state__pjn + pool.turn__p[2 * i + 1] * pool.cells,
                bytes)
@@ -76,8 +76,8 @@ cdef void search_children(NumpyStream* stream, Population* pool, int matings, co
                    inputs.node_gpus, operators)
 
 
-cdef uint64_t search_mark(const int8_t* state__jn, int cells) noexcept nogil:
-    """A number that different states hardly ever share."""
+cdef uint64_t search_hash(const int8_t* state__jn, int cells) noexcept nogil:
+    """A hash of a state."""
     cdef uint64_t mark = 0xcbf29ce484222325ULL
     cdef uint64_t part = 0
     cdef int i
@@ -91,7 +91,7 @@ cdef uint64_t search_mark(const int8_t* state__jn, int cells) noexcept nogil:
     return mark ^ (mark >> 32)
 
 
-cdef void search_known(Population* pool) noexcept nogil:
+cdef void search_index(Population* pool) noexcept nogil:
     """Index the surviving states by their hashes."""
     cdef int at, slot
     memset(pool.known__h, -1, pool.slots * sizeof(int32_t))
@@ -102,9 +102,9 @@ cdef void search_known(Population* pool) noexcept nogil:
         pool.known__h[slot] = at
 
 
-cdef bint search_joined(Population* pool, const int8_t* state__jn) noexcept nogil:
-    """Take a state in behind the others, unless one of them is the same."""
-    cdef uint64_t mark = search_mark(state__jn, pool.cells)
+cdef bint search_add(Population* pool, const int8_t* state__jn) noexcept nogil:
+    """Add a state behind the others, unless one of them is equal; whether it was added."""
+    cdef uint64_t mark = search_hash(state__jn, pool.cells)
     cdef int slot = mark & (pool.slots - 1), here = pool.alive + pool.born, at = pool.known__h[slot]
     while at >= 0:
         if pool.mark__p[at] == mark and not memcmp(pool.state__pjn + at * pool.cells, state__jn, pool.cells):
@@ -118,37 +118,37 @@ cdef bint search_joined(Population* pool, const int8_t* state__jn) noexcept nogi
     return True
 
 
-cdef void search_judged(Population* pool, const FitnessInputs* inputs, FitnessRoom* fit) noexcept nogil:
-    """The values of the newborn."""
+cdef void search_evaluate(Population* pool, const FitnessInputs* inputs, FitnessRoom* fit) noexcept nogil:
+    """Compute the values of the new states."""
     cdef int at
     for at in range(pool.alive, pool.alive + pool.born):
         fitness_of(inputs, pool.state__pjn + at * pool.cells, fit, &pool.loss__p[at], &pool.waste__p[at])
         pool.loss__p[at], pool.waste__p[at] = -pool.loss__p[at], -pool.waste__p[at]
 
 
-cdef void search_born(NumpyStream* stream, Population* pool, const FitnessInputs* inputs, const Rules* rules,
-                      Room* operators, FitnessRoom* fit) noexcept nogil:
-    """Breed new states: ``pool.size`` of them, or as many as ``LITTERS`` litters bring."""
+cdef void search_offspring(NumpyStream* stream, Population* pool, const FitnessInputs* inputs, const Rules* rules,
+                           Room* operators, FitnessRoom* fit) noexcept nogil:
+    """Make new states: ``pool.size`` of them, or as many as ``MATING_ROUNDS`` rounds yield."""
     cdef int _, matings, at
     pool.born = 0
-    search_known(pool)
-    for _ in range(LITTERS):
+    search_index(pool)
+    for _ in range(MATING_ROUNDS):
         matings = (pool.size - pool.born + 1) // 2
         search_children(stream, pool, matings, inputs, rules, operators)
         for at in range(2 * matings):
-            search_joined(pool, pool.child__pjn + at * pool.cells)
+            search_add(pool, pool.child__pjn + at * pool.cells)
             if pool.born == pool.size:
                 break
         if pool.born == pool.size:
             break
-    search_judged(pool, inputs, fit)
+    search_evaluate(pool, inputs, fit)
 
 
 # ---------------------------------------------------------------------- survival
 
-cdef int search_chosen(NumpyStream* stream, Population* pool, int32_t* member, int count, int wanted,
-                       FrontRoom* fronts) noexcept nogil:
-    """Put the least crowded members of a front first; the same ones in a drawn order."""
+cdef int search_least_crowded(NumpyStream* stream, Population* pool, int32_t* member, int count, int wanted,
+                              FrontRoom* fronts) noexcept nogil:
+    """Put the least crowded members of a front first; equal ones in a drawn order."""
     cdef int at
     search_shuffled(stream, fronts.spare__p, count)
     for at in range(count):
@@ -159,8 +159,8 @@ cdef int search_chosen(NumpyStream* stream, Population* pool, int32_t* member, i
     return wanted
 
 
-cdef void search_survived(NumpyStream* stream, Population* pool, FrontRoom* fronts, int size) noexcept nogil:
-    """Let ``size`` states live on, front after front; their values move with them."""
+cdef void search_survive(NumpyStream* stream, Population* pool, FrontRoom* fronts, int size) noexcept nogil:
+    """Keep ``size`` states, front after front; their values move with them."""
     cdef int all_of_them = pool.alive + pool.born
     cdef int front, start = 0, count, at, lives = 0, wanted = min(size, all_of_them)
     cdef int fronts_found = fronts_sorted(pool.loss__p, pool.waste__p, all_of_them, wanted, fronts)
@@ -169,7 +169,7 @@ cdef void search_survived(NumpyStream* stream, Population* pool, FrontRoom* fron
         count = fronts.end__f[front] - start
         fronts_crowding(pool.loss__p, pool.waste__p, start, count, pool.crowding__p, fronts)
         if lives + count > wanted:
-            count = search_chosen(stream, pool, fronts.order__p + start, count, wanted - lives, fronts)
+            count = search_least_crowded(stream, pool, fronts.order__p + start, count, wanted - lives, fronts)
         for at in range(count):
             pool.order__p[lives + at] = fronts.order__p[start + at]
         lives += count
@@ -198,7 +198,7 @@ cdef void search_sorted(double* value, const int32_t* order, int count, double* 
 # ---------------------------------------------------------------------- the search
 
 cdef int search_reserve(Population* pool, int size, int cells) except -1 nogil:
-    """Make room; ``genetic_free`` gives it back, also after a failure."""
+    """Allocate memory; ``search_free`` releases it, also after a failure."""
     pool.size, pool.cells, pool.alive, pool.born = size, cells, 0, 0
     pool.slots = 4
     while pool.slots < 4 * size:
@@ -224,7 +224,7 @@ cdef int search_reserve(Population* pool, int size, int cells) except -1 nogil:
 
 
 cdef void search_free(Population* pool) noexcept nogil:
-    """Give the room back."""
+    """Release the memory."""
     free(pool.state__pjn)
     free(pool.next__pjn)
     free(pool.child__pjn)
@@ -235,8 +235,8 @@ cdef void search_free(Population* pool) noexcept nogil:
     free(pool.flag__pjn)
 
 
-cdef int search_searched(NumpyStream* stream, Population* pool, const FitnessInputs* inputs, const Rules* rules,
-                         int states, int generations) except -1 nogil:
+cdef int search_evolve(NumpyStream* stream, Population* pool, const FitnessInputs* inputs, const Rules* rules,
+                       int states, int generations) except -1 nogil:
     """Evolve a population for some generations; the first ``states`` children are its initial states."""
     cdef Room operators
     cdef FitnessRoom fit
@@ -247,16 +247,16 @@ cdef int search_searched(NumpyStream* stream, Population* pool, const FitnessInp
     fronts_reserve(&fronts, 2 * pool.size)
     genetic_repair(stream, pool.child__pjn, rules.most__j, rules.least__j, states, inputs.jobs, inputs.nodes,
                    inputs.node_gpus, &operators)
-    search_known(pool)
+    search_index(pool)
     for at in range(states):
-        search_joined(pool, pool.child__pjn + at * pool.cells)
-    search_judged(pool, inputs, &fit)
-    search_survived(stream, pool, &fronts, pool.born)
+        search_add(pool, pool.child__pjn + at * pool.cells)
+    search_evaluate(pool, inputs, &fit)
+    search_survive(stream, pool, &fronts, pool.born)
     for _ in range(1, generations):
-        search_born(stream, pool, inputs, rules, &operators, &fit)
+        search_offspring(stream, pool, inputs, rules, &operators, &fit)
         if not pool.born:
             break
-        search_survived(stream, pool, &fronts, pool.size)
+        search_survive(stream, pool, &fronts, pool.size)
     genetic_free(&operators)
     fitness_free(&fit)
     fronts_free(&fronts)
@@ -301,7 +301,7 @@ cdef class GeneticSearch:
                 search_reserve(&pool, self.size, jobs * nodes)
                 memcpy(pool.child__pjn, &state__pjn[0, 0, 0], states * pool.cells)
                 numpy_begin(&self.stream, numpy_upto(&self.stream, LARGEST_SEED))
-                search_searched(&self.stream, &pool, &inputs, &rules, states, generations)
+                search_evolve(&self.stream, &pool, &inputs, &rules, states, generations)
             return self.first(&pool, jobs, nodes)
         finally:
             search_free(&pool)

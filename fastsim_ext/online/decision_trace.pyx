@@ -174,7 +174,7 @@ cdef class RulesDecisionTrace(QueueLoop):
         return placed
 
     cdef bint watches_any(self, int32_t slot) noexcept nogil:
-        """Whether any pod of an entry is watched."""
+        """Whether any pod of an entry is traced."""
         cdef int32_t at = self.membership.first(slot)
         while at >= 0:
             if marked(self.watched, self.work.slots[at].seq):

@@ -87,7 +87,7 @@ cdef class EarliestFit:
         return self.n_kinds - 1
 
     cdef int add_kind(self, const Pod* least) except -1 nogil:
-        """A new kind; its bounds are the present until they are worked out."""
+        """A new kind; its bounds are the present until they are computed."""
         cdef Kind* kind = &self.kinds[self.n_kinds]
         cdef int64_t nodes = max(self.forecast.nodes, 1)
         cdef int n
@@ -123,7 +123,7 @@ cdef class EarliestFit:
         return 0
 
     cdef void sharpen(self, int cls, Bound* bound, int n) noexcept nogil:
-        """Work out the bound of a class on node ``n`` from what is seen now, unless it was."""
+        """Compute the bound of a class on node ``n`` from the present forecast, unless that is done."""
         if bound.version != self.forecast.version[n]:
             self.update_bound(&self.kinds[self.kind_of[cls] - 1], n, &self.forecast.booked[n], True, bound)
             bound.version = self.forecast.version[n]

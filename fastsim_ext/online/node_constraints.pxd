@@ -15,12 +15,12 @@ cdef struct ClassConstraints:        # the conditions of one class
     int64_t allowed      # where its row of ``allowed`` begins; -1 = every node
 
 cdef struct NodeView:        # one node at one real or imagined moment
-    int n, pods, group_pods, empty       # position; pods; those of the asking pod's group; whether no pod is anywhere
+    int n, pods, group_pods, empty       # position; pods; those of the group of the pod; whether no pod is anywhere
     int64_t cpu_left, mem_left           # milli-CPU, MiB
     int32_t[MAX_GPUS] gpu_left           # milli by device
     int64_t[MAX_GPUS] gpu_mem_left       # MiB by device
     int64_t[MAX_EXTRA] extra_left
-    int32_t[MAX_SPREAD] spread           # pods that came in imagination, by rule of spread
+    int32_t[MAX_SPREAD] spread           # pods that the view has added, by rule of spread
 
 cdef class ConstraintTable:
     # not saved: constraints are passed again, and running pods take their amounts again
@@ -44,7 +44,7 @@ cdef class ConstraintTable:
     cdef int reserve_classes(self, int cls) except -1
     cdef int reserve_marks(self, int64_t bytes_wanted) except -1
     cdef void view(self, int n, int cls, NodeView* view) noexcept nogil
-    cdef void shift(self, NodeView* view, int cls, uint64_t gpus, int32_t group, int asking, int sign) noexcept nogil
+    cdef void shift(self, NodeView* view, int cls, uint64_t gpus, int32_t group, int viewer, int sign) noexcept nogil
     cdef int failed_check(self, const NodeView* view, int cls) noexcept nogil
     cdef int lacking(self, const NodeView* view, int cls) noexcept nogil
     cdef uint64_t fitting(self, const NodeView* view, int cls) noexcept nogil

@@ -120,11 +120,11 @@ cdef class ConstraintTable:
                 view.group_pods += self.membership.members[at].group == rule.group
                 at = self.membership.members[at].next_on_node
 
-    cdef void shift(self, NodeView* view, int cls, uint64_t gpus, int32_t group, int asking, int sign) noexcept nogil:
-        """A pod of class ``cls`` comes to (-1) or goes from (1) an imagined node that class ``asking`` looks at."""
+    cdef void shift(self, NodeView* view, int cls, uint64_t gpus, int32_t group, int viewer, int sign) noexcept nogil:
+        """Count a pod of class ``cls`` that starts on (-1) or leaves (1) a node in the view of class ``viewer``."""
         cdef const Pod* pod = &self.work.classes[cls]
         cdef const ClassConstraints* rule = self.rule(cls)
-        cdef const ClassConstraints* theirs = self.rule(asking)
+        cdef const ClassConstraints* theirs = self.rule(viewer)
         cdef int g
         view.cpu_left += sign * pod.cpu
         view.mem_left += sign * pod.mem
@@ -139,7 +139,7 @@ cdef class ConstraintTable:
                 view.extra_left[g] += sign * rule.extra[g]
         if theirs != NULL and theirs.most >= 0 and group == theirs.group:
             view.group_pods -= sign
-        self.spread.shift(view.spread, cls, asking, sign)
+        self.spread.shift(view.spread, cls, viewer, sign)
 
     cdef int failed_check(self, const NodeView* view, int cls) noexcept nogil:
         """The first check the node fails for a pod of class ``cls``, as a Reason; 0 if it can host it."""

@@ -127,7 +127,7 @@ cdef class PreemptionPlan:
         self.constraints.shift(view, s.cls, s.gpus, self.membership.members[slot].group, cls, sign)
 
     cdef void let_return(self, NodeView* view, int cls) noexcept nogil:
-        """Let pods come back while the asking one still fits; ``lower`` keeps the others."""
+        """Put pods back while the preempting pod still fits; ``lower`` keeps the others."""
         cdef int32_t k
         cdef int32_t left = 0
         for k in range(self.n_lower):

@@ -11,7 +11,7 @@ from fastsim_ext.state.pod_table import WorkTable
 NODE_FEATURES: tuple[str, ...]
 """Columns of what is seen of a node, shares of its capacity."""
 POD_FEATURES: tuple[str, ...]
-"""What is seen of a pod, shares of the largest node, and how far the episode has come."""
+"""Features of a pod: shares of the largest node, and the part of the pods that have arrived."""
 
 class SteppedLoop(OnlineLoop):
     """One episode: feed() all arrivals, then begin(), and step() until it is over."""
@@ -30,11 +30,11 @@ class SteppedLoop(OnlineLoop):
         queue_rule: int = 0,
     ) -> None: ...
     def begin(self, node__nf: Any, pod__f: Any, fits__n: Any) -> bool:
-        """Go on to the first decision; whether there is one. What is seen then goes to the arrays."""
+        """Go on to the first decision and write its observation to the arrays; whether there is one."""
     def step(self, node: int, node__nf: Any, pod__f: Any, fits__n: Any) -> tuple[float, bool]:
         """Place the pod (-1: as the plan chooses) and go on to the next decision: (reward, whether there is one)."""
     def advice(self) -> int:
-        """The node that the plan would choose now. It counts as no attempt, so that draws stay what they are."""
+        """The node that the plan would choose now. It counts as no attempt, so later draws stay the same."""
     @property
     def pod_class(self) -> int:
         """The class of the pod that arrives next."""

@@ -1,7 +1,7 @@
 """The online engine with decisions from outside: it stops before each pod that some node can host.
 
-Pods that fit nowhere are dropped without asking, as the engine drops them. A decision for a node that cannot host the
-pod drops it, too.
+Pods that fit nowhere are dropped without a decision, as the engine drops them. A decision for a node that cannot host
+the pod drops it, too.
 """
 
 cimport cython
@@ -14,7 +14,7 @@ from fastsim_ext.state.pod_outcomes cimport NO_NODE
 from fastsim_ext.state.pod_table cimport WorkTable
 from fastsim_ext.types cimport FULL, PICK_FGD, Node, Pod
 
-cdef enum:  # what stands for no node: leave it to the plan
+cdef enum:  # actions that are no node
     PLAN_CHOICE = -1
 
 NODE_FEATURES = ("cpu_free", "memory_free", "gpu_free", "largest_gpu_free", "whole_gpus_free", "gpus")
@@ -38,7 +38,7 @@ cdef class SteppedLoop(OnlineLoop):
         self.action = PLAN_CHOICE
 
     def begin(self, float[:, ::1] node__nf, float[::1] pod__f, signed char[::1] fits__n):
-        """Go on to the first decision; whether there is one. What is seen then goes to the arrays."""
+        """Go on to the first decision and write its observation to the arrays; whether there is one."""
         self.stale__n[:] = 1
         if not self.next_decision():
             return False
@@ -57,7 +57,7 @@ cdef class SteppedLoop(OnlineLoop):
         return reward, more
 
     def advice(self):
-        """The node that the plan would choose now. It counts as no attempt, so that draws stay what they are."""
+        """The node that the plan would choose now. It counts as no attempt, so later draws stay the same."""
         cdef Choice choice
         cdef object before = self.select.attempts
         self.select.choose(self.a_class[self.a_next], &choice)
@@ -93,7 +93,7 @@ cdef class SteppedLoop(OnlineLoop):
             self.verify()
 
     cdef int next_decision(self) except -1 nogil:
-        """Let everything happen that comes before the next decision; 1 if there is one, 0 if the episode is over."""
+        """Process all events before the next decision; 1 if there is one, 0 if the episode is over."""
         cdef double t
         cdef int stage
         cdef const Pod* pod
@@ -129,17 +129,17 @@ cdef class SteppedLoop(OnlineLoop):
         return 0
 
     cdef void settle(self, int32_t slot, const Choice* choice) noexcept nogil:
-        """The pod starts on the chosen node, which looks different from now on."""
+        """Start the pod on the chosen node, whose features are stale then."""
         self.stale__n[choice.node] = 1
         OnlineLoop.settle(self, slot, choice)
 
     cdef int release(self, int32_t slot, int reason) except -1 nogil:
-        """A running pod leaves its node, which looks different from now on."""
+        """Remove a running pod from its node, whose features are stale then."""
         self.stale__n[self.work.slots[slot].node] = 1
         return OnlineLoop.release(self, slot, reason)
 
     cdef int act(self, int node, double* reward) except -1 nogil:
-        """Let the pod arrive and go to the node, which is worth ``reward``."""
+        """Process the arrival of the pod with this node as action; ``reward`` is the change of the value."""
         cdef double before = self.value()
         self.action = node
         self.loop(1)
@@ -183,7 +183,7 @@ cdef class SteppedLoop(OnlineLoop):
 
     @cython.cdivision(True)
     cdef void observe_pod(self, int cls, float* pod__f) noexcept nogil:
-        """What a pod of this class requests, in the first four places."""
+        """The request of a pod of this class, in the first four places."""
         cdef const Pod* pod = &self.work.classes[cls]
         pod__f[0] = <float> pod.cpu / self.most_cpu
         pod__f[1] = <float> pod.mem / self.most_mem
@@ -192,7 +192,7 @@ cdef class SteppedLoop(OnlineLoop):
 
     @cython.cdivision(True)
     cdef void observe_nodes(self, float[:, ::1] node__nf) noexcept nogil:
-        """Shares of capacity of the nodes that changed since they were looked at."""
+        """Shares of capacity of the nodes that changed since the last observation."""
         cdef int n, g, whole, largest
         for n in range(self.nodes.count):
             if not self.stale__n[n]:

@@ -9,9 +9,9 @@ from fastsim_ext.state.node_table import NodeTable
 from fastsim_ext.state.pod_table import WorkTable
 
 JOB_FEATURES: tuple[str, ...]
-"""What is seen of a pod that waits: shares of the largest node, hours, and 1 where the place of the line is taken."""
+"""Features of a waiting pod: shares of the largest node, hours, and 1 where the place of the line is taken."""
 LINE_FEATURES: tuple[str, ...]
-"""What is seen of the line: how many wait in all, and how far the episode has come."""
+"""Features of the line: number of waiting pods, and the part of the pods that have arrived."""
 
 class SteppedQueue(SteppedLoop):
     """One episode: feed() all arrivals, then begin_line(), and serve() until it is over."""
@@ -30,7 +30,7 @@ class SteppedQueue(SteppedLoop):
         places: int,
     ) -> None: ...
     def begin_line(self, node__nf: Any, job__kf: Any, line__f: Any, mask__a: Any) -> bool:
-        """Go on to the first decision; whether there is one. What is seen then goes to the arrays."""
+        """Go on to the first decision and write its observation to the arrays; whether there is one."""
     def serve(self, place: int, node__nf: Any, job__kf: Any, line__f: Any, mask__a: Any) -> tuple[float, bool]:
         """Start the pod at a place of the line, or none, and go on: (reward, whether there is another decision)."""
     def restart(self) -> None:
@@ -49,4 +49,4 @@ def served(
     """One decision of every episode; those that are over begin again, which is marked in ``over__e``."""
 
 def restarted(episodes: list[SteppedQueue], nodes__enf: Any, jobs__ekf: Any, line__ef: Any, mask__ea: Any) -> None:
-    """Every episode at its first decision again."""
+    """Restart every episode at its first decision."""

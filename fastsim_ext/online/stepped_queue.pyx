@@ -33,7 +33,7 @@ cdef class SteppedQueue(SteppedLoop):
         self.fits__k = bytearray(places)
 
     def begin_line(self, float[:, ::1] node__nf, float[:, ::1] job__kf, float[::1] line__f, signed char[::1] mask__a):
-        """Go on to the first decision; whether there is one. What is seen then goes to the arrays."""
+        """Go on to the first decision and write its observation to the arrays; whether there is one."""
         self.stale__n[:] = 1
         if not self.next_choice():
             return False
@@ -83,7 +83,7 @@ cdef class SteppedQueue(SteppedLoop):
         return 0
 
     cdef int next_choice(self) except -1 nogil:
-        """Let everything happen that comes before the next decision; 1 if there is one, 0 if the episode is over."""
+        """Process all events before the next decision; 1 if there is one, 0 if the episode is over."""
         while True:
             if self.event != NO_EVENT:
                 if self.look() > 0:
@@ -106,7 +106,7 @@ cdef class SteppedQueue(SteppedLoop):
         return self.count
 
     cdef int close_event(self) except -1 nogil:
-        """No pod starts any more because of the event: write its row."""
+        """Close the event, after which no more pods start: write its row."""
         # An attempt that failed counts, as it does in the engine, so that random draws stay what they are there.
         if self.work.head >= 0 and (self.event == RETRY or (
                 self.work.waiting == 1 and self.work.slots[self.work.head].seq == self.a_seq - 1)):
@@ -185,7 +185,7 @@ def served(list episodes, const int64_t[::1] place__e, float[:, :, ::1] nodes__e
 
 def restarted(list episodes, float[:, :, ::1] nodes__enf, float[:, :, ::1] jobs__ekf, float[:, ::1] line__ef,
               signed char[:, ::1] mask__ea):
-    """Every episode at its first decision again."""
+    """Restart every episode at its first decision."""
     cdef SteppedQueue episode
     cdef int e
     for e in range(len(episodes)):

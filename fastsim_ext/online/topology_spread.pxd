@@ -1,4 +1,4 @@
-# Rules of spread: pods of a set may not crowd one topology domain while others have few of them.
+# Rules of spread: limits on how unevenly the pods of a set are spread over topology domains.
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.state.node_table cimport NodeTable
 from fastsim_ext.state.pod_membership cimport PodMembership
@@ -11,7 +11,7 @@ cdef struct SpreadRule:
     int32_t max_skew, min_domains, domains           # the last: number of domains
     int64_t first        # where its row of ``domain`` begins
 
-cdef struct Skew:         # what a rule forbids: pods more than in the domain with the fewest, and the most allowed
+cdef struct Skew:         # of a broken rule: pods more than in the domain with the fewest, and the most allowed
     int32_t found, most
 
 cdef struct ClassSpread:     # rules and sets of one class: ranges of the lists
@@ -33,7 +33,7 @@ cdef class SpreadTable:
     cdef int count_set(self, int32_t which) except -1
     cdef bint counts(self, int cls) noexcept nogil
     cdef void hold(self, int n, int cls, int sign) noexcept nogil
-    cdef void shift(self, int32_t* moved, int cls, int asking, int sign) noexcept nogil
+    cdef void shift(self, int32_t* moved, int cls, int viewer, int sign) noexcept nogil
     cdef bint refuses(self, int n, int cls, const int32_t* moved, Skew* skew) noexcept nogil
     cdef bint outside(self, int n, int cls) noexcept nogil
     cdef void tally(self, int cls) noexcept nogil

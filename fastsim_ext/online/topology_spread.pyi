@@ -1,4 +1,4 @@
-"""Rules of spread: pods of a set may not crowd one topology domain while others have few of them."""
+"""Rules of spread: limits on how unevenly the pods of a set are spread over topology domains."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rules of spread: pods of a set may not crowd one topology domain while others have few of them.
+"""Rules of spread: limits on how unevenly the pods of a set are spread over topology domains.
 
 With a pod on a node, its domain may have at most ``max_skew`` pods of the set more than the domain with the fewest.
 Domains are those of the counted nodes that are there. While they are fewer than ``min_domains``, the fewest is 0.
@@ -100,7 +100,7 @@ cdef class SpreadTable:
         return False
 
     cdef void hold(self, int n, int cls, int sign) noexcept nogil:
-        """A pod of a class comes to (-1) or goes from (1) node ``n``."""
+        """Count a pod of a class that starts on (-1) or leaves (1) node ``n``."""
         cdef const ClassSpread* of
         cdef int k
         if cls >= self.n_classes:
@@ -109,18 +109,18 @@ cdef class SpreadTable:
         for k in range(of.first_set, of.first_set + of.sets):
             self.pods__sn[<int64_t> self.sets[k] * self.nodes.count + n] -= sign
 
-    cdef void shift(self, int32_t* moved, int cls, int asking, int sign) noexcept nogil:
-        """A pod of class ``cls`` comes to (-1) or goes from (1) an imagined node that class ``asking`` looks at."""
+    cdef void shift(self, int32_t* moved, int cls, int viewer, int sign) noexcept nogil:
+        """Count a pod of class ``cls`` that starts on (-1) or leaves (1) a node in the view of class ``viewer``."""
         cdef int k
-        if asking < self.n_classes:
-            for k in range(self.of_class[asking].rules):
-                if self.has(cls, self.rules[self.of_class[asking].first_rule + k].pods):
+        if viewer < self.n_classes:
+            for k in range(self.of_class[viewer].rules):
+                if self.has(cls, self.rules[self.of_class[viewer].first_rule + k].pods):
                     moved[k] -= sign
 
     cdef bint refuses(self, int n, int cls, const int32_t* moved, Skew* skew) noexcept nogil:
         """Whether a rule of the class forbids node ``n``; ``skew`` is then what the first such rule finds.
 
-        ``moved`` are pods by rule that came to the node in imagination; NULL: none.
+        ``moved`` are pods by rule that a view has added to the node; NULL: none.
         """
         cdef const SpreadRule* of
         cdef int32_t d, here

@@ -26,7 +26,7 @@ cdef inline bint earlier(const Task* tasks, const Completion* a, const Completio
 
 cdef void completions_sorted(const Task* tasks, Completion* completions, Completion* spare, int32_t n,
                              bint mixed) noexcept nogil:
-    """Fill ``dues``; unless tasks of all models are ``mixed``, those of one model stand together."""
+    """Fill ``completions``; unless tasks of all models are ``mixed``, those of one model stand together."""
     cdef int32_t low = 0
     cdef int32_t high, i
     for i in range(n):

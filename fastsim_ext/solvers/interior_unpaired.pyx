@@ -249,7 +249,7 @@ def space(int classes, int models, int held):
 def optimum(const double[::1] size__c, const double[::1] use__c, const int64_t[::1] held, const double[:, ::1] rate__hg,
             const double[::1] level_weight__h, double gain, const double[::1] cost, const double[::1] room,
             const double[::1] count, double[::1] work, double[::1] x):
-    """The level where the method ends, and in ``x`` the columns; None if it does not get there."""
+    """The level where the method ends, and in ``x`` the columns; None if it does not converge."""
     cdef Unpaired p
     cdef Program program
     cdef double level = 0.0

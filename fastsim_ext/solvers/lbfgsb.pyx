@@ -1,8 +1,8 @@
-"""Downhill in a box, with the curvature learnt on the way (L-BFGS-B).
+"""Minimisation within bounds by L-BFGS-B: the curvature is estimated from the last steps.
 
-A step goes towards the target of `lbfgsb_subspace`; how far is found by the line search of J. J. More and D. J.
+A step goes towards the target of `lbfgsb_subspace`; its length is found by the line search of J. J. More and D. J.
 Thuente, ACM TOMS 20 (1994). The search ends when the loss falls by less than ``stop`` of it or of 1, or when no slope
-is steeper.
+is steeper than ``stop``.
 """
 
 from libc.math cimport INFINITY, fabs, sqrt
@@ -22,7 +22,7 @@ cdef double LONGEST = 1e10
 
 cdef enum:
     TRIALS = 20                  # of one line search
-    LOOKS = 15000                # at the loss, in all
+    LOOKS = 15000                # evaluations of the loss, in all
 
 
 cdef struct Point:               # on a line
@@ -41,15 +41,15 @@ cdef struct Line:
     double[2] width              # of the bracket, and of the one before
 
 
-cdef struct Walk:                # where a search has been
+cdef struct Walk:                # state of a search; ``way`` is the direction of its step
     Curvature known
     Subspace part
     double[VARIABLES] way
     double[VARIABLES] from_at
     double[VARIABLES] from_slope
-    double square                # of the way's length
-    double step                  # taken, as a part of the way
-    Point before                 # loss, and slope along the way, where the step began
+    double square                # of the length of the direction
+    double step                  # taken, as a part of the direction
+    Point before                 # loss, and slope along the direction, where the step began
     Point after
     int looks
     int last_looks               # of the last line search
@@ -175,7 +175,7 @@ cdef double lbfgsb_next(Line* line, const Point* now, double longest) noexcept n
     cdef double least = FALL * line.start.slope, step
     cdef Point tilted = now[0]
     if not line.falls and now.loss <= line.best.loss and now.loss > line.start.loss + now.at * least:
-        lbfgsb_tilt(&tilted, -least)    # lower, but not by enough: look at what is beyond enough
+        lbfgsb_tilt(&tilted, -least)    # lower, but not by enough: use the loss less the least fall
         lbfgsb_tilt(&line.best, -least)
         lbfgsb_tilt(&line.other, -least)
         step = lbfgsb_bracket(line, &tilted)
@@ -200,7 +200,7 @@ cdef double lbfgsb_next(Line* line, const Point* now, double longest) noexcept n
 
 
 cdef double lbfgsb_steepest(const Box* box, int variables) noexcept nogil:
-    """The steepest slope that no bound is in the way of."""
+    """Largest entry of the projected gradient."""
     cdef double steepest = 0.0, slope
     cdef int i
     for i in range(variables):
@@ -211,7 +211,7 @@ cdef double lbfgsb_steepest(const Box* box, int variables) noexcept nogil:
 
 
 cdef double lbfgsb_longest(const Walk* walk, const Box* box, int variables) noexcept nogil:
-    """How many times the way may be gone before a bound."""
+    """Largest step within the bounds, as a multiple of the direction."""
     cdef double longest = LONGEST, rest
     cdef int i
     for i in range(variables):
@@ -224,7 +224,7 @@ cdef double lbfgsb_longest(const Walk* walk, const Box* box, int variables) noex
 
 
 cdef bint lbfgsb_step(Slope loss, const void* of, Walk* walk, Box* box, int variables, bint first) noexcept nogil:
-    """Go along the way to a lower loss; False if there is none, and then the search is where it was."""
+    """Search along the direction for a lower loss; False if there is none, and then the point is unchanged."""
     cdef Line line
     cdef double longest = 1.0 if first else lbfgsb_longest(walk, box, variables)
     cdef bint boxed = True
@@ -266,7 +266,7 @@ cdef void lbfgsb_forget(Walk* walk) noexcept nogil:
 
 
 cdef bint lbfgsb_aimed(Walk* walk, const Box* box, bint compared) noexcept nogil:
-    """Set the target; False if what is known leads to none."""
+    """Compute the target; False if the estimated curvature gives none."""
     cdef Subspace* part = &walk.part
     cdef bint changed
     if not subspace_bend(part, &walk.known, box):
@@ -302,7 +302,7 @@ cdef void lbfgsb_learn(Walk* walk, const Box* box, int variables) noexcept nogil
 
 
 cdef double lbfgsb_end(Slope loss, const void* of, Box* box, int variables, double stop) noexcept nogil:
-    """The loss where the search ends; the box holds where it begins, and then where it ended."""
+    """Minimise from the point in the box, which then has the point where the search ends; returns the loss there."""
     cdef Walk walk
     cdef double size
     cdef int i

@@ -89,7 +89,7 @@ cdef bint curvature_backward(const double* a, int stride, int count, double* b) 
 
 
 cdef void curvature_forget(Curvature* known) noexcept nogil:
-    """Nothing is known."""
+    """Drop all steps: the curvature is the unit matrix."""
     known.pairs = 0
     known.scale = 1.0
 

@@ -62,7 +62,7 @@ cdef class WorkTable:
         self.tariff = tariff
 
     def paid(self):
-        """($ of the pods that are gone or None, GPU seconds that they held by tenant)."""
+        """($ of the pods that have left or None, GPU seconds that they held by tenant)."""
         held = [self.tenant_held[k] / FULL for k in range(self.n_tenants)]
         return None if self.tariff is None else self.cost, held
 
@@ -76,7 +76,7 @@ cdef class WorkTable:
         """Write the values of the outcome rows, and remove those: (count of each value, preemptions, restarts).
 
         A row each for seconds of waits until the first start, of completion times and of lost work; slowdowns over the
-        ideal time; seconds of pauses; wasted GPU seconds. Preemptions and restarts are those of pods that are gone.
+        ideal time; seconds of pauses; wasted GPU seconds. Preemptions and restarts are those of pods that have left.
         """
         counts = outcome_spans(self.outcomes, self.n_outcomes, room)
         self.n_outcomes = 0

@@ -35,7 +35,7 @@ KINDS = ("pods", "shares")
 TABLES = ("summary", "timeline", "placements", "jobs", "stages")
 FAILED = (
     "no readable run.json",
-    "when played again",
+    "when repeated",
     "objects in memory",
     "found no jobs",
     "found no placements",

@@ -1,6 +1,6 @@
 """Defaults of options from a file: ``fastsim.toml``, or the table ``[tool.fastsim]`` of ``pyproject.toml``.
 
-The nearest of the two in the current folder or above it holds. A table bears the name of a verb, its keys are options
+The nearest of the two counts, in the current folder or above it. A table has the name of a verb, its keys are options
 without their dashes::
 
     [run]
@@ -10,7 +10,7 @@ without their dashes::
     [sweep.run]
     workers = 4
 
-What stands in the command line comes first, and with ``--scenario`` the scenario's file decides alone. Paths are
+Options of the command line come first, and with ``--scenario`` the scenario's file replaces all defaults. Paths are
 relative to the current folder, as there.
 """
 
@@ -67,7 +67,7 @@ def _table(path: Path) -> Mapping[str, Any] | None:
     except OSError as error:
         raise ScenarioError(str(path), error.strerror or str(error), "a readable file") from None
     except ValueError as error:
-        if path.name == PROJECT:  # a project that fastsim does not read is its owner's concern
+        if path.name == PROJECT:  # a broken file of a project that may not use fastsim at all
             return None
         raise ScenarioError(str(path), str(error), "a TOML file") from None
     if path.name != PROJECT:

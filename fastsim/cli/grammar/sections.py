@@ -1,4 +1,4 @@
-"""The help of ``fastsim``: verbs by what they are for, an example of each, and the exit codes."""
+"""The help of ``fastsim``: verbs in sections by purpose, an example of each, and the exit codes."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Sections(click.Group):
 
 
 def with_examples(verbs: Iterable[click.Command], above: str = "") -> None:
-    """Give all of these verbs, and those inside groups, the example of their names; one that is there stays."""
+    """Add the example to the help of these verbs, and of those inside groups, unless the verb has its own."""
     for verb in verbs:
         name = f"{above}{verb.name}"
         if name in EXAMPLES and not verb.epilog:

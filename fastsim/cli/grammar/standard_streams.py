@@ -1,8 +1,8 @@
 """``-`` where a file may stand: standard input for what is read, standard output for what is written.
 
 Readers and writers need files that they can seek in, so standard input is copied to a temporary file first, whose
-ending is that of its content; what is written goes to one, and to standard output when all of it is there. What a verb
-prints beside such a file goes to standard error. Each stream stands for one file of a command.
+ending is that of its content. Output goes to a temporary file, and to standard output once the file is complete; text
+that a verb prints beside it goes to standard error. Each stream stands for one file of a command.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import click
 STREAM = "-"
 BINARY = (".parquet",)
 """Endings of files that no terminal shows."""
-LOOK_BYTES = 4096
+HEAD_BYTES = 4096
 GZIP = b"\x1f\x8b"
 ENDINGS = (
     (re.compile(rb"PAR1"), ".parquet"),
@@ -31,7 +31,7 @@ ENDINGS = (
     (re.compile(rb"(---|#.*\n)*\s*(apiVersion|kind|items|metadata):"), ".yaml"),
     (re.compile(rb"# (HELP|TYPE|UNIT|EOF)"), ".om"),
 )
-"""How contents begin, and the ending that readers know them by; what begins otherwise is CSV."""
+"""Patterns of the first bytes of a content, each with its file name ending; any other content is CSV."""
 TEXT = re.compile(r"(?P<head>(?:[\w-]+:)?)-(?P<options>\?.*)?", re.DOTALL)
 """A text of a cluster or workload whose file is ``-``."""
 
@@ -61,7 +61,7 @@ class TextRead(click.types.StringParamType):
 
 
 class FileWritten(click.Path):
-    """A file that is written, or ``-``: then the ``ending`` says what is written."""
+    """A file that is written, or ``-``, whose format is that of ``ending``."""
 
     def __init__(self, ending: str) -> None:
         super().__init__(path_type=Path, dir_okay=False)
@@ -99,15 +99,15 @@ def _from_input(ctx: click.Context) -> str:
 
 def _ending(path: Path) -> str:
     with path.open("rb") as file:
-        begin = file.read(LOOK_BYTES)
-    packed = begin.startswith(GZIP)
+        head = file.read(HEAD_BYTES)
+    packed = head.startswith(GZIP)
     if packed:
         try:
             with gzip.open(path) as content:
-                begin = content.read(LOOK_BYTES)
+                head = content.read(HEAD_BYTES)
         except (OSError, EOFError, zlib.error):  # the reader names what is wrong with it
-            begin = b""
-    kind = next((ending for pattern, ending in ENDINGS if pattern.match(begin)), ".csv")
+            head = b""
+    kind = next((ending for pattern, ending in ENDINGS if pattern.match(head)), ".csv")
     return kind + ".gz" * packed
 
 

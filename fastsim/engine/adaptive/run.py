@@ -1,4 +1,4 @@
-"""Runs of adaptive jobs: drives the compiled rounds, asks the policy, collects the outcome."""
+"""Runs of adaptive jobs: drives the compiled rounds, calls the policy, collects the outcome."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class AdaptiveOutcome(RoundOutcome):
 
 @dataclass
 class AdaptiveDriver:
-    """Drives the compiled rounds: asks the policy for places, and collects records."""
+    """Drives the compiled rounds: calls the policy for places, and collects records."""
 
     setting: AdaptiveSetting
     plan: AdaptivePlan

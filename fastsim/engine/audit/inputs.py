@@ -100,11 +100,11 @@ class Evidence:
 
     @property
     def in_rounds(self) -> bool:
-        """Whether jobs were played in rounds."""
+        """Whether the engine is one of rounds."""
         return self.engine in ROUND_ENGINES
 
     @property
-    def gives_out_gpus_alone(self) -> bool:
+    def allocates_gpus_alone(self) -> bool:
         """Whether GPUs are in use as a whole, even if shared, and CPUs and memory are not allocated."""
         return self.in_rounds or self.engine == MONITORED
 
@@ -182,7 +182,7 @@ def _pods(engine: str, jobs: pl.DataFrame, workload: Workload) -> tuple[pl.DataF
     own = own.with_columns(
         pl.col(*REQUEST[:2]).fill_null(0), demand_milli=WHOLE * pl.col("num_gpu"), request_s="submit_s"
     )
-    return own, "the workload goes on drawing jobs"
+    return own, "the workload draws jobs without end"
 
 
 def demand_milli(workload: Workload) -> list[int]:
@@ -201,8 +201,8 @@ def _stays(engine: str, result: RunTables, pods: pl.DataFrame) -> pl.DataFrame:
     )
     first: Any = pods["submit_s"].min()
     last_s = (first or 0.0) + result.summary["makespan_s"].item()
-    goes_on = (pl.col("reason") == "running") & (pl.col("end_s") >= last_s)
-    lasts = goes_on if engine in ROUND_ENGINES else pl.col("end_s").is_null()
+    runs_on = (pl.col("reason") == "running") & (pl.col("end_s") >= last_s)
+    lasts = runs_on if engine in ROUND_ENGINES else pl.col("end_s").is_null()
     held = held.with_columns(
         end_s=pl.when(lasts).then(float("inf")).otherwise(pl.col("end_s")), reason=pl.col("reason").cast(pl.String)
     )

@@ -61,7 +61,7 @@ def stays_by_job(run: Evidence) -> pl.DataFrame:
     """By job: first start, last end (infinite while it runs), stays, seconds on nodes and of GPUs, preemptions."""
     prices = fixed_prices(run) or {}
     closed = run.stays.with_columns(end_s=pl.col("end_s").clip(upper_bound=run.last_s), last_s=pl.col("end_s"))
-    held = pl.col("gpu_ids").list.len() * pl.col("gpu_milli") if run.gives_out_gpus_alone else pl.col("demand_milli")
+    held = pl.col("gpu_ids").list.len() * pl.col("gpu_milli") if run.allocates_gpus_alone else pl.col("demand_milli")
     gpus = held * pl.col("share") / 1000
     whole = closed.with_columns(held_s=pl.col("end_s") - pl.col("start_s")).with_columns(gpu_s=pl.col("held_s") * gpus)
     price = [prices.get(run.nodes[node]["gpu_model"], 0.0) for node in whole["node_id"]]

@@ -20,7 +20,7 @@ from fastsim.errors import ScenarioError, suggestion
 TABLES = Path(__file__).parent
 
 ROUND_ENGINES = ("shares", "ordered", "adaptive")
-"""Engines that play jobs in rounds."""
+"""Engines of jobs in rounds."""
 ENGINES = ("pods", *ROUND_ENGINES, "monitored")
 """All engines."""
 FIGURE_TABLES = ("summary", "jobs", "placements", "timeline", "stages", "charts")

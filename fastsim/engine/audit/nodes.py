@@ -1,6 +1,6 @@
 """The state of nodes under stays: GPUs, CPUs and memory held, fragmentation and power after every change.
 
-Each node goes through its own changes, one instant after the other; the cluster's state is the sum of the nodes'.
+The changes of each node are applied instant by instant; the cluster's state is the sum over its nodes.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class NodeUse:
     devices: list[int]
     cpu: int = 0
     memory: int = 0
-    there: bool = True
+    present: bool = True
     most: dict[str, int] = field(default_factory=dict)
 
     def take(self, change: Change) -> None:
         """Apply a change."""
         _, sign, cpu, memory, gpus, milli, comes = change
         if not sign:
-            self.there = comes > 0
+            self.present = comes > 0
         self.cpu += sign * cpu
         self.memory += sign * memory
         for gpu in gpus:
@@ -60,21 +60,21 @@ def states(run: Evidence) -> tuple[pl.DataFrame, list[tuple[str, float, str]]]:
     changes = changes_by_node(run)
     amounts = [np.array([-np.inf, *ABSENT])]
     overcommitted: list[tuple[str, float, str]] = []
-    known: dict[Any, tuple[int, ...]] = {}
+    quantities_of: dict[Any, tuple[int, ...]] = {}
     for position, node in enumerate(run.nodes):
-        held = NodeUse([0] * node["num_gpu"], there=node["add_s"] is None)
+        held = NodeUse([0] * node["num_gpu"], present=node["add_s"] is None)
         before = ABSENT
         shape = tuple(node[name] for name in node if name not in ("node_id", "name", "labels", "extra_resources"))
         for t_s, together in _by_instant(changes.get(position, [])):
             for change in together:
                 held.take(change)
-            key = (shape, held.there, held.cpu, held.memory, tuple(held.devices))
-            if key not in known:
-                known[key] = quantities(run, node, held)
-            amounts.append(np.array([t_s, *np.subtract(known[key], before)]))
-            before = known[key]
-            if (what := _overcommitted(node, held)) and held.there:
-                overcommitted.append((node["name"], t_s, what))
+            key = (shape, held.present, held.cpu, held.memory, tuple(held.devices))
+            if key not in quantities_of:
+                quantities_of[key] = quantities(run, node, held)
+            amounts.append(np.array([t_s, *np.subtract(quantities_of[key], before)]))
+            before = quantities_of[key]
+            if (resources := _overcommitted(node, held)) and held.present:
+                overcommitted.append((node["name"], t_s, resources))
     frame = pl.DataFrame(np.array(amounts), schema=["t_s", *QUANTITIES]).cast(dict.fromkeys(QUANTITIES, pl.Int64))
     summed = frame.group_by("t_s").agg(pl.col(QUANTITIES).sum()).sort("t_s")
     return summed.with_columns(pl.col(QUANTITIES).cum_sum()), overcommitted
@@ -98,10 +98,10 @@ def changes_by_node(run: Evidence) -> dict[int, list[Change]]:
 
 def quantities(run: Evidence, node: dict[str, Any], held: NodeUse) -> tuple[int, ...]:
     """The node's part of each quantity."""
-    if not held.there:
+    if not held.present:
         return ABSENT
     # In rounds and under containers, a GPU is in use as a whole, however many jobs share it.
-    used = [WHOLE * (milli > 0) if run.gives_out_gpus_alone else milli for milli in held.devices]
+    used = [WHOLE * (milli > 0) if run.allocates_gpus_alone else milli for milli in held.devices]
     busy = sum(milli > 0 for milli in used)
     active = busy > 0 or held.cpu > 0
     return (

@@ -75,7 +75,7 @@ def ended(run: Evidence, name: str, states: tuple[str, ...]) -> pl.DataFrame:
 def last_rows(run: Evidence) -> pl.DataFrame:
     """The last row of every instant, with its number; samples before other changes of their instant are left out."""
     last = run.timeline.with_row_index("row").group_by("t_s", maintain_order=True).last().sort("t_s")
-    if run.gives_out_gpus_alone and run.scenario.sample_s is None:
+    if run.allocates_gpus_alone and run.scenario.sample_s is None:
         return last
     after = run.stays["end_s"] if run.in_rounds else run.pods["submit_s"]
     return last.filter(~((pl.col("event").cast(pl.String) == "sample") & pl.col("t_s").is_in(after.implode())))

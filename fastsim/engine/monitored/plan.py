@@ -65,11 +65,11 @@ class SchedulerFactory(Protocol):
 
 @dataclass(frozen=True)
 class ContainerLifecycle:
-    """Delays in the life of a pod's container, seconds.
+    """Delays of a pod's container, seconds.
 
     It starts ``start_s`` after binding, and its end is known ``known_s`` later. If a GPU has no memory left, the
-    container that allocates more is killed. It starts again where it was after the next of ``wait_s``, the last of
-    which holds for all further restarts: a kubelet restarts at once, then after 10 s, and doubles that up to 300 s.
+    container that allocates more is killed. It restarts on the same GPU after the next of ``wait_s``, the last of which
+    holds for all further restarts: a kubelet restarts at once, then after 10 s, and doubles that up to 300 s.
     """
 
     start_s: float = 4.2

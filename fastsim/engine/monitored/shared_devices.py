@@ -61,25 +61,25 @@ class ClusterCourse(NamedTuple):
 
 
 def parts(stays: Sequence[Stay], last_s: float) -> list[GpuPart]:
-    """The parts that containers had of GPUs, up to the end of the run."""
+    """The equal parts of GPUs that containers had, up to the end of the run."""
     held = []
     by_gpu: dict[int, list[tuple[float, int, int]]] = {}
     for stay in stays:
-        ends = min(stay.end_s, last_s)
-        if ends > stay.start_s:
+        end_s = min(stay.end_s, last_s)
+        if end_s > stay.start_s:
             pod = stay.container.pod
-            by_gpu.setdefault(stay.container.gpu, []).extend([(stay.start_s, 1, pod), (ends, -1, pod)])
+            by_gpu.setdefault(stay.container.gpu, []).extend([(stay.start_s, 1, pod), (end_s, -1, pod)])
     for gpu, moves in sorted(by_gpu.items()):
-        there: dict[int, None] = {}
+        pods_on: dict[int, None] = {}
         since_s = 0.0
         for t_s, more, pod in sorted(moves, key=lambda move: move[:2]):
             if t_s > since_s:
-                held += [GpuPart(one, gpu, since_s, t_s, len(there)) for one in there]
+                held += [GpuPart(one, gpu, since_s, t_s, len(pods_on)) for one in pods_on]
             since_s = t_s
             if more > 0:
-                there[pod] = None
+                pods_on[pod] = None
             else:
-                del there[pod]
+                del pods_on[pod]
     return held
 
 
@@ -145,14 +145,14 @@ class SharedDevices:
         return self.totals__nut[node][self.used[node]] - self.totals__nut[node][old]
 
 
-def course(devices: SharedDevices, happened: list[CountChange], last_s: float) -> ClusterCourse:
+def course(devices: SharedDevices, changes_in_order: list[CountChange], last_s: float) -> ClusterCourse:
     """The cluster after each change and at the end."""
-    rows = np.zeros(len(happened) + 1, ROW)
+    rows = np.zeros(len(changes_in_order) + 1, ROW)
     rows["seq"] = np.arange(len(rows))
     totals = devices.empty()
     counts = dict.fromkeys(COUNTS, 0)
     capacity, within = int(totals[TOTALS.index("gpu_cap")]), None
-    for row, one in zip(rows, [*happened, CountChange(last_s, END, -1, {})], strict=True):
+    for row, one in zip(rows, [*changes_in_order, CountChange(last_s, END, -1, {})], strict=True):
         for name, more in one.counts.items():
             counts[name] += more
         if one.more:

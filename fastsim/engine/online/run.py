@@ -61,9 +61,9 @@ if TYPE_CHECKING:
 DONE, WANT_ARRIVALS, PAUSE, DESCHEDULE_DUE, WANT_NODE_CHANGES, GPU_SAMPLE = range(6)
 RECORDS = ("none", "summary", "timeline", "placements", "all")
 BATCH_ROWS = 32_768
-"""Pods read at a time: many make reading cheap, few keep the rows that wait to be written small."""
-BREATH_S = 0.1
-"""Seconds, about, that the loop runs between two checks of Ctrl-C and progress."""
+"""Pods read at a time: larger batches cost less time, smaller ones less memory for rows that wait to be written."""
+CHECK_S = 0.1
+"""Aim for the time between two checks of Ctrl-C and progress, seconds."""
 
 
 @dataclass(frozen=True)
@@ -263,13 +263,13 @@ class OnlineRun:
                 self.online.sample_gpus_at(self.telemetry_hook.due_s)
             elif self.rule_columns is not None and self.queue_loop is not None and status == WANT_NODE_CHANGES:
                 self.rule_columns.feed_changes(self.queue_loop)
-            elif status == PAUSE and took_s < BREATH_S / 2:
+            elif status == PAUSE and took_s < CHECK_S / 2:
                 self.budget *= 2
-            elif took_s > 2 * BREATH_S and self.budget > 1:
+            elif took_s > 2 * CHECK_S and self.budget > 1:
                 self.budget //= 2
-            self._breathe()
+            self._between_steps()
 
-    def _breathe(self) -> None:
+    def _between_steps(self) -> None:
         """Collect rows, write a checkpoint if one is due, report progress."""
         interrupts.check()
         if self.work.n_outcomes:

@@ -48,7 +48,7 @@ class OrderedOutcome(RoundOutcome):
     """Times that servers took back what jobs had above their fair shares."""
 
     def timeline_columns(self) -> Mapping[str, pl.Series]:
-        """CPUs and memory of use and needed, and jobs no faster than with their fair share."""
+        """CPUs and memory used and needed, and jobs no faster than with their fair share."""
         return timeline_columns(self)
 
     def kind_figures(self) -> Mapping[str, Any]:
@@ -70,10 +70,10 @@ class OrderedDriver(Driver):
         rows = self.loop.chosen_rows()
         kinds = np.frombuffer(self.loop.table.rows(), GANG)["kind"][rows]
         queue = {k: [point for point in points for _ in range(point.jobs)] for k, points in self.parts(kinds).items()}
-        chosen = [queue[k].pop(0) for k in kinds.tolist()]
-        need = np.array([(p.cpu * 1000, p.memory_gb * GB_MIB, 0.0) for p in chosen], np.float64)
-        speedup = np.array([p.speedup for p in chosen], np.float64)
-        self.loop.assign_shares(need.reshape(len(chosen), len(RESOURCES)), speedup)
+        point__j = [queue[k].pop(0) for k in kinds.tolist()]
+        need = np.array([(p.cpu * 1000, p.memory_gb * GB_MIB, 0.0) for p in point__j], np.float64)
+        speedup = np.array([p.speedup for p in point__j], np.float64)
+        self.loop.assign_shares(need.reshape(len(point__j), len(RESOURCES)), speedup)
 
     def parts(self, kinds: npt.NDArray[Any]) -> dict[int, list[ResourcePoint]]:
         """Resources of jobs of these kinds, by kind; equal sets of jobs have equal resources."""

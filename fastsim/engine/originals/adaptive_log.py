@@ -55,9 +55,9 @@ def _log(path: Path) -> OriginalRun:
     for number, line in lines(path):
         with reading(f"{path}:{number}", EXPECTED, WRONG):
             record = json_value(line)
-            going = [job for job in record["submitted_jobs"] if job["completion_time"] is None]
-            held.append((float(record["timestamp"]), sum(map(_gpus, going))))
-            active += len(going)
+            active_jobs = [job for job in record["submitted_jobs"] if job["completion_time"] is None]
+            held.append((float(record["timestamp"]), sum(map(_gpus, active_jobs))))
+            active += len(active_jobs)
             jobs |= {str(job["name"]): _checked(job) for job in record["submitted_jobs"]}
     if not jobs:
         refuse(path, EXPECTED)
@@ -69,8 +69,8 @@ def _log(path: Path) -> OriginalRun:
         gpu_s = sum(gpus * (then - now) for (now, gpus), (then, _) in pairwise(held))
         figures["round_gpu_hours_mean"] = Printed(gpu_s / HOUR_S / len(jobs))
         figures["job_rounds"] = Printed(float(active))
-    counted = {name: float(job["num_restarts"]) for name, job in jobs.items() if job["num_restarts"] is not None}
-    return OriginalRun(str(path), figures, {"jct_s": _exact(times), "charged_restarts": _exact(counted)})
+    restarts = {name: float(job["num_restarts"]) for name, job in jobs.items() if job["num_restarts"] is not None}
+    return OriginalRun(str(path), figures, {"jct_s": _exact(times), "charged_restarts": _exact(restarts)})
 
 
 def _gpus(job: Mapping[str, Any]) -> int:
@@ -152,13 +152,13 @@ def _stays(placements: pl.DataFrame, models: Mapping[str, str]) -> dict[int, lis
 
 def _state(row: Mapping[str, Any], stays: list[Stay], now: float) -> dict[str, Any]:
     done = row["end_s"] is not None and row["end_s"] <= now
-    begun = [stay for stay in stays if stay[0] <= now]
-    holds = begun[-1] if begun and not done and now < begun[-1][1] else None
+    stays_so_far = [stay for stay in stays if stay[0] <= now]
+    current = stays_so_far[-1] if stays_so_far and not done and now < stays_so_far[-1][1] else None
     return {
         "name": row["native_id"] or str(row["pod_id"]), "epoch": row["epochs"] if done else None,
-        "num_restarts": _restarts(begun) if begun else None, "cluster": holds[2] if holds else None,
-        "allocation": [holds[2], holds[3]] if holds else [],
-        "placement": list(_counts(holds[3])) if holds else [], "batch_size": None,
+        "num_restarts": _restarts(stays_so_far) if stays_so_far else None, "cluster": current[2] if current else None,
+        "allocation": [current[2], current[3]] if current else [],
+        "placement": list(_counts(current[3])) if current else [], "batch_size": None,
         "submission_time": row["submit_s"], "completion_time": row["end_s"] if done else None,
     }  # fmt: skip
 

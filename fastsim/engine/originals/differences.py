@@ -1,4 +1,4 @@
-"""What differs between a run of ours and one of an original: figures, completion times of jobs, states after events.
+"""Differences between a run of ours and one of an original: figures, completion times of jobs, states after events.
 
 A value is equal if it is off by half a unit of the last printed digit at most, and by the given part of the original's.
 """
@@ -107,9 +107,11 @@ def _events(result: Result, original: OriginalRun) -> Iterator[Row]:
     yield _row("events", None, float(len(ours)), Printed(float(len(theirs))))
     both = min(len(ours), len(theirs))
     for name in theirs.columns if both else ():
-        mine, other = (np.asarray(frame[name].head(both), np.float64) for frame in (ours, theirs))
-        worst = int(np.argmax(np.abs(mine - other)))
-        yield _row(name, f"event {worst}", float(mine[worst]), Printed(float(other[worst]), simon.HALVES[name]))
+        our_values, their_values = (np.asarray(frame[name].head(both), np.float64) for frame in (ours, theirs))
+        worst = int(np.argmax(np.abs(our_values - their_values)))
+        yield _row(
+            name, f"event {worst}", float(our_values[worst]), Printed(float(their_values[worst]), simon.HALVES[name])
+        )
 
 
 def _states(result: Result) -> pl.DataFrame:

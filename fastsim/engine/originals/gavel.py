@@ -1,4 +1,4 @@
-"""Logs of Gavel's simulator: what its scripts print of a run, and what ``run --log`` writes.
+"""Logs of Gavel's simulator, as its scripts print them and as ``run --log`` writes them.
 
 Times are in seconds with three decimals, use is a part of the GPUs. Jobs are named by their order of arrival; jobs that
 were given up have no time.
@@ -26,12 +26,12 @@ def read(path: Path, wanted: str | None = None) -> OriginalRun:
     """The figures at the end of a log."""
     figures: dict[str, Printed] = {}
     jobs: dict[str, Printed] = {}
-    for number, name, found in matches(path, PATTERNS):
+    for number, name, match in matches(path, PATTERNS):
         where = f"{path}:{number}"
         if name == "job":
-            once(jobs, found[1], printed(found[2]), where)
+            once(jobs, match[1], printed(match[2]), where)
         else:
-            once(figures, name, printed(found[1]).times(100 if name == "utilization_pct" else 1), where)
+            once(figures, name, printed(match[1]).times(100 if name == "utilization_pct" else 1), where)
     if not figures:
         refuse(path, "a log of Gavel's simulator with its line `Total duration: ... seconds`")
     return OriginalRun(f"gavel:{path}", figures, {"jct_s": jobs} if jobs else {})

@@ -62,8 +62,8 @@ def matches(path: Path, patterns: Mapping[str, str]) -> Iterator[tuple[int, str,
     compiled = [(name, re.compile(pattern)) for name, pattern in patterns.items()]
     for number, line in lines(path):
         for name, pattern in compiled:
-            if found := pattern.search(line):
-                yield number, name, found
+            if match := pattern.search(line):
+                yield number, name, match
 
 
 def texts(path: Path) -> pl.DataFrame:
@@ -86,7 +86,7 @@ def numbers(path: Path, column: pl.Series) -> list[float]:
 
 
 def once(values: dict[str, Printed], name: str, value: Printed, where: str) -> None:
-    """Keep a value; InputError if there is one of this name already, as in a file of several runs."""
+    """Add a value; InputError if there is one of this name already, as in a file of several runs."""
     if name in values:
         raise InputError(where, f"a second {name}", "the file of one run")
     values[name] = value
@@ -103,5 +103,5 @@ def chosen(path: Path, names: list[str], wanted: str | None) -> str:
 
 
 def refuse(path: Path, expected: str) -> NoReturn:
-    """InputError for a file in which nothing is known."""
+    """InputError for a file without a line of the expected format."""
     raise InputError(str(path), "no line that is known", expected)

@@ -1,6 +1,6 @@
 """Logs of FGD's and PWR's simulator (``simon apply``), and the tables that its ``analysis.py`` makes of them.
 
-After each pod that comes or goes, a log has lines with the fragments, what is in use and, of PWR, the power. Amounts
+After each start and end of a pod, a log has lines with fragmentation, resources in use and, of PWR, the power. Amounts
 and ratios are printed with two decimals, watts with one. The tables hold the same with a column for each run of a
 folder: ``analysis_frag.csv``, ``analysis_allo.csv``, ``analysis_pwr.csv``.
 """
@@ -58,19 +58,19 @@ def read(path: Path, wanted: str | None = None) -> OriginalRun:
         return OriginalRun(f"fgd:{path}", {}, events=_events(path, _table(path, wanted)))
     values: dict[str, list[float]] = {}
     figures: dict[str, Printed] = {}
-    for number, name, found in matches(path, PATTERNS):
+    for number, name, match in matches(path, PATTERNS):
         if name == "unplaced":
-            figures["pods_unplaced"] = Printed(float(found[1]))
-        elif "bellman" not in found[2]:
-            _add(values, SECTIONS[found[1]], found[2], f"{path}:{number}")
+            figures["pods_unplaced"] = Printed(float(match[1]))
+        elif "bellman" not in match[2]:
+            _add(values, SECTIONS[match[1]], match[2], f"{path}:{number}")
     return OriginalRun(f"fgd:{path}", figures, events=_events(path, values))
 
 
 def _add(values: dict[str, list[float]], section: tuple[Logged, ...], text: str, where: str) -> None:
-    found = re.findall(r": *(-?\d+(?:\.\d+)?)", text)
-    if not 0 < len(found) <= len(section):
+    amounts = re.findall(r": *(-?\d+(?:\.\d+)?)", text)
+    if not 0 < len(amounts) <= len(section):
         raise InputError(where, repr(text.strip()), f"{', '.join(quantity.column for quantity in section)}")
-    for quantity, number in zip(section, found, strict=False):
+    for quantity, number in zip(section, amounts, strict=False):
         values.setdefault(quantity.column, []).append(float(number))
 
 
@@ -80,8 +80,8 @@ def _table(path: Path, wanted: str | None) -> dict[str, list[float]]:
     if not columns:
         refuse(path, EXPECTED)
     run = chosen(path, sorted({name.rpartition("-")[0] for name in columns}), wanted)
-    mine = [name for name in columns if name.rpartition("-")[0] == run]
-    return {name.rpartition("-")[2]: numbers(path, table[name]) for name in mine}
+    of_run = [name for name in columns if name.rpartition("-")[0] == run]
+    return {name.rpartition("-")[2]: numbers(path, table[name]) for name in of_run}
 
 
 def _events(path: Path, values: dict[str, list[float]]) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Results of Synergy's simulator: what ``runner.py`` prints, and the tables of completion times that it writes.
+"""Results of Synergy's simulator: the log of ``runner.py``, and the tables of completion times that it writes.
 
 The log has the end of each job in hours with two decimals, whatever the window; mean, 99th and 99.9th percentile are of
 the jobs in the window. ``job_completion.csv`` has hours; the tables of a whole sweep have seconds under the same name.
@@ -27,12 +27,12 @@ def read(path: Path, wanted: str | None = None) -> OriginalRun:
         return _table(path)
     figures: dict[str, Printed] = {}
     ends: dict[str, Printed] = {}
-    for number, name, found in file.matches(path, PATTERNS):
+    for number, name, match in file.matches(path, PATTERNS):
         where = f"{path}:{number}"
         if name == "job":
-            file.once(ends, found[1], file.printed(found[2]).times(HOUR_S), where)
+            file.once(ends, match[1], file.printed(match[2]).times(HOUR_S), where)
         else:
-            file.once(figures, name, file.printed(found[1]).times(HOUR_S), where)
+            file.once(figures, name, file.printed(match[1]).times(HOUR_S), where)
     if not figures and not ends:
         file.refuse(path, "a log of Synergy's runner with its lines `[ID] : Finished ... at ...hrs`")
     return OriginalRun(f"synergy:{path}", figures, {"end_s": ends} if ends else {})

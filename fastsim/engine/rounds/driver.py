@@ -56,7 +56,7 @@ def nothing_runs(rows: npt.NDArray[Any], now_s: float) -> PolicyError:
 
 @dataclass
 class Driver(ABC):
-    """Drives the compiled loop: feeds jobs, asks the policy, collects records, writes checkpoints."""
+    """Drives the compiled loop: feeds jobs, calls the policy, collects records, writes checkpoints."""
 
     setting: Setting
     plan: Any
@@ -85,8 +85,8 @@ class Driver(ABC):
     def feed_next(self) -> None:
         """Feed the loop its next batch of arrivals."""
         # One batch is read ahead: the loop takes the last batch with a mark.
-        now, self.ahead = self.ahead, next(self.batches, None)
-        self.feed(now if now is not None else JobBatch.of([]))
+        batch, self.ahead = self.ahead, next(self.batches, None)
+        self.feed(batch if batch is not None else JobBatch.of([]))
 
     def feed(self, columns: JobBatch) -> None:
         """Add these jobs to the loop."""

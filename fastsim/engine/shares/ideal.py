@@ -41,33 +41,34 @@ def run_ideal(
     tenants: Sequence[str] = (),
     progress: Callable[[int], None] | None = None,
 ) -> RoundOutcome:
-    """Play jobs without rounds until those that count have finished; ``progress`` takes the number of those that have.
+    """Run jobs without rounds until those that count have finished; ``progress`` is called with the finished number.
 
     ``realloc_s`` is the least time between two allocations, seconds; of ``options`` only ``until_s``, ``window`` and
     ``prices`` count. In the result a round is an event, and a job's ``rounds`` are the spans in which it progressed.
     """
     if not 0 <= realloc_s < float("inf"):
         raise ScenarioError("realloc_s", realloc_s, "seconds, finite and not negative")
-    every = tuple(int(count) for count in setting.gpus__g)
-    models = models_with_gpus(every)
-    gpus, used, chosen = (
-        tuple(every[g] for g in models),
-        setting_on(setting, every, models),
+    gpus_of_all = tuple(int(count) for count in setting.gpus__g)
+    models = models_with_gpus(gpus_of_all)
+    gpus, setting_used, options_used = (
+        tuple(gpus_of_all[g] for g in models),
+        setting_on(setting, gpus_of_all, models),
         options_on(options, models),
     )
-    arrivals = JobArrivals(runnable(batches, used, gpus))
-    run = IdealRun(used, plan, chosen, arrivals, realloc_s, tenants)
+    arrivals = JobArrivals(runnable(batches, setting_used, gpus))
+    run = IdealRun(setting_used, plan, options_used, arrivals, realloc_s, tenants)
     while not run.finished():
         run.step()
         if progress is not None and run.events % PAUSE_EVENTS == 0:
             progress(run.ended)
     jobs = np.concatenate([*run.ended_jobs, run.jobs])
     outcome = RoundOutcome(
-        used, chosen, jobs[np.argsort(jobs["id"])], np.zeros(0, MOMENT), np.zeros(0, np.int32), np.zeros(0, ROW),
+        setting_used, options_used, jobs[np.argsort(jobs["id"])],
+        np.zeros(0, MOMENT), np.zeros(0, np.int32), np.zeros(0, ROW),
         run.events, run.calls, run.now_s, run.max_active, run.job_events, 0, 0,
         np.repeat(run.busy_s__g / gpus, gpus), gpus, run.solver_s,
     )  # fmt: skip
-    return on_every_model(outcome, setting, options, every, models)
+    return on_every_model(outcome, setting, options, gpus_of_all, models)
 
 
 class JobArrivals:

@@ -1,4 +1,4 @@
-"""GPU models with GPUs: a run sees only these, and its outcome has all models of its setting again."""
+"""GPU models with GPUs: a run has only these, and its outcome all models of the setting."""
 
 from __future__ import annotations
 

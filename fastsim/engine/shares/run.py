@@ -1,4 +1,4 @@
-"""Runs in rounds of shares: drives the compiled loop, asks the policy for shares, collects the outcome."""
+"""Runs in rounds of shares: drives the compiled loop, calls the policy for shares, collects the outcome."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fastsim_ext.rounds.snapshot import request_allocation, snapshot
 
 @dataclass
 class ShareDriver(Driver):
-    """Drives rounds of shares: asks the allocator, and feeds the estimates with the pairs that ran."""
+    """Drives rounds of shares: calls the allocator, and feeds the estimates with the pairs that ran."""
 
     def ask_policy(self) -> None:
         """Assign the shares that the policy allocates to the active jobs."""

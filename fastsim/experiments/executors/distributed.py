@@ -57,7 +57,7 @@ class RayTasks(Executor):
             raise FastsimError(f"Ray at {where}: {' '.join(str(error).split())}") from error
 
     def close(self, *, abort: bool = False) -> None:
-        """Leave the cluster; one that was started here ends."""
+        """Leave the cluster; end a local one."""
         if self._ray is not None and self._owned:
             self._ray.shutdown()
         self._ray = None
@@ -77,7 +77,7 @@ class RayTasks(Executor):
 
         try:
             outcome: tuple[Any, Exception | None] = self._ray.get(handle)
-        except exceptions.RayTaskError as error:  # an answer that cannot be pickled
+        except exceptions.RayTaskError as error:  # a return value that cannot be pickled
             return None, FastsimError(" ".join(str(error.cause).split()))
         except exceptions.RayError:
             raise WorkerDied(DIED) from None
@@ -121,7 +121,7 @@ class DaskTasks(Executor):
         self.slots = DASK_AHEAD * max(1, sum(self._client.nthreads().values()))
 
     def close(self, *, abort: bool = False) -> None:
-        """Leave the cluster; one that was started here ends."""
+        """Leave the cluster; end a local one."""
         for part in (self._client, self._cluster):
             if part is not None:
                 part.close()
@@ -149,7 +149,7 @@ class DaskTasks(Executor):
             outcome: tuple[Any, Exception | None] = handle.result()
         except (distributed.KilledWorker, distributed.CancelledError):
             return None, WorkerDied(DIED)  # the scheduler has tried it again already
-        except Exception as error:  # an answer that cannot be pickled
+        except Exception as error:  # a return value that cannot be pickled
             return None, FastsimError(f"{type(error).__name__}: {error}")
         return outcome
 

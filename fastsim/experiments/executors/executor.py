@@ -2,7 +2,7 @@
 
 An executor has three methods: ``open``, ``completed`` and ``close``; ``map`` is ``completed`` in the order of the
 items. The item of a worker that dies is tried again, ``ATTEMPTS`` times in all. Worker processes are spawned, never
-forked, so every run begins in a fresh interpreter and its bytes do not depend on the executor.
+forked, so every run begins in a fresh interpreter and its tables do not depend on the executor.
 """
 
 from __future__ import annotations
@@ -121,12 +121,12 @@ class Executor:
         """The outcome of an item that is done, or None if it is tried again."""
         try:
             answer, error = self._answer(handle)
-        except WorkerDied as died:
+        except WorkerDied as death:
             if attempt.attempts < ATTEMPTS:
                 self.retries += 1
                 again.append(attempt._replace(attempts=attempt.attempts + 1))
                 return None
-            return Outcome(attempt.at, None, died, attempt.attempts)
+            return Outcome(attempt.at, None, death, attempt.attempts)
         return Outcome(attempt.at, answer, error, attempt.attempts)
 
     def __enter__(self) -> Self:

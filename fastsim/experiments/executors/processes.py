@@ -80,12 +80,12 @@ class Processes(Executor):
             self._drop([handle])
             return None, OutOfTime(f"took more than {self.most_s:g} s")
         try:
-            answer, error, warned = pickle.loads(handle.connection.recv_bytes())
+            answer, error, raised_warnings = pickle.loads(handle.connection.recv_bytes())
         except (EOFError, OSError):
             self._drop([handle])
             raise WorkerDied(DIED) from None
         self._idle.append(handle)
-        for category, text in warned:
+        for category, text in raised_warnings:
             warnings.warn(text, category, stacklevel=2)
         return answer, error
 
@@ -118,7 +118,7 @@ class _Worker:
         # A daemon ends with this process if Python ends it; if this process is killed, see _end_with_parent.
         self.process = context.Process(target=_serve, args=(child_end,), daemon=True, name="fastsim-worker")
         self.process.start()
-        child_end.close()  # else its end would not be noticed
+        child_end.close()  # else the end of the worker would not close the pipe
 
     def begin(self, task: Callable[[Any], Any], item: Any) -> None:
         """Send an item to the worker."""
@@ -145,13 +145,13 @@ def _serve(connection: Connection) -> None:
     """The main loop of a worker: receive an item, send its reply, until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    collects = gc.isenabled()
+    gc_enabled = gc.isenabled()
     gc.disable()
     while True:
         try:
             task, item = connection.recv()
-            if collects and not gc.isenabled():
-                gc.freeze()  # modules that came with the first task stay: looking through them costs 20 ms each time
+            if gc_enabled and not gc.isenabled():
+                gc.freeze()  # modules of the first task stay: each collection would spend 20 ms on them
                 gc.enable()
         except EOFError:
             _leave()

@@ -1,4 +1,4 @@
-"""The figures of the papers: which are made, which cannot be or are not yet, and why.
+"""The figures of the papers, their status (made, not made, impossible) and the reason for it.
 
 ``published/figures.csv`` has a row a figure with its CPU seconds; names are those of the published numbers.
 """
@@ -19,7 +19,7 @@ SCHEMA = {"paper": pl.String, "figure": pl.String, "status": pl.String, "cpu_s":
 
 def figure_table(paper: str) -> pl.DataFrame:
     """A row a figure: ``figure``, ``status``, ``numbers`` (published ones), ``cpu_s`` (null if not measured) and
-    ``reason``: why a figure is not made, or what a made one leaves out."""
+    ``reason``: why a figure is not made, or the parts that a made one lacks."""
     table = pl.read_csv(PUBLISHED / "figures.csv", schema=SCHEMA).filter(paper=paper)
     counts = published_numbers(paper).group_by("figure").agg(pl.len().cast(pl.Int64).alias("numbers"))
     joined = table.join(counts, on="figure", how="left", maintain_order="left")

@@ -49,7 +49,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     **{f"round {seconds} s": {"round_s": float(seconds)} for seconds in (360, 720, 1440, 2880)},
     "ideal fluid execution": {"ideal": True}, "estimated throughputs": {"profiling": 0.2, "references": 16},
 }  # fmt: skip
-"""Settings of a run by what stands in brackets behind the policy's name in a series."""
+"""Settings of a run by the text in brackets behind the policy's name in a series."""
 SHOWN = ("gandiva", "max_min_fairness", "max_min_fairness_perf", "max_min_fairness_packed")
 FTF = ("finish_time_fairness", "finish_time_fairness_perf")
 FAIR = "max_min_fairness_perf"
@@ -83,7 +83,7 @@ LOADS = {
 LONG = ("13", "priorities-multiple (repository figure)", "throughput estimation", ABSTRACT, SWEEP)
 """Figures whose quick forms take half a minute."""
 WEIGHTS = {"low priority jobs": "_weight_1", "high priority jobs": "_weight_5"}
-"""What the mean of a panel's jobs adds to the name of the mean of all."""
+"""Suffix of the name of the mean over the jobs of a panel, added to that of the mean of all."""
 SWEPT = ("jct_reduction", "jct_reduction_up_to")
 """Metrics of the mean of a policy that is not aware of GPU models over that of the one that is."""
 
@@ -133,7 +133,7 @@ STATIC_JOBS, PACKED_JOBS = (100, 200, 300), (100,)
 """Numbers of jobs that are run, and those of policies whose jobs share GPUs, which take long."""
 
 ENTITIES = {"fairness": "a:1, b:2, c:3", "first come first served": "a:1:fifo, b:2:fifo, c:3:fifo"}
-"""Entities of figure 11 by what its panels call the rule inside them."""
+"""Entities of figure 11 by the name of their inner rule in its panels."""
 ENTITY_JOBS, MEMBERS, ENTITY_GPUS, TIMESTEPS = 18, 6, 3, 4
 """Jobs of figure 11, those of an entity, GPUs of each model, and timesteps from one job to the next."""
 
@@ -237,8 +237,8 @@ def _ratio_cells(rates: str) -> Iterator[Cell]:
 
 
 def _entity_cells(rates: str) -> Iterator[Cell]:
-    """Water filling among entities with one job more at a time. What the panel of drawn rates draws is not public, and
-    the parts of jobs are those under the policy that is aware of GPU models."""
+    """Water filling among entities with one job more at a time. The rates that one panel draws are not public, and the
+    parts of jobs are those under the policy that is aware of GPU models."""
     oracle = Oracle.default() if rates == "default" else Oracle.from_json(rates)
     reached = {
         (inside, mode, count): _normalised(oracle, inside, mode, count)
@@ -300,7 +300,7 @@ def _load_cells(figure: str, done: Done, quick: bool) -> Iterator[Cell]:
             if _shows(load, row):
                 mine = _runs_of(load, row, done, seeds_of[of_one])
                 if mine:
-                    # The abstract does not say at which load it is up to so much.
+                    # The abstract does not name the load of its largest reduction.
                     yield _load_cell(row, mine, comparable=(of_one or not quick) and figure != ABSTRACT)
 
 
@@ -318,8 +318,8 @@ def _runs_of(load: LoadFigure, row: Mapping[str, Any], done: Done, seeds: Sequen
     runs = [
         [done.get(LoadPoint(load.multi_gpu, name, at[0], seed, *at[1:])) for seed in seeds] for name in series
     ]  # fmt: skip
-    found = [[one for one in some if one is not None] for some in runs]
-    return found if all(len(some) == len(seeds) for some in found) else []
+    complete = [[one for one in some if one is not None] for some in runs]
+    return complete if all(len(some) == len(seeds) for some in complete) else []
 
 
 def _load_cell(row: Mapping[str, Any], runs: Sequence[Sequence[Result]], comparable: bool) -> Cell:

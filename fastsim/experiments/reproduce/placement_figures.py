@@ -75,9 +75,9 @@ Published = Mapping[tuple[str, str, int], pl.DataFrame]
 
 def tasks(data: Path | None, names: Sequence[str], seeds: int, policies: Sequence[str] = tuple(POLICIES)) -> list[Task]:
     """The tasks of all runs, trace by trace."""
-    every = tuple(range(FIRST_SEED, FIRST_SEED + seeds))
+    all_seeds = tuple(range(FIRST_SEED, FIRST_SEED + seeds))
     return [
-        Task(data, name, every[k : k + SEEDS_PER_TASK], tuple(policies))
+        Task(data, name, all_seeds[k : k + SEEDS_PER_TASK], tuple(policies))
         for name in names
         for k in range(0, seeds, SEEDS_PER_TASK)
     ]
@@ -103,16 +103,16 @@ def task_runs(task: Task) -> list[PlacementRun]:
 
 
 def parts(timeline: pl.DataFrame, gpus: int) -> dict[tuple[str, str], float]:
-    """By figure and kind: what free GPUs are to a typical pod when 100 per cent have arrived (8, per cent of all GPUs),
+    """By figure and kind: fragmentation of free GPUs when 100 per cent have arrived (8, per cent of all GPUs),
     and pods that fitted nowhere by the GPUs that they requested (9c)."""
     rows = timeline.filter(pl.col("event") == "arrival")
     full = rows.filter(pl.col("arrived_gpu_milli") >= 1000 * gpus).head(1)
-    found = {("8", name): float(value) / (10 * gpus) for name in FRAG_COLUMNS for value in full[name]}
+    free_pct = {("8", name): float(value) / (10 * gpus) for name in FRAG_COLUMNS for value in full[name]}
     request = pl.col("arrived_gpu_milli").diff().fill_null(pl.col("arrived_gpu_milli"))
     kind = pl.when(request % 1000 > 0).then(pl.lit("part of a GPU")).otherwise(pl.format("GPUs: {}", request // 1000))
     failed = rows.select(kind.alias("kind"), pl.col("pods_unplaced").diff().fill_null(pl.col("pods_unplaced")))
     counted = failed.group_by("kind").agg(pl.col("pods_unplaced").sum()).sort("kind")
-    return found | {("9c", name): float(count) for name, count in counted.iter_rows()}
+    return free_pct | {("9c", name): float(count) for name, count in counted.iter_rows()}
 
 
 def curves(timeline: pl.DataFrame, gpus: int) -> dict[str, Any]:
@@ -256,7 +256,7 @@ def _means(values: Floats, arrive: npt.NDArray[np.int64], percents: npt.NDArray[
     for i in range(len(percents)):
         below, here, after, above = first[i : i + 4]
         # Values are added in their own order: the last bits of a sum depend on it.
-        chosen = values[order[here:after]] if here < after else values[np.sort(order[below:above])]
-        if len(chosen):
-            means[i] = np.add.reduce(chosen) / len(chosen)
+        near = values[order[here:after]] if here < after else values[np.sort(order[below:above])]
+        if len(near):
+            means[i] = np.add.reduce(near) / len(near)
     return means

@@ -59,7 +59,7 @@ def job_lists(data: Path, trace: str, scratch: Path | None = None, fixed: tuple[
 
 
 def _one_table(data: Path, trace: str) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Lists of a trace that stand in one table, with names of files."""
+    """Names of files and lists of a trace, from the one table that holds them."""
     path = data / LISTS[0].parent / f"workloads_{trace}.parquet"
     if path.is_file():
         for (number,), part in sorted(pl.read_parquet(path).partition_by(NUMBER, as_dict=True).items()):
@@ -90,9 +90,9 @@ def _pollux_tables(data: Path, load: float) -> Iterator[tuple[int, pl.DataFrame]
     places = LISTS if load == 1.0 else [place.with_name(f"{place.name}-{load}") for place in LISTS if place.name]
     files = next((paths for place in places if (paths := sorted((data / place).glob("workload-*.csv*")))), [])
     for path in files:
-        found = re.match(r"workload-(\d+)\.", path.name)
-        if found is not None:
-            yield int(found[1]), pl.read_csv(path, infer_schema_length=None)
+        match = re.match(r"workload-(\d+)\.", path.name)
+        if match is not None:
+            yield int(match[1]), pl.read_csv(path, infer_schema_length=None)
 
 
 def applications_file(data: Path, scratch: Path, pollux: bool = False) -> str | None:

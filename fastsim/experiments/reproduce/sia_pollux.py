@@ -119,7 +119,7 @@ class Plot(NamedTuple):
 
 ADAPTIVE = {name: name for name in MIXED_POLICIES}
 RIGID = {"pollux": "pollux(tuned=False)", "sia": "sia(rigid=True, power=0.5, unserved=-1)", "rotation": "rotation"}
-"""Policies of jobs whose GPUs and batch sizes are those that were asked for."""
+"""Policies of jobs whose GPUs and batch sizes are the requested ones."""
 GPU_HOURS, SMALLEST, FIRST = "6", "10", "11"
 """Figures of GPU hours by model, of ratios to the smallest value of a panel, and of ratios to the value at 0."""
 CATEGORIES = {

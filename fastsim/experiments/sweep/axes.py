@@ -1,4 +1,4 @@
-"""The axes of a sweep: lists, equal steps, lists that go together, and cutoffs that leave runs out."""
+"""The axes of a sweep: lists, equal steps, zipped lists, and cutoff rates above which runs are left out."""
 
 from __future__ import annotations
 
@@ -160,14 +160,14 @@ def cutoffs_of(table: Any, where: str) -> Cutoffs:
     return table
 
 
-def is_cut(chosen: Mapping[str, Any], cutoffs: Cutoffs) -> bool:
+def is_cut(values: Mapping[str, Any], cutoffs: Cutoffs) -> bool:
     """Whether the rate of a run is at or above the cutoff of its cluster and policy."""
-    cluster = str(chosen.get("cluster", ""))
+    cluster = str(values.get("cluster", ""))
     head = cluster.partition("?")[0]
     for name in (cluster, head, head.removeprefix("gavel:")):
-        cutoff = cutoffs.get(name, {}).get(str(chosen.get("policy", "")))
-        if cutoff is not None and chosen.get("rate_per_hour") is not None:
-            return bool(chosen["rate_per_hour"] >= cutoff)
+        cutoff = cutoffs.get(name, {}).get(str(values.get("policy", "")))
+        if cutoff is not None and values.get("rate_per_hour") is not None:
+            return bool(values["rate_per_hour"] >= cutoff)
     return False
 
 

@@ -123,7 +123,7 @@ def swept(
     runs: Sequence[Run], out: str | os.PathLike[str], workers: int = 1, progress: Progress | None = None, *,
     where: Where | None = None, watch: Watch | None = None, storage_options: Mapping[str, Any] | None = None,
 ) -> pl.DataFrame:  # fmt: skip
-    """Run what is not complete in this folder or URL, and write the table of all runs there.
+    """Run those that are not complete in this folder or URL, and write the table of all runs there.
 
     ``progress`` is called with the number of complete runs, ``watch`` with the ``State``. After an interruption, the
     same call goes on. Failed runs do not stop others; SweepFailed lists them at the end. ResultError if another sweep
@@ -158,21 +158,21 @@ def _run_missing(
     """Run the missing ones; error messages by name of the run."""
     sweep, shown, failures = uuid.uuid4().hex, set[Message](), dict[str, str]()
     base, driver = os.getcwd(), os.getpid()
-    turns = LongestFirst([run.scenario for run in missing])
+    positions = LongestFirst([run.scenario for run in missing])
     assignments = [Assignment(run.scenario, run.name, store, sweep, where.timeout_s, base, driver) for run in missing]
     if not assignments:
         return failures
     if listeners[1] is not None:
         listeners[1](state)
     try:
-        with where.executor(len(assignments)) as spread:
-            for outcome in spread.completed(run_to_store, (assignments[at] for at in turns)):
-                at = turns.order[outcome.at]
+        with where.executor(len(assignments)) as executor:
+            for outcome in executor.completed(run_to_store, (assignments[at] for at in positions)):
+                at = positions.order[outcome.at]
                 if outcome.error is None:
-                    turns.note_end(at)
+                    positions.note_end(at)
                 _take(outcome, assignments[at].name, failures, shown)
                 state.done, state.failed = state.done + 1, len(failures)
-                state.retried = spread.retries
+                state.retried = executor.retries
                 if listeners[0] is not None:
                     listeners[0](state.kept + state.done - state.failed)
                 if listeners[1] is not None:
@@ -318,6 +318,7 @@ def _legend(metric: str) -> str:
     """The unit of a metric and which end of it is the better one, where they are known."""
     from fastsim.engine.audit.metric_definitions import better, unit
 
-    known = (f"in {unit('summary', metric)}" * bool(unit("summary", metric)), better("summary", metric))
-    legend = ", ".join(text for text in (known[0], f"{known[1]} is better" * bool(known[1])) if text)
+    measure, direction = unit("summary", metric), better("summary", metric)
+    parts = (f"in {measure}" if measure else "", f"{direction} is better" if direction else "")
+    legend = ", ".join(filter(None, parts))
     return f"{metric}: {legend}\n" if legend else ""

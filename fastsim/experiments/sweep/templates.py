@@ -193,8 +193,10 @@ def command_options(kind: str, flags: Sequence[str]) -> str:
 
 def unused_flags(kind: str, flags: Sequence[str]) -> list[str]:
     """Flags that are given and change nothing here, each with the reason."""
-    given = vars(_parser(kind).parse_args(list(flags) or PAPER[kind].split()))
-    return [f"{flag}: {reason}" for flag, reason in UNUSED.items() if given.get(flag[2:].replace("-", "_")) is not None]
+    values = vars(_parser(kind).parse_args(list(flags) or PAPER[kind].split()))
+    return [
+        f"{flag}: {reason}" for flag, reason in UNUSED.items() if values.get(flag[2:].replace("-", "_")) is not None
+    ]
 
 
 def _cluster(text: str, per_server: str) -> str:

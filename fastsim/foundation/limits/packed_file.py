@@ -1,6 +1,6 @@
 """Texts that may be gzipped: unpacked piece by piece up to a stated size, so that no small file fills memory.
 
-Whatever is wrong with the packing is an OSError, as it is with the file itself.
+Damaged compression is an OSError, as an unreadable file is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The budget of one command: how much of each kind of work is begun, and the one setting that raises it.
+"""The budget of one command: the largest amount of each kind of work, and the one setting that raises it.
 
 Work is estimated before it begins where it follows from texts and tables, and otherwise counted while it goes on.
 ``FASTSIM_BUDGET=4`` in the environment allows four times as much of every kind.
@@ -15,11 +15,11 @@ from fastsim.errors import ScenarioError
 CHOICE = "FASTSIM_BUDGET"
 MULTIPLIES = f"{CHOICE} multiplies what is allowed"
 NAMED_FACTOR = 1000
-"""Largest factor that a message proposes; what needs more is a mistake in most cases."""
+"""Largest factor that a message proposes; a larger need is a mistake in most cases."""
 
 
 class Work(Enum):
-    """Kinds of work: what is counted, and how much of it there may be by default."""
+    """Kinds of work: the unit, and the largest amount by default."""
 
     NODES = "nodes", 1_000_000
     PODS = "pods or jobs", 1_000_000_000

@@ -87,8 +87,8 @@ def second_kind(amounts: Mapping[str, object], where: str) -> list[str]:
 def offers(amounts: Mapping[str, object], where: str, by_hami: bool) -> frozenset[str]:
     """The names under which pods get this node's devices; `by_hami` if it registered its boards."""
     hidden = second_kind(amounts, where)
-    seen = [name for name in amounts if is_device(name) and name not in hidden and not is_instance(name)]
-    present = {name for name in seen if amount(amounts, name, where)}
+    own = [name for name in amounts if is_device(name) and name not in hidden and not is_instance(name)]
+    present = {name for name in own if amount(amounts, name, where)}
     names = present & {GPU, SHARED, GPU_MEM, VGPU, *OTHERS}
     if GPU in present or any(name.startswith(ALIBABA) for name in present):
         names.add(MILLI)
@@ -100,8 +100,8 @@ def offers(amounts: Mapping[str, object], where: str, by_hami: bool) -> frozense
 def labelled(offered: Sequence[frozenset[str]]) -> list[list[str]]:
     """Labels of each node about its resources; none if all nodes with devices offer the same names of NVIDIA."""
     listed = _listed(offered)
-    wanted = {names: [resource_label(name) for name in sorted(names & {*FOREIGN})] for names in offered}
-    return [wanted[names] + [LACKING + name for name in sorted(listed - names)] if names else [] for names in offered]
+    own = {names: [resource_label(name) for name in sorted(names & {*FOREIGN})] for names in offered}
+    return [own[names] + [LACKING + name for name in sorted(listed - names)] if names else [] for names in offered]
 
 
 def device_expressions(names: Collection[str], offered: Collection[frozenset[str]]) -> list[Constraint]:

@@ -53,19 +53,19 @@ class Devices(NamedTuple):
 
 
 def devices(
-    node: Manifest, allocatable: Mapping[str, Any], memory_unit: str, alike: Mapping[str, Slots], notices: Counter[str]
+    node: Manifest, allocatable: Mapping[str, Any], memory_unit: str, common: Mapping[str, Slots], notices: Counter[str]
 ) -> Devices:
-    """The node's devices; `alike` is the common division of GPUs by resource, see ``gpu_slots.alike``."""
+    """The node's devices; `common` is the division of GPUs by resource, see ``gpu_slots.common_division``."""
     where = f"{node.where}: status: allocatable"
     registered = hami.boards(node)
     for name in second_kind(allocatable, where):
-        notices[f"nodes: {name} beside other devices, which alone are seen"] += 1
+        notices[f"nodes: {name} beside other devices, which alone count"] += 1
     if registered:
         return _registered(registered, notices)
     other = counted_other(allocatable, where)
     if other:
         return _of_other(node, other, whole(allocatable[other], f"{where}: {other}", MOST_SLOTS), notices)
-    return _of_nvidia(node, allocatable, memory_unit, alike, notices)
+    return _of_nvidia(node, allocatable, memory_unit, common, notices)
 
 
 def offered(node: Manifest) -> frozenset[str]:
@@ -93,47 +93,47 @@ def _of_other(node: Manifest, name: str, count: int, notices: Counter[str]) -> D
 
 
 def _of_nvidia(
-    node: Manifest, allocatable: Mapping[str, Any], memory_unit: str, alike: Mapping[str, Slots], notices: Counter[str]
+    node: Manifest, allocatable: Mapping[str, Any], memory_unit: str, common: Mapping[str, Slots], notices: Counter[str]
 ) -> Devices:
-    where, named, how = f"{node.where}: status: allocatable", model_label(node), slots(node)
+    where, named, division = f"{node.where}: status: allocatable", model_label(node), slots(node)
     model = product(named or UNLABELLED)
     counted = {name: whole(value, f"{where}: {name}") for name, value in allocatable.items() if is_instance(name)}
     instances = {mig.resource_name(name): amount for name, amount in counted.items() if amount}
     resource, count = _count(where, allocatable)
-    if count and how != WHOLE and alike.get(resource) != how:
-        return _parts(f"{where}: {resource}", node, model.gpu_model, how, count, notices)
-    if count and how.profile:
-        instances[mig.PREFIX + how.profile.replace("+", ".")] = count
+    if count and division != WHOLE and common.get(resource) != division:
+        return _parts(f"{where}: {resource}", node, model.gpu_model, division, count, notices)
+    if count and division.profile:
+        instances[mig.PREFIX + division.profile.replace("+", ".")] = count
         count = 0
-    elif how.replicas > 1 and count:
-        count = label_number(node, "nvidia.com/gpu.count") or -(-count // how.replicas)
+    elif division.replicas > 1 and count:
+        count = label_number(node, "nvidia.com/gpu.count") or -(-count // division.replicas)
     partitioned = layouts(where, model.gpu_model, instances) if instances else []
     count += len(partitioned)
     if not count:
         return Devices(0, None)
     if named is None:
         notices["nodes: GPUs without a label of their model"] += 1
-    memory = (None if how.profile else _memory_mib(node, allocatable, count, memory_unit)) or model.memory_mib
+    memory = (None if division.profile else _memory_mib(node, allocatable, count, memory_unit)) or model.memory_mib
     if memory is None:
         notices["nodes: GPUs of unknown memory, which is not limited"] += 1
     text = ";".join([""] * (count - len(partitioned)) + partitioned) if partitioned else None
     return Devices(count, model.gpu_model, memory, text)
 
 
-def _parts(where: str, node: Manifest, model: str, how: Slots, count: int, notices: Counter[str]) -> Devices:
+def _parts(where: str, node: Manifest, model: str, division: Slots, count: int, notices: Counter[str]) -> Devices:
     """Each slot as a device of its own, with its part of the watts and the memory."""
     if count > MAX_GPUS:
         do = "divide the GPUs of all nodes alike, or leave the others out"
         raise InputError(where, f"{count} slots", f"at most {MAX_GPUS} where nodes divide their GPUs differently", do)
-    per_gpu = how.on(model)
+    per_gpu = division.on(model)
     notices["nodes: a slot on a divided GPU counts as a device with its part of the watts, because nodes differ"] += 1
     if per_gpu is None:
-        return Devices(count, f"{model}/{how.profile}", label_number(node, "nvidia.com/gpu.memory"))
-    known = mig.profiles()[model][how.profile].memory_mib if how.profile else None
+        return Devices(count, f"{model}/{division.profile}", label_number(node, "nvidia.com/gpu.memory"))
+    known = mig.profiles()[model][division.profile].memory_mib if division.profile else None
     memory = known or _labelled_mib(node) or product(model).memory_mib
     if memory is None:
         notices["nodes: GPUs of unknown memory, which is not limited"] += 1
-    return Devices(count, part_of(model, per_gpu), memory and memory // how.replicas)
+    return Devices(count, part_of(model, per_gpu), memory and memory // division.replicas)
 
 
 def _count(where: str, allocatable: Mapping[str, Any]) -> tuple[str, int]:
@@ -164,6 +164,8 @@ def _memory_mib(node: Manifest, allocatable: Mapping[str, Any], count: int, memo
     for name, unit in ((f"{ALIBABA}gpu-mem", 0), (GPU_MEM, MEMORY_UNITS[memory_unit]), (VGPU_MEMORY, 1)):
         if name in allocatable:
             place = f"{where}: {name}"
-            there = int(quantity(allocatable[name], place) * unit) if unit else capacity_mib(allocatable[name], place)
-            return there // count
+            capacity = (
+                int(quantity(allocatable[name], place) * unit) if unit else capacity_mib(allocatable[name], place)
+            )
+            return capacity // count
     return None

@@ -66,7 +66,7 @@ def quota_notice(quotas: Sequence[Manifest]) -> str:
                 amount = number(hard[key], f"{where}: {key}")
                 limits[limit] = min(amount, limits.get(limit, amount))
     text = groups_text({namespace: limits for namespace, limits in sorted(least.items()) if limits})
-    return f"{QUOTAS}; --quotas '{text}' honours what they say of CPU, memory and GPUs" if text else QUOTAS
+    return f"{QUOTAS}; --quotas '{text}' honours their limits on CPU, memory and GPUs" if text else QUOTAS
 
 
 def _filled(container: Mapping[str, Any], ranges: Sequence[Range], where: str) -> Mapping[str, Any]:

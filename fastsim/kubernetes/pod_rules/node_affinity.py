@@ -61,8 +61,8 @@ def affinity_constraints(
 def taint_constraints(spec: Mapping[str, Any], where: str, places: Places) -> list[Constraint]:
     """Node-label expressions against the taints that a pod does not tolerate."""
     tolerations = sequence(spec, "tolerations", where)
-    away = [taint for taint in places.taints if not any(tolerates(toleration, taint) for toleration in tolerations)]
-    return [Constraint(taint.label, "DoesNotExist") for taint in away]
+    closed = [taint for taint in places.taints if not any(tolerates(toleration, taint) for toleration in tolerations)]
+    return [Constraint(taint.label, "DoesNotExist") for taint in closed]
 
 
 def node_terms(

@@ -54,7 +54,7 @@ def spread_notices(pod: PodManifest) -> list[str]:
 
 
 def peer_of(pod: PodManifest) -> Peer:
-    """The pod as rules of spread see it."""
+    """The properties of a pod that rules of spread depend on."""
     labels = tuple(sorted((str(key), str(value)) for key, value in pod.labels.items()))
     return Peer(pod.namespace, labels, not pod.terminating)
 
@@ -80,8 +80,8 @@ def with_sets(rows: Iterable[dict[str, Any]], further: Iterable[str] = ()) -> li
 def _sets(peer: Peer, by_label: Mapping[tuple[str, Any], list[tuple[str, Any]]]) -> list[str]:
     """The sets that a pod is in; a set is found by the first label of its selector, if that names one."""
     labels = dict(peer.labels)
-    found = [item for label in (None, *peer.labels) for item in by_label.get((peer.namespace, label), ())]
-    return sorted(name for name, selector in found if peer.counted and selector and selects(selector, labels, SPREAD))
+    items = [item for label in (None, *peer.labels) for item in by_label.get((peer.namespace, label), ())]
+    return sorted(name for name, selector in items if peer.counted and selector and selects(selector, labels, SPREAD))
 
 
 def _standing(rule: Mapping[str, Any]) -> str:
@@ -119,12 +119,12 @@ def _selector(pod: PodManifest, rule: Mapping[str, Any], where: str) -> dict[str
     selector: dict[str, Any] = {"matchLabels": labels} if labels else {}
     if expressions:
         selector["matchExpressions"] = expressions
-    selects(selector, {}, where)  # refuses what is no selector
+    selects(selector, {}, where)  # InputError for an invalid selector
     return selector or None
 
 
 def _policy(rule: Mapping[str, Any], name: str, missing: str, where: str) -> bool:
-    """Whether a policy is to honour what it is about."""
+    """Whether a policy is ``Honor``: nodes that affinity, or tolerations, exclude do not count."""
     policy = missing if rule.get(name) is None else rule[name]
     if policy not in POLICIES:
         raise InputError(f"{where}: {name}", repr(policy), " or ".join(POLICIES))

@@ -61,12 +61,12 @@ def as_in_pollux(applications: Applications) -> Applications:
     Every restart takes the usual time, jobs are as fast as their measured steps, and larger steps than those of
     ``POLLUX_HIGH`` are left out.
     """
-    found = {
+    converted = {
         name: Application(name, app.curve, {POLLUX_MACHINE: _small_steps(name, app.on(POLLUX_MACHINE))},
                           USUAL_RESTART_S, USUAL_RESTART_S)
         for name, app in applications.items() if POLLUX_MACHINE in app.steps
     }  # fmt: skip
-    return Applications(found, applications.name)
+    return Applications(converted, applications.name)
 
 
 def _small_steps(name: str, times: StepTimes) -> StepTimes:
@@ -128,7 +128,7 @@ def _scaled(path: Path) -> Iterator[StepRow]:
 
 
 def _read(path: Path, columns: Mapping[str, Callable[[str], Any]]) -> Iterator[list[Any]]:
-    """The named columns of a CSV file, whatever their order and whatever stands beside them."""
+    """The named columns of a CSV file, in any order; other columns are ignored."""
     try:
         with path.open(encoding="utf-8", newline="") as text:
             reader = csv.DictReader(text)

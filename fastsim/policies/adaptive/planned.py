@@ -23,7 +23,7 @@ SHOCKWAVE = """@inproceedings{zheng2023shockwave,
 @policy("planned")
 @dataclass(frozen=True)
 class Planned(RoundRule):
-    """Plan some rounds ahead, so that every job gets on and the last one ends early, as Shockwave does.
+    """Plan some rounds ahead, so that every job makes progress and the last one ends early, as Shockwave does.
 
     maximise mean_j log(done_j + gain_j x rounds_j) - makespan x longest left / longest now; jobs have the GPUs and the
     batch size they requested.
@@ -35,7 +35,7 @@ class Planned(RoundRule):
     held: ClassVar[bool] = True
     """Each job has the GPUs it requested, or none."""
 
-    ahead: int = field(default=5, metadata=about("how many rounds a plan is for"))
+    ahead: int = field(default=5, metadata=about("number of rounds of a plan"))
     makespan: float = field(default=1.0, metadata=about("weight of the end of the last job"))
 
     def __post_init__(self) -> None:

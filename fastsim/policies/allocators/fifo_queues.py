@@ -36,7 +36,7 @@ class HeldQueue:
             return None
         row = {job: row for row, job in enumerate(view.job_id.tolist())}
         queue = deque(place for job, place in row.items() if job not in self._model)
-        free = self._pass_models_on(view, row, queue) if self._compat else self._held(view, row)
+        free = self._pass_models_on(view, row, queue) if self._compat else self._free_gpus(view, row)
         fill = self._fill_last if self._compat else self._fill_drawn
         fill(view, free, queue)
         share__jg = np.zeros((len(view), len(free)))
@@ -53,7 +53,7 @@ class HeldQueue:
         self._model = dict(state["model"])
         self._draws = draws_from(state["draws"])
 
-    def _held(self, view: RoundView, row: dict[int, int]) -> list[int]:
+    def _free_gpus(self, view: RoundView, row: dict[int, int]) -> list[int]:
         """GPUs left of each model, once jobs that ended are dropped."""
         self._model = {job: model for job, model in self._model.items() if job in row}
         free = view.setting.gpus__g.copy()
@@ -161,15 +161,15 @@ def _joined(view: RoundView, model: dict[int, int], waiting: range) -> list[tupl
     """Pairs (running row, waiting row), up to the first waiting job that gains too little with every running one."""
     hosts, pairs = np.array(list(model), np.int64), []
     for guest in waiting:
-        like = hosts[view.num_gpu[hosts] == view.num_gpu[guest]]
-        if not len(like):
+        same_size = hosts[view.num_gpu[hosts] == view.num_gpu[guest]]
+        if not len(same_size):
             break
-        gain = _gain(view, like, guest, np.array([model[host] for host in like.tolist()], np.int64))
+        gain = _gain(view, same_size, guest, np.array([model[host] for host in same_size.tolist()], np.int64))
         best = int(gain.argmax())
         if not gain[best] > LEAST_GAIN:
             break
-        pairs.append((int(like[best]), guest))
-        hosts = hosts[hosts != like[best]]
+        pairs.append((int(same_size[best]), guest))
+        hosts = hosts[hosts != same_size[best]]
     return pairs
 
 

@@ -38,7 +38,7 @@ class Estimates:
     def __init__(
         self, setting: Setting, workloads: Sequence[str], references: int, profiled: float, column_bug: bool
     ) -> None:
-        self._draws = Random(setting.seed + 4)  # the job generator and the shuffle of models have the numbers around it
+        self._draws = Random(setting.seed + 4)  # its neighbours seed the job generator and the shuffle of models
         self._normals = np.random.RandomState(setting.seed % 2**32)
         self._profiled, self._column_bug = profiled, column_bug
         kinds = [setting.oracle.kind_index[workload, 1] for workload in workloads]
@@ -52,7 +52,7 @@ class Estimates:
         """Places of the reference workloads in ``names``."""
         self._reference__rgr = self.profile__kgk[self.reference][:, :, self.reference]
         self._alike: dict[int, int] = {}
-        self._seen: dict[tuple[int, int], set[int]] = {}
+        self._observed: dict[tuple[int, int], set[int]] = {}
 
     def __str__(self) -> str:
         """Parameters and reference workloads; a checkpoint compares them."""
@@ -79,13 +79,13 @@ class Estimates:
 
     def observe(self, job_a: int, job_b: int, model: int) -> None:
         """Both jobs have run together on the model with this position: its true rates are known from now on."""
-        self._seen.setdefault((min(job_a, job_b), max(job_a, job_b)), set()).add(model)
+        self._observed.setdefault((min(job_a, job_b), max(job_a, job_b)), set()).add(model)
 
     def leave(self, job: int) -> None:
         """Drop a job that has ended."""
         self._alike.pop(job, None)
-        for pair in [pair for pair in self._seen if job in pair]:
-            del self._seen[pair]
+        for pair in [pair for pair in self._observed if job in pair]:
+            del self._observed[pair]
 
     def alike(self, job: int) -> str:
         """The reference workload that the job is matched with."""
@@ -100,15 +100,15 @@ class Estimates:
         one = profile__rrg[alike[first], alike[second]] * alone__jg[first]
         two = profile__rrg[alike[second], alike[first]] * alone__jg[second]
         shared, a, b = view.setting.oracle.shared__kkg, view.kind[first], view.kind[second]
-        seen = self._seen_on(view, first, second)
-        return np.where(seen, shared[a, b], one), np.where(seen, shared[b, a], two)
+        observed = self._observed_on(view, first, second)
+        return np.where(observed, shared[a, b], one), np.where(observed, shared[b, a], two)
 
     def state(self) -> dict[str, Any]:
         """The match of each job, the pairs observed, and the states of both streams of draws."""
         name, words, *place = self._normals.get_state(legacy=True)
         return {
             "alike": [[job, place] for job, place in self._alike.items()],
-            "seen": [[one, two, sorted(models)] for (one, two), models in self._seen.items()],
+            "seen": [[one, two, sorted(models)] for (one, two), models in self._observed.items()],
             "draws": draw_state(self._draws),
             "normals": [name, [int(word) for word in words], *place],
         }
@@ -116,39 +116,39 @@ class Estimates:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         self._alike = dict(state["alike"])
-        self._seen = {(one, two): set(models) for one, two, models in state["seen"]}
+        self._observed = {(one, two): set(models) for one, two, models in state["seen"]}
         self._draws = draws_from(state["draws"])
         name, words, *place = state["normals"]
         self._normals.set_state((name, np.array(words, np.uint32), *place))
 
     def _most_alike(self, true: Floats, drawn: Any) -> int:
-        """The reference whose profile points most in the direction of the completed one; the first of equals."""
+        """The reference whose profile has the least cosine distance from the completed one; the first of equals."""
         references = self._reference__rgr.reshape(len(self.reference), -1)
         row = np.where(drawn, true, 0.0)
         if not drawn.all():
             measured = np.vstack([np.ones_like(references), drawn])
-            guess = completed(np.vstack([references, row]), measured, self._normals)[-1]
-            row = np.where(drawn, true, np.clip(guess, 0.0, 1.0))
+            estimate = completed(np.vstack([references, row]), measured, self._normals)[-1]
+            row = np.where(drawn, true, np.clip(estimate, 0.0, 1.0))
         length, norm = np.linalg.norm(references, axis=1), np.linalg.norm(row)
         if norm == 0 or not length.any():
             return self._draws.randrange(len(self.reference))
         cosine = np.divide(references @ row, length * norm, out=np.full(len(length), -np.inf), where=length > 0)
         return int((1.0 - cosine).argmin())
 
-    def _seen_on(self, view: RoundView, first: Ints, second: Ints) -> Any:
+    def _observed_on(self, view: RoundView, first: Ints, second: Ints) -> Any:
         """Whether each pair of rows has run together, on each model."""
         row = {job: row for row, job in enumerate(view.job_id.tolist())}
-        seen = np.zeros((len(first), len(view.setting.gpu_models)), bool)
-        known = [(row[a], row[b], models) for (a, b), models in self._seen.items() if a in row and b in row]
+        observed = np.zeros((len(first), len(view.setting.gpu_models)), bool)
+        known = [(row[a], row[b], models) for (a, b), models in self._observed.items() if a in row and b in row]
         if not known:
-            return seen
+            return observed
         order = np.lexsort((np.maximum(first, second), np.minimum(first, second)))
         pair_key = (np.minimum(first, second) * len(view) + np.maximum(first, second))[order]
         for one, two, models in known:
             key = one * len(view) + two
             rows = order[np.searchsorted(pair_key, key) : np.searchsorted(pair_key, key, side="right")]
-            seen[rows[:, None], np.array(sorted(models))] = True
-        return seen
+            observed[rows[:, None], np.array(sorted(models))] = True
+        return observed
 
 
 def _profiles(setting: Setting, kinds: Sequence[int]) -> Floats:

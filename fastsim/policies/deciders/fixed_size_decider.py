@@ -91,7 +91,7 @@ class FixedSizeDecider:
             least = int(num_gpu == 1)
             atomic, accum = fixed_split(job.job.batch_size, num_gpu, times.largest(ring), app.max_batch, least)
             step = times.seconds(ring, atomic)
-        except InputError:  # never measured there
+        except InputError:  # no measurement of this size on the model
             return LEAST_RATE
         return 1.0 / (step.step_s + step.turn_s * accum) / app.slowdown
 
@@ -148,12 +148,12 @@ class ServedDecider(FixedSizeDecider):
         """GPUs of each job."""
         if not self.emptiest:
             return super()._placed(chosen, sizes)
-        found: dict[int, tuple[int, tuple[int, ...]]] = {}
+        gpus__j: dict[int, tuple[int, tuple[int, ...]]] = {}
         for group, nodes in enumerate(self.setting.groups):
             here = [(job, sizes[job]) for job, at in chosen.items() if at == group]
-            kept = {job: self.places[job][1] for job, _ in here if self.places.get(job, (None,))[0] == group}
-            found |= {job: (group, at) for job, at in emptiest_first(here, kept, nodes.gpus__n).items()}
-        return found
+            former_gpus = {job: self.places[job][1] for job, _ in here if self.places.get(job, (None,))[0] == group}
+            gpus__j |= {job: (group, at) for job, at in emptiest_first(here, former_gpus, nodes.gpus__n).items()}
+        return gpus__j
 
     def _nodes(self, group: int, gpus: Sequence[int]) -> tuple[int, ...]:
         """Nodes of GPUs; places on the emptiest nodes are nodes already."""

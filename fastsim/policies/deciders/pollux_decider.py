@@ -97,9 +97,9 @@ class PolluxDecider:
         return best
 
     def _initial_states(self, ids: tuple[int, ...], base: Counts) -> Counts:
-        """The states that the search begins with: the best ones of the last search, or what jobs have.
+        """The states that the search begins with: the best ones of the last search, or the current one.
 
-        Rows go to the jobs that are still there in the order of both searches. That order changes, so a job may begin
+        Rows go to the jobs that are still active in the order of both searches. That order changes, so a job may begin
         with the row of another one, as in the published program.
         """
         before, states = self.population

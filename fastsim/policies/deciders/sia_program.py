@@ -5,8 +5,8 @@
 (maximise, and subtract the last term, if large values are good.)
 
 A value is min(round((normalised goodput * keeping) ** p, 2), 3000), in single precision for jobs that adapt and in
-double for jobs of fixed size, as published. ``keeping`` is 1 for the choice a job has, else the part of its life that
-it did not spend restarting. With a negative p small values are good. Rounding makes many large values equal.
+double for jobs of fixed size, as published. ``keeping`` is 1 for the choice a job has, else the part of its age that
+was not spent in restarts. With a negative p small values are good. Rounding makes many large values equal.
 
 Choices that cannot be optimal are left out: those no better than none, and more GPUs of one model for no better
 value. Jobs with equal values are one class with a count, which is exact. Within a class a choice goes first to jobs
@@ -114,7 +114,7 @@ def _shared(
     for instance, part in zip(instances, parts, strict=True):
         count__x = counts[start : start + len(part.cost__x)]
         start += len(part.cost__x)
-        chosen.append(_handed_out(part, count__x, instance.former__j))
+        chosen.append(_choices(part, count__x, instance.former__j))
     return tuple(chosen)
 
 
@@ -201,8 +201,8 @@ def _joined(parts: Sequence[Ints]) -> Ints:
     return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
-def _handed_out(part: _Part, count__x: Ints, former__j: Ints) -> Ints:
-    """The choice of each job, from how often each class makes it."""
+def _choices(part: _Part, count__x: Ints, former__j: Ints) -> Ints:
+    """The choice of each job, from the number of jobs of each class that make it."""
     chosen = np.full(len(former__j), NONE, np.int64)
     ends = np.cumsum(part.width__c).tolist()
     for jobs, width, end in zip(part.members, part.width__c.tolist(), ends, strict=True):
@@ -222,7 +222,7 @@ def _handed_out(part: _Part, count__x: Ints, former__j: Ints) -> Ints:
 
 
 def keeping(age_s: Floats, restarts: Ints, restart_s: Floats, service_s: Floats | None = None) -> Floats:
-    """Part of a job's life that another restart leaves to its work; 1 for jobs younger than one restart, and where a
+    """Part of a job's age that another restart leaves to its work; 1 for jobs younger than one restart, and where a
     restart takes no time.
 
     ``restart_s`` is the scheduler's estimate of a restart; ``service_s`` replaces the age of jobs when young ones are

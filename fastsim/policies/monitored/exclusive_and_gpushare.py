@@ -91,7 +91,7 @@ class GpuShare:
     unit_mib: int = field(default=1024, metadata=about("unit in which memory is allocated", unit="MiB"))
 
     def check(self) -> None:
-        """Raise :class:`PolicyError` if the unit makes no sense."""
+        """Raise :class:`PolicyError` if the unit is below 1 MiB."""
         if self.unit_mib < 1:
             raise PolicyError("policy gpushare, parameter unit_mib", self.unit_mib, "1 MiB or more")
 

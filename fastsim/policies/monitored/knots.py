@@ -58,7 +58,7 @@ class Knots:
         return Admission(capacity_mib, self.variation, self.percentile, self.lag, self.autocorrelation)
 
     def check(self) -> None:
-        """Raise :class:`PolicyError` if the numbers make no sense."""
+        """Raise :class:`PolicyError` if a number is out of its range."""
         self.admission(1)
         SchedulerLatency(self.pass_s, self.placed_s, self.requests_per_s)
 
@@ -152,8 +152,8 @@ class KnotsScheduler:
             return SchedulerStep(next_s=_after(now_s, bound_s))
         self.declared[target.gpu].place(pod, self.request_mib.pop(pod))
         self.placed_s[target.gpu] = int(bound_s)
-        placed = Binding(pod, target.gpu, bound_s, OUTCOMES[target.stage])
-        return SchedulerStep((placed,), _after(now_s, bound_s + self.latency.placed_s))
+        binding = Binding(pod, target.gpu, bound_s, OUTCOMES[target.stage])
+        return SchedulerStep((binding,), _after(now_s, bound_s + self.latency.placed_s))
 
     def _best_gpu(self, pod: int, now_s: float, view: View) -> AdmittingGpu | None:
         """The best GPU that admits a pod."""

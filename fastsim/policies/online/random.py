@@ -1,4 +1,4 @@
-"""The baseline that looks at nothing."""
+"""The random baseline."""
 
 from __future__ import annotations
 

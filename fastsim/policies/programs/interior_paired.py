@@ -10,7 +10,7 @@ from fastsim.policies.solvers.interior_point import Solve
 from fastsim_ext.solvers import interior_paired as paired
 
 REFINEMENTS = 2
-"""Corrections of every answer: near the end the matrix is all but singular, and its inverse worth a few digits."""
+"""Corrections of every answer: near the end the matrix is almost singular, and its inverse exact to a few digits."""
 
 
 class PairedEquations:
@@ -40,9 +40,9 @@ class PairedEquations:
         self.count = np.concatenate([np.repeat(self.number, self.shape[1]), self.weigh])
         self.lift = np.zeros(len(self.weigh))
         self.lift[self.classes : self.classes + len(held)] = size[held] * level_weight__c
-        # Rows of the matrix that are there: of the classes' rates only the held ones.
-        every = self.classes
-        self.rows = np.concatenate([np.arange(every), every + held, 2 * every + np.arange(len(gpus__g))])
+        # Rows of the matrix in the program: all, except rates of classes that are not held.
+        count_c = self.classes
+        self.rows = np.concatenate([np.arange(count_c), count_c + held, 2 * count_c + np.arange(len(gpus__g))])
 
     def optimum(self) -> tuple[Floats, float] | None:
         """The result of ``interior_point.optimum``, by the compiled twin of it and of the equations below."""
@@ -57,9 +57,9 @@ class PairedEquations:
         return None if level is None else (x, level)
 
     def used(self, x: Floats, level: float) -> Floats:
-        """Time of each class, less than nothing of what each held class gets beyond the level, GPUs of each model."""
-        found: Floats = (self.gathered(x.reshape(self.shape)) + self.lift * level) / self.weigh
-        return found
+        """Time of each class, minus the rate of each held class beyond the level, GPUs of each model."""
+        use: Floats = (self.gathered(x.reshape(self.shape)) + self.lift * level) / self.weigh
+        return use
 
     def gathered(self, x__rg: Floats) -> Floats:
         """Use of each row by the columns."""
@@ -75,17 +75,17 @@ class PairedEquations:
     def prices(self, z: Floats) -> tuple[Floats, float]:
         """Price of each column, and of the level, at the multipliers."""
         rows = z[len(self.cost) :]
-        return self.asked(rows).ravel() - z[: len(self.cost)], float(self.lift @ rows)
+        return self.column_prices(rows).ravel() - z[: len(self.cost)], float(self.lift @ rows)
 
-    def asked(self, rows: Floats) -> Floats:
+    def column_prices(self, rows: Floats) -> Floats:
         """Price of each column at the rows' multipliers."""
         time, gpus = rows[: self.classes], rows[self.classes + len(self.held) :]
         rate = np.zeros(self.classes)
         rate[self.held] = rows[self.classes : self.classes + len(self.held)]
-        found: Floats = self.use[:, None] * gpus
+        price: Floats = self.use[:, None] * gpus
         for member, hold, rates in zip(self.member, self.hold, self.rate, strict=True):
-            found += (time[member] * hold)[:, None] - rates * rate[member][:, None]
-        return found
+            price += (time[member] * hold)[:, None] - rates * rate[member][:, None]
+        return price
 
     def largest(self, column: Floats, level: float, row: Floats) -> tuple[Floats, float, Floats]:
         """Largest entry of each column, of the level and of each row if these are divided by that."""
@@ -116,25 +116,25 @@ class PairedEquations:
     def matrix(self, give__rg: Floats) -> Floats:
         """Decrease of each row for one more of each multiplier, if each column yields by ``give``."""
         classes, models = self.classes, self.shape[1]
-        found: Floats = np.zeros((2 * classes + models,) * 2)
+        decrease: Floats = np.zeros((2 * classes + models,) * 2)
         time, rate, gpus = slice(0, classes), slice(classes, 2 * classes), slice(2 * classes, None)
         total = give__rg.sum(axis=1)
         members = list(zip(self.member, self.hold, self.rate, strict=True))
         for one, hold, rates in members:
             for two, other_hold, other in members:
                 place = one * classes + two
-                found[time, time] += _table(place, total * hold * other_hold, classes)
-                found[time, rate] -= _table(place, (give__rg * other).sum(axis=1) * hold, classes)
-                found[rate, rate] += _table(place, (give__rg * rates * other).sum(axis=1), classes)
+                decrease[time, time] += _table(place, total * hold * other_hold, classes)
+                decrease[time, rate] -= _table(place, (give__rg * other).sum(axis=1) * hold, classes)
+                decrease[rate, rate] += _table(place, (give__rg * rates * other).sum(axis=1), classes)
             for g in range(models):
                 used = give__rg[:, g] * self.use
-                found[time, 2 * classes + g] += np.bincount(one, used * hold, classes)
-                found[rate, 2 * classes + g] -= np.bincount(one, used * rates[:, g], classes)
-        found[rate, time] = found[time, rate].T
-        found[gpus, : 2 * classes] = found[: 2 * classes, gpus].T
-        found[gpus, gpus] = np.diag((self.use**2) @ give__rg)
-        kept: Floats = found[np.ix_(self.rows, self.rows)]
-        return kept
+                decrease[time, 2 * classes + g] += np.bincount(one, used * hold, classes)
+                decrease[rate, 2 * classes + g] -= np.bincount(one, used * rates[:, g], classes)
+        decrease[rate, time] = decrease[time, rate].T
+        decrease[gpus, : 2 * classes] = decrease[: 2 * classes, gpus].T
+        decrease[gpus, gpus] = np.diag((self.use**2) @ give__rg)
+        of_rows: Floats = decrease[np.ix_(self.rows, self.rows)]
+        return of_rows
 
 
 class _Factored:
@@ -173,7 +173,7 @@ class _Factored:
         rows = self.inverse @ (of.gathered(start) - of.weigh * fall[columns:])
         level = (rise_level - float(of.lift @ rows)) / self.rise if of.gain else 0.0
         rows = rows + self.slope * level
-        x = start - self.own * of.asked(rows)
+        x = start - self.own * of.column_prices(rows)
         return x.ravel(), level, np.concatenate([((-fall_x - x) * self.keep).ravel(), rows])
 
 

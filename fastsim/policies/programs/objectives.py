@@ -25,7 +25,7 @@ class StatelessProgram:
 
     def allocate(self, view: RoundView) -> Allocation | None:
         """Shares for these jobs; None without jobs."""
-        self.solver.forget()
+        self.solver.reset()
         before_s = self.solver.spent_s
         if not len(view):
             return None
@@ -65,14 +65,14 @@ def fair_groups(view: RoundView, mode: str, *also: Any) -> Groups:
 
 
 def fair_scale(view: RoundView, groups: Groups) -> Floats:
-    """GPUs over weight and proportional rate: what makes rates of different jobs comparable."""
+    """GPUs over weight and proportional rate: the factor that makes rates of different jobs comparable."""
     example = groups.example__c
     proportional = proportional_rate(groups.rate__rg[: groups.classes], view.setting.gpus__g)
     return view.num_gpu[example] / view.weight[example] * inverse(proportional)
 
 
 def level_program(shares: Shares, scale__c: Floats) -> Program:
-    """Maximise the smallest of scale times rate; jobs that run nowhere (scale 0) do not hold the others down."""
+    """Maximise the smallest of scale times rate; jobs that run nowhere (scale 0) do not limit the others."""
     counts = scale__c > 0
     return shares.program(scale__c, counts.astype(np.float64), np.where(counts, 0.0, NO_FLOOR))
 

@@ -40,17 +40,17 @@ class Shares:
         self.partner_time__r = np.zeros(len(groups.first__r))
         self.partner_time__r[mixed:] = groups.mass__r[mixed:] / groups.size__c[groups.second__r[mixed:]]
         useful = (groups.rate__rg > 0) | (groups.partner_rate__rg > 0)
-        # The rows of time bound what is open; a bound of 1 besides them would only push the centre away from it.
+        # The rows of time bound all open variables; a bound of 1 besides them would only push the centre away from it.
         self._high = np.append(np.where(useful.ravel(), np.inf, 0.0), np.inf)
 
     def program(
         self, scale__c: Floats, rise__c: Floats, floor__c: Floats, cost__rg: Floats | None = None,
         unit__c: Floats | float = 1.0, cost_unit: float = 1.0,
     ) -> Program:  # fmt: skip
-        """Maximise the level or, with a cost, the cost; classes without a floor are not in the way of the level.
+        """Maximise the level or, with a cost, the cost; classes without a floor do not limit the level.
 
-        The units are those in which the published program states its rows and its objective: for a corner they are
-        nothing, but where an interior method starts, and so where it ends, depends on them.
+        The units are those of the rows and the objective of the published program: a corner does not depend on them,
+        but the start of an interior method does, and so its end.
         """
         level = cost__rg is None and bool((rise__c > 0).any())
         cost = np.zeros(len(self._high))

@@ -1,4 +1,4 @@
-"""The interface to HiGHS: linear and integer programs in arrays go in, an optimum comes out.
+"""The interface to HiGHS: optima of linear and integer programs that are given as arrays.
 
 HiGHS is imported when the first solver is made, so that naming a policy costs nothing.
 """
@@ -73,7 +73,7 @@ class Program:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """An optimum: the columns, what one more unit of each row's bound would add to the objective, the objective.
+    """An optimum: the columns, the increase of the objective for one more unit of each row's bound, the objective.
 
     ``row_dual`` is empty if the program's own way to the centre was taken.
     """
@@ -88,7 +88,7 @@ class Solver:
 
     ``missed`` is the number of programs whose own way to the centre reached no optimum, so that HiGHS solved them.
 
-    After :meth:`forget` the answers depend on nothing that was solved before. Until then a program of the same shape
+    After :meth:`reset` the answers depend on nothing that was solved before. Until then a program of the same shape
     starts from the corner in which the last one ended.
     """
 
@@ -101,7 +101,7 @@ class Solver:
         self._highs = {name: silent_highs({**ALWAYS, **options}) for name, options in OPTIONS.items()}
         self._basis: tuple[tuple[int, int], Any] | None = None
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Start the next program from nothing."""
         self._basis = None
 
@@ -118,9 +118,9 @@ class Solver:
         try:
             centered = (solution or self.solution) == "centered"
             if centered and program.centre is not None:
-                inside = program.centre()
-                if inside is not None:
-                    return Solution(inside, np.zeros(0), float(program.cost @ inside))
+                centre = program.centre()
+                if centre is not None:
+                    return Solution(centre, np.zeros(0), float(program.cost @ centre))
                 self.missed += 1
             return self._written_out(program, centered, what)
         finally:
@@ -187,7 +187,7 @@ def _solution(highs: Any) -> Solution:
 class WholeProgram:
     """Minimise ``cost @ x`` with ``row_low <= A @ x <= row_high``, x whole and from 0 to ``high``.
 
-    Every ``high`` is also what some row of ones bounds the column to.
+    Some row of ones also bounds each column to its ``high``.
 
     ``A`` stands column after column: column ``c`` has ``value[start[c]:start[c + 1]]`` in the rows ``index`` of the
     same slice.
@@ -231,8 +231,8 @@ class WholeSolver:
             self.spent_s += time.thread_time() - start_s
 
     def _minimum(self, program: WholeProgram, step: float, what: str) -> Ints:
-        every = np.ones(len(program.cost), np.bool_)
-        status, bound = self._run(program, every, program.row_low, whole=False)
+        all_columns = np.ones(len(program.cost), np.bool_)
+        status, bound = self._run(program, all_columns, program.row_low, whole=False)
         dual = self._highs.getSolution()
         extra, price = np.array(dual.col_dual, np.float64), -np.array(dual.row_dual, np.float64)
         counted = _of_units(program) & (program.row_high == np.rint(program.row_high))
@@ -244,7 +244,7 @@ class WholeSolver:
             low = np.where(full, program.row_high, program.row_low)
             status, objective = self._run(program, taken, low, whole=True)
             if status == "Optimal" and (last or objective <= bound + reach):
-                columns = np.zeros(len(every), np.int64)
+                columns = np.zeros(len(all_columns), np.int64)
                 if taken.any():
                     columns[taken] = np.rint(np.array(self._highs.getSolution().col_value))
                 return columns

@@ -64,7 +64,7 @@ class System(Protocol):
 
 
 def optimum(system: System) -> tuple[Floats, float] | None:
-    """The columns and the level where the method ends; None if it does not get there."""
+    """The columns and the level where the method ends; None if it does not converge."""
     with np.errstate(all="ignore"):
         path = _Path(system)
         try:
@@ -111,7 +111,7 @@ class _Path:
         return primal < TOLERANCE and dual < TOLERANCE
 
     def advance(self) -> bool:
-        """One predictor-corrector step: the reach of the predictor sets the aim. False if there is no way on."""
+        """One predictor-corrector step: the reach of the predictor sets the aim. False if no step is possible."""
         s, z, tau, kappa = self.s, self.z, self.tau, self.kappa
         ratio = s / z
         solve = self._solver(ratio)
@@ -156,11 +156,11 @@ class _Path:
         self.gap = float(self._count @ (self.s * self.z))
         self.mu = (self.gap + self.kappa * self.tau) / self._degree
 
-    def _worth(self, found: tuple[Floats, float, Floats]) -> float:
-        return float(self._cost @ found[0]) + self.system.gain * found[1]
+    def _worth(self, solution: tuple[Floats, float, Floats]) -> float:
+        return float(self._cost @ solution[0]) + self.system.gain * solution[1]
 
-    def _price(self, found: tuple[Floats, float, Floats]) -> float:
-        return float(self._room @ found[2])
+    def _price(self, solution: tuple[Floats, float, Floats]) -> float:
+        return float(self._room @ solution[2])
 
     def _reach(self, ds: Floats, dz: Floats, dtau: float, dkappa: float) -> float:
         """Largest step before a slack, a multiplier or a scalar is 0; ``ds`` and ``dz`` are relative."""

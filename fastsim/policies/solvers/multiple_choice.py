@@ -1,8 +1,8 @@
 """Programs in which each job makes one choice or none, and GPUs of each model are limited: exact, and mostly at once.
 
 Prices of GPUs bound what choices can cost together. Hardly any program's best choice is far from that bound, so a
-search among the few choices close to it (`fastsim_ext.solvers.knapsack`) finds it; HiGHS solves what the search gives
-up.
+search among the few choices close to it (`fastsim_ext.solvers.knapsack`) finds it; HiGHS solves the programs that
+the search gives up.
 """
 
 from __future__ import annotations

@@ -62,8 +62,8 @@ def coverage(start_s: Floats, end_s: Floats, row: npt.NDArray[np.int64], rows: i
         rest = 1.0 - (place - step)
         np.add.at(grid, (row, step), sign * rest)
         np.add.at(grid, (row, step + 1), sign * (1.0 - rest))
-    covered: Floats = np.cumsum(grid, axis=1)[:, :steps] * width
-    return covered
+    seconds: Floats = np.cumsum(grid, axis=1)[:, :steps] * width
+    return seconds
 
 
 def heat(result: Result, frame: pl.DataFrame, scale: float) -> pl.DataFrame:
@@ -99,14 +99,14 @@ def bars(frame: pl.DataFrame, window: Window | None = None) -> pl.DataFrame:
     if window is not None:
         frame = frame.filter(pl.col("end_s") > window.begin_s, pl.col("start_s") < window.end_s)
     rows = frame.select("node_id", "gpu").unique().sort("node_id", "gpu").head(BAR_ROWS)
-    shown = frame.join(rows, on=["node_id", "gpu"]).sort("start_s", "node_id", "gpu", "pod_id").head(BARS)
+    spans = frame.join(rows, on=["node_id", "gpu"]).sort("start_s", "node_id", "gpu", "pod_id").head(BARS)
     if window is not None:
-        shown = shown.with_columns(pl.col("start_s").clip(window.begin_s), pl.col("end_s").clip(None, window.end_s))
-    elif len(shown) == BARS:
-        complete_s = float(shown["start_s"].to_numpy().max())  # bars that begin later are incomplete
-        shown = shown.with_columns(pl.col("end_s").clip(None, complete_s))
+        spans = spans.with_columns(pl.col("start_s").clip(window.begin_s), pl.col("end_s").clip(None, window.end_s))
+    elif len(spans) == BARS:
+        complete_s = float(spans["start_s"].to_numpy().max())  # bars that begin later are incomplete
+        spans = spans.with_columns(pl.col("end_s").clip(None, complete_s))
     name = pl.format("{} · {}", pl.col("node").fill_null(pl.col("node_id").cast(pl.String)), "gpu")
-    return shown.filter(pl.col("end_s") > pl.col("start_s")).sort("node_id", "gpu", "start_s").select(
+    return spans.filter(pl.col("end_s") > pl.col("start_s")).sort("node_id", "gpu", "start_s").select(
         name.alias("row"), pl.col("pod_id").alias("pod"),
         pl.col("start_s").alias("x"), pl.col("end_s").alias("x2"),
         (pl.col("pod_id") % 10).alias("shade"),

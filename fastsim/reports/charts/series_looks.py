@@ -32,7 +32,7 @@ _PLACES = {name: place for family in FAMILIES for place, name in enumerate(famil
 
 
 MARKED = 8
-"""Marks on a line, which tell lines apart without colours."""
+"""Number of marks on a line, which distinguish lines without colours."""
 
 
 class Look(NamedTuple):
@@ -67,11 +67,11 @@ def looks(names: Sequence[str]) -> list[Look]:
 
 def channels(names: Sequence[str], field: str, legend: dict[str, Any] | None = None) -> dict[str, dict[str, Any]]:
     """The Vega-Lite channels ``color``, ``strokeDash`` and ``shape`` of a field with these values."""
-    drawn = looks(names)
+    looks_of = looks(names)
     ranges: dict[str, list[Any]] = {
-        "color": [one.colour for one in drawn],
-        "strokeDash": [list(one.dash) for one in drawn],
-        "shape": [one.mark for one in drawn],
+        "color": [one.colour for one in looks_of],
+        "strokeDash": [list(one.dash) for one in looks_of],
+        "shape": [one.mark for one in looks_of],
     }
     return {
         channel: {"field": field, "type": "nominal", "title": None, "legend": legend,

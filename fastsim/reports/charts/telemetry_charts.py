@@ -48,10 +48,12 @@ def workload_chart(
     """Quantities of the devices in a table, or of those of the pods whose names match `pod`, such as ``train-*``."""
     points = device_points(table, metrics, pod)
     axis = _time_axis(points)
-    crowd = points["name"].n_unique() > LINES
-    charts = [_crowd(part, axis, metric) if crowd else _lines(part, axis, metric) for metric, part in _parts(points)]
-    crowded = f"mean of {points['name'].n_unique():,} GPUs, and where 90 % of them are" if crowd else ""
-    return _grid(charts, 2, title or f"pods {pod}".removesuffix("pods "), crowded)
+    many = points["name"].n_unique() > LINES
+    charts = [
+        _mean_and_band(part, axis, metric) if many else _lines(part, axis, metric) for metric, part in _parts(points)
+    ]
+    caption = f"mean of {points['name'].n_unique():,} GPUs, and the range of 90 % of them" if many else ""
+    return _grid(charts, 2, title or f"pods {pod}".removesuffix("pods "), caption)
 
 
 def comparison_chart(
@@ -87,8 +89,8 @@ def device_points(table: pa.Table, metrics: Sequence[str] = FOUR, pod: str = "")
         rows = rows.filter(pl.col("pod").is_in(names))
     rows = rows.filter(pl.col("metric").is_in(list(metrics)))
     if rows.is_empty():
-        whose = f" of pods {pod}" if pod else ""
-        raise InputError("telemetry chart", f"no readings{whose}", f"some of {', '.join(metrics)}")
+        of_pods = f" of pods {pod}" if pod else ""
+        raise InputError("telemetry chart", f"no readings{of_pods}", f"some of {', '.join(metrics)}")
     several = rows["node"].n_unique() > 1
     device = pl.coalesce(pl.format("GPU {}", "gpu_index"), "gpu_uuid", pl.lit("GPU"))
     rows = rows.with_columns(
@@ -127,18 +129,18 @@ def _lines(
 ) -> alt.Chart:  # fmt: skip
     altair = charting()
     names = order or points["name"].unique(maintain_order=True).to_list()
-    alone = len(names) == 1 or ends is not None
-    legend = None if alone else altair.Legend(labelLimit=260, symbolType="stroke", symbolStrokeWidth=3)
-    across, scale = altair.Scale(nice=False), altair.Scale(zero=metric != "temperature_c")
+    no_legend = len(names) == 1 or ends is not None
+    legend = None if no_legend else altair.Legend(labelLimit=260, symbolType="stroke", symbolStrokeWidth=3)
+    x_scale, scale = altair.Scale(nice=False), altair.Scale(zero=metric != "temperature_c")
     if ends is not None and metric != "temperature_c":
         scale = altair.Scale(domain=[0, ends[1] or 1])
     if ends is not None:
-        across = altair.Scale(domain=[0, ends[0] / axis[0]], nice=False)
+        x_scale = altair.Scale(domain=[0, ends[0] / axis[0]], nice=False)
     lines: alt.Chart = (
         altair.Chart(_scaled(points, axis))
         .mark_line(strokeWidth=1.5, interpolate="step-after", clip=True)
         .encode(
-            x=altair.X("x:Q", title=axis[1], axis=altair.Axis(grid=False), scale=across),
+            x=altair.X("x:Q", title=axis[1], axis=altair.Axis(grid=False), scale=x_scale),
             y=altair.Y("y:Q", title=QUANTITIES[metric], scale=scale),
             color=altair.Color("name:N", title=None, scale=altair.Scale(domain=names), legend=legend),
             tooltip=["name:N", altair.Tooltip("x:Q", title=axis[1], format=",.1f"),
@@ -148,7 +150,7 @@ def _lines(
     return lines
 
 
-def _crowd(points: pl.DataFrame, axis: tuple[float, str], metric: str) -> alt.LayerChart:
+def _mean_and_band(points: pl.DataFrame, axis: tuple[float, str], metric: str) -> alt.LayerChart:
     """The mean over devices in front of the band from the 5th to the 95th percentile."""
     altair = charting()
     summary = points.group_by("piece").agg(
@@ -159,10 +161,10 @@ def _crowd(points: pl.DataFrame, axis: tuple[float, str], metric: str) -> alt.La
     )
     scale = altair.Scale(zero=metric != "temperature_c")
     band = base.mark_area(opacity=0.25).encode(y=altair.Y("low:Q", title=QUANTITIES[metric], scale=scale), y2="high:Q")
-    layered: alt.LayerChart = altair.layer(band, base.mark_line(strokeWidth=1.5).encode(y="y:Q")).properties(
+    chart: alt.LayerChart = altair.layer(band, base.mark_line(strokeWidth=1.5).encode(y="y:Q")).properties(
         width=WIDTH, height=HEIGHT
     )
-    return layered
+    return chart
 
 
 def _scaled(points: pl.DataFrame, axis: tuple[float, str]) -> Any:

@@ -39,7 +39,7 @@ SCRIPT_GPU_MIX: Given = {1: 0.7, 2: 0.1, 4: 0.2}
 
 
 class JobSource:
-    """Opens the stream of a recipe anew, `jobs` jobs long."""
+    """Opens the stream of a recipe from its first job, `jobs` jobs long."""
 
     def __init__(self, recipe: JobRecipe, jobs: int) -> None:
         self.recipe, self.jobs = recipe, jobs
@@ -99,7 +99,7 @@ def synth_gavel(
         "priorities": priorities, "slos": slos, "durations": _name(durations), "present_gpus": list(present),
         "gpu_mix": recipe.gpus.shares(), "weight_mix": recipe.weights.shares(), "slo_mix": recipe.factors.shares(),
     }  # fmt: skip
-    metadata = _metadata("gavel", seed, parameters) | _brought(rates)
+    metadata = _metadata("gavel", seed, parameters) | _rates_metadata(rates)
     return Workload(JobSource(recipe, jobs), recipe.columns, name="synth:gavel", rows=jobs, metadata=metadata)
 
 
@@ -127,7 +127,7 @@ def synth_gavel_trace(
     table = script_jobs(recipe, jobs)
     parameters = {"jobs": jobs, "seed": seed, "mean_gap_s": gap_s, "rates": recipe.oracle.name, "multi_gpu": multi_gpu,
             "priorities": priorities, "min_h": min_h, "max_h": max_h, "lengths": lengths}  # fmt: skip
-    metadata = _metadata("gavel-trace", seed, parameters) | _brought(rates)
+    metadata = _metadata("gavel-trace", seed, parameters) | _rates_metadata(rates)
     return Workload(Held(table), table.column_names, name="synth:gavel-trace", rows=jobs, metadata=metadata)
 
 
@@ -159,7 +159,7 @@ def _oracle(rates: Oracle | str | os.PathLike[str] | None) -> Oracle:
     return Oracle.from_json(rates) if str(rates).endswith((".json", ".json.gz")) else Oracle.from_parquet(rates)
 
 
-def _brought(rates: Oracle | str | os.PathLike[str] | None) -> dict[str, str]:
+def _rates_metadata(rates: Oracle | str | os.PathLike[str] | None) -> dict[str, str]:
     """The metadata from which a run reads the same rates; an object has no text for it."""
     return {} if rates is None or isinstance(rates, Oracle) else {"fastsim.rates": str(rates)}
 
@@ -244,17 +244,17 @@ def _workloads(words: Twister, choices: Choices, count: int, priorities: bool) -
     """Positions of workloads, and weights."""
     if not priorities:
         return words.below(choices.limit, count), np.ones(count)
-    guess = 64 + 6 * count
+    words_ahead = 64 + 6 * count
     while True:
-        drawn = words.ahead(guess)
+        drawn = words.ahead(words_ahead)
         number = numbers_at(drawn, choices.limit)
-        places = np.where(number < choices.limit, np.arange(guess), guess)
+        places = np.where(number < choices.limit, np.arange(words_ahead), words_ahead)
         ends = np.minimum.accumulate(places[::-1])[::-1]
         at = chain(ends + 3, count)
         picked = ends[at]
-        if len(at) == count and (not count or picked[-1] + 3 <= guess):
+        if len(at) == count and (not count or picked[-1] + 3 <= words_ahead):
             return number[picked], Mix.of(WEIGHT_MIX, "weight_mix").at(floats_at(drawn)[picked + 1])
-        guess *= 2
+        words_ahead *= 2
 
 
 def _arrivals(gaps: Twister, mean_gap_s: float, count: int) -> Any:

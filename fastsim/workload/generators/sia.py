@@ -35,7 +35,7 @@ STYLES = {
     "helios": _Style({"cifar10": 0.82, "deepspeech2": 0.06, "bert": 0.04, "yolov3": 0.05, "imagenet": 0.03}, 0.6),
     "newtrace": _Style({"cifar10": 0.52, "deepspeech2": 0.22, "bert": 0.21, "yolov3": 0.04, "imagenet": 0.01}, 0.6),
 }
-"""How often each application comes, and how much an hour's arrivals swing (standard deviation of their logarithm)."""
+"""Share of each application, and standard deviation of the logarithm of an hour's arrivals."""
 HOUR_CORRELATION = 0.5
 """Correlation of the hourly factor with that of the hour before."""
 

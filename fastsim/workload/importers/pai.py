@@ -3,8 +3,8 @@
 The tables have no header. A task is `inst_num` equal instances, a gang; it arrives when its job did, if the job table
 stands beside it, and otherwise when it started. Percent become parts: `plan_gpu` 50 is half a GPU, `plan_cpu` 600 six
 cores; more than one GPU is rounded up to whole ones. Tasks without a start or an end are left out. The GPU model is the
-one that was assigned, not requested, so it stays as a native column. Built on the documented rows, not tried on the
-full tables; the list of machines was.
+one that was assigned, not requested, so it stays as a native column. The importer of tasks was written from the
+documented rows and not tried on the full tables, that of machines was.
 """
 
 from __future__ import annotations

@@ -84,15 +84,15 @@ def write_trace(workload: Workload, path: str | os.PathLike[str]) -> int:
 
 
 def _rows(path: str | os.PathLike[str]) -> Iterator[tuple[Any, ...]]:
-    seen: set[int] = set()
+    ids: set[int] = set()
     try:
         with opened_text(path, newline="") as text:
             reader = csv.reader(text)
             for fields in filter(None, reader):
                 row = _row(f"{path}:{reader.line_num}", fields)
-                if row[0] in seen:
+                if row[0] in ids:
                     raise InputError(f"{path}:{reader.line_num}: job_id", row[0], "every id once")
-                seen.add(row[0])
+                ids.add(row[0])
                 yield row
     except FileNotFoundError as error:
         raise InputError(str(path), "no such file", "a trace") from error

@@ -11,9 +11,9 @@ import numpy as np
 
 from tests.reference.rounds.genetic_operators import Counts, States, crossed, mutated, repaired
 
-MEETING = 0.9
+CROSSOVER_CHANCE = 0.9
 """Chance of two parents to exchange rows."""
-LITTERS = 101
+MATING_ROUNDS = 101
 """How often parents meet in a generation until there are enough children."""
 LARGEST_CUT = 32767
 LARGEST_SEED = 10_000_000
@@ -67,10 +67,10 @@ class Search:
     def _children(self, random: np.random.RandomState, herd: Herd) -> list[States]:
         """New states until there are as many as live on, or nothing new comes any more."""
         found: list[States] = []
-        for _ in range(LITTERS):
+        for _ in range(MATING_ROUNDS):
             couples = math.ceil((self.size - len(found)) / 2)
             states = np.array([herd.states[winner] for winner in winners(random, herd, 2 * couples)])
-            exchange = random.random_sample(couples) < MEETING
+            exchange = random.random_sample(couples) < CROSSOVER_CHANCE
             first, second = crossed(random, states[::2], states[1::2])
             first[~exchange], second[~exchange] = states[::2][~exchange], states[1::2][~exchange]
             random.randint(LARGEST_CUT, size=(2, couples))  # for sizes of clusters, which never change here

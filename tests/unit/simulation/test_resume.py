@@ -31,7 +31,7 @@ from fastsim.engine.online import run as engine, checkpointing as saving
 from fastsim.foundation import parquet as tabular
 
 warnings.simplefilter("ignore")
-tabular.ROW_GROUP, saving.BATCH_ROWS, engine.BREATH_S = 300, 50, 0.001
+tabular.ROW_GROUP, saving.BATCH_ROWS, engine.CHECK_S = 300, 50, 0.001
 if sys.argv[1] == "run":
     fs.simulate("openb:15", "pods.parquet", "fgd", queue="fifo-skip", out="run", checkpoint_s=0.0)
 else:

@@ -167,7 +167,7 @@ def test_jobs_of_a_window_arrive_when_the_run_says() -> None:
     jobs = "synth:gavel?jobs=20&rate_per_hour=1&seed=3"
     audit = fs.simulate("gavel:2:2:2", jobs, "fifo", window="5:10").audit()
     assert audit.differences == []
-    assert ("jobs", "submit_s", "the workload goes on drawing jobs") in audit.unchecked
+    assert ("jobs", "submit_s", "the workload draws jobs without end") in audit.unchecked
 
 
 def test_jobs_without_gpus_leave_no_placements_in_rounds() -> None:

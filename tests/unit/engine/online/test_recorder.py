@@ -132,7 +132,7 @@ def test_bytes_do_not_depend_on_batches_or_breaths(
     small_groups(monkeypatch)
     few = Workload.from_arrow(pods.table().slice(0, 1500))
     written(few, tmp_path / "one")
-    monkeypatch.setattr(engine, "BREATH_S", breath_s)
+    monkeypatch.setattr(engine, "CHECK_S", breath_s)
     monkeypatch.setattr(few, "batches", lambda _=0: Workload.batches(few, rows))
     written(few, tmp_path / "two")
     for name in FRAMES:

@@ -93,7 +93,7 @@ def test_two_names_of_the_same_devices_and_devices_of_a_second_kind() -> None:
     assert offers(amounts, "n", False) == {"aws.amazon.com/neuron", "aws.amazon.com/neurondevice"} and len(notices) == 1
     amounts = {"nvidia.com/gpu": "2", "amd.com/gpu": "1"}
     row, notices = row_of(node(labels=T4, amounts=amounts))
-    assert row["num_gpu"] == 2 and notices == {"nodes: amd.com/gpu beside other devices, which alone are seen": 1}
+    assert row["num_gpu"] == 2 and notices == {"nodes: amd.com/gpu beside other devices, which alone count": 1}
     assert second_kind(amounts, "n") == ["amd.com/gpu"] and "amd.com/gpu" not in offers(amounts, "n", False)
 
 

@@ -76,7 +76,7 @@ def test_a_solver_that_has_forgotten_answers_like_a_fresh_one(solution: str) -> 
     programs = [simplex(high=float(h), cost=(float(a), float(b))) for h, a, b in random.uniform(1, 2, (20, 3))]
     used = Solver(solution)
     for program in programs:
-        used.forget()
+        used.reset()
         assert used.maximum(program).x.tobytes() == Solver(solution).maximum(program).x.tobytes()
 
 
