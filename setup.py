@@ -11,7 +11,9 @@ from setuptools import Extension, setup
 
 # The checked build trades speed for bounds checks, Python division and verify() after every event.
 CHECKED = os.environ.get("FASTSIM_CHECKED", "0") == "1"
-BUILD = "build/checked" if CHECKED else "build/release"
+# The sanitized build stops at accesses out of bounds and undefined behaviour; .ci/sanitized starts a command in it.
+SANITIZED = os.environ.get("FASTSIM_SANITIZED", "0") == "1"
+BUILD = ("build/checked" if CHECKED else "build/release") + ("-sanitized" if SANITIZED else "")
 SHARED = "fastsim_ext._shared"  # one copy of Cython's own support code instead of one per module
 
 # Scores are truncated to integers, so a fused multiply-add could change a placement. With -O1 the checked build, which
@@ -22,12 +24,15 @@ else:
     FLAGS = ["-O1" if CHECKED else "-O3", "-g0", "-ffp-contract=off", "-fno-math-errno"]
     if sys.platform == "linux" and platform.machine() == "x86_64":
         FLAGS.append("-march=x86-64-v2")  # numpy asks for no less
+SANITIZERS = ["-fsanitize=address,undefined"] if SANITIZED else []
+if SANITIZED:
+    FLAGS = [*FLAGS, *SANITIZERS, "-O1", "-g1", "-fno-omit-frame-pointer"]  # lines and callers for the reports
 
 # Names of functions and tables for unwinding the stack are for profilers alone and would be a tenth of the wheel each;
 # FASTSIM_SYMBOLS=1 keeps them. Calls to Python go straight through the table of addresses, without a stub for each.
-STRIPPED = sys.platform == "linux" and os.environ.get("FASTSIM_SYMBOLS", "0") != "1"
+STRIPPED = sys.platform == "linux" and os.environ.get("FASTSIM_SYMBOLS", "0") != "1" and not SANITIZED
 COMPILER_FLAGS = [*FLAGS, "-fno-asynchronous-unwind-tables", "-fno-plt"] if STRIPPED else FLAGS
-LINKER_FLAGS = ["-Wl,-s"] if STRIPPED else []
+LINKER_FLAGS = ["-Wl,-s"] if STRIPPED else SANITIZERS
 
 MACROS = [
     ("FASTSIM_CHECKED", str(int(CHECKED))),

@@ -253,7 +253,7 @@ def _entry(source: Source, target: str, text: str) -> _Entry:
     try:
         expression = pl.sql_expr(body)
         roots = tuple(dict.fromkeys(expression.meta.root_names()))
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, UnicodeError) as error:
         raise InputError(where, one_line(error), f"a column or an expression over {', '.join(names)}") from None
     for root in roots:
         _refuse_unknown(where, root, names)

@@ -141,6 +141,8 @@ def _first_row(path: str | os.PathLike[str], delimiter: str = ",") -> list[str]:
 
 
 def _unique_columns(path: str | os.PathLike[str], header: list[str], required: set[str]) -> None:
+    if "\0" in "".join(header):  # a panic of polars
+        raise InputError(f"{path}:1", "a name of a column with the character NUL", "a header of names in plain text")
     if not header or len(set(header)) != len(header) or not required <= set(header):
         expected = f"at least: {', '.join(sorted(required))}" if required else "a header of names, each once"
         raise InputError(f"{path}:1", f"columns {', '.join(header) or '(none)'}", expected)

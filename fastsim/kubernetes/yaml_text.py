@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fastsim.errors import ScenarioError
+from fastsim.errors import ScenarioError, short
 from fastsim.foundation.nested_text import DEEPEST, TOO_DEEP
 
 MOST_NODES = 10_000_000
@@ -71,6 +71,8 @@ class _Count:
         self._node()
         if event.anchor is not None:
             self.anchors[event.anchor] = 1
+        if not event.value.isascii():
+            event.value.encode()  # a UnicodeEncodeError, which is a ValueError, for half a pair of surrogates
         if event.implicit[0] and ":" in event.value and SEXAGESIMAL.fullmatch(event.value):
             raise ValueError(f"a number to base 60 with {len(event.value):,} characters")
 
@@ -92,14 +94,24 @@ class _Count:
 
 
 def _loader() -> Any:
-    """The safe loader without dates: times are texts, as they are in JSON."""
+    """The safe loader without dates: times are texts, as they are in JSON, and so are the names of values."""
     import yaml
 
     class Plain(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        pass
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:
+            return {_name(key): value for key, value in super().construct_mapping(node, deep).items()}
 
     Plain.yaml_implicit_resolvers = {
         first: [(tag, form) for tag, form in known if tag != "tag:yaml.org,2002:timestamp"]
         for first, known in Plain.yaml_implicit_resolvers.items()
     }
     return Plain
+
+
+def _name(key: Any) -> str:
+    """The text that a name of a mapping is in JSON; ValueError if it is none."""
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if not isinstance(key, str | int | float):
+        raise ValueError(f"{short(key)} as a name in a mapping, where a text or a number may stand")
+    return str(key)

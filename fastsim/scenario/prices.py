@@ -39,6 +39,9 @@ AWS = {"k80": ("p2.xlarge", 1.0), "p100": ("p2.xlarge", 1.5), "v100": ("p3.2xlar
 AZURE = {"k80": ("NC6", 1.0), "p100": ("NC6s v2", 1.0), "v100": ("NC6s v3", 1.0)}
 """Instance type at Azure and the factor on its price."""
 
+MOST_PRICE = 1_000_000.0
+"""Highest price of a GPU, $/h; sums of much higher ones lose their cents."""
+
 
 @dataclass(frozen=True, eq=False)
 class Prices:
@@ -56,8 +59,10 @@ class Prices:
         shape = (len(self.since_s), len(self.gpu_models))
         if self.price__tg.shape != shape or not len(self.since_s) or (np.diff(self.since_s) <= 0).any():
             raise InputError("prices", f"shape {self.price__tg.shape}", f"{shape}, a row for each of rising times")
-        if not (np.isfinite(self.price__tg) & (self.price__tg >= 0)).all():
-            raise InputError("prices", "a negative price or none", "$/h of 0 or more")
+        wrong = ~((self.price__tg >= 0) & (self.price__tg <= MOST_PRICE))
+        if wrong.any():
+            found = f"{self.price__tg[wrong][0]:g} $/h"
+            raise InputError("prices", found, f"0 to {MOST_PRICE:,.0f} $/h of one GPU")
 
     @classmethod
     def fixed(cls, price: Mapping[str, float]) -> Prices:

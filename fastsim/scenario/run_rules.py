@@ -23,6 +23,8 @@ PREEMPT = ("none", "priority")
 """Pods that a pod which fits nowhere may preempt: none, or running ones of lower priority."""
 NODE_LOSS = ("lost", "requeue")
 """Pods of a node that is removed or fails: they are lost, or they queue again."""
+MOST_WEIGHT = 1e9
+"""Largest weight of a tenant; the smallest is one over it."""
 OTHER_TENANTS = "*"
 """The tenant of a quota that holds for every tenant without its own."""
 
@@ -123,7 +125,7 @@ def _amounts(tenant: str, value: Any) -> dict[str, int]:
             raise ScenarioError(where, f"a limit of {name!r}", f"limits of {', '.join(RESOURCES)}")
         whole = isinstance(amount, int) and not isinstance(amount, bool)
         if not (whole or (isinstance(amount, float) and amount.is_integer())) or not 0 <= amount < 2**53:
-            raise ScenarioError(f"{where}: {name}", repr(amount), "a whole number of 0 or more")
+            raise ScenarioError(f"{where}: {name}", repr(amount), "a whole number of 0 or more, below 2**53")
     return {name: int(pairs[name]) for name in RESOURCES if name in pairs}
 
 
@@ -147,8 +149,9 @@ def weights_from(value: Mapping[str, float] | str) -> dict[str, float]:
     weights = {str(tenant): weight for tenant, weight in _pairs(value, "weights").items()}
     for tenant, weight in weights.items():
         number = isinstance(weight, int | float) and not isinstance(weight, bool)
-        if not number or not 0 < weight < math.inf:
-            raise ScenarioError(f"weights: {tenant}", repr(weight), "a number above 0")
+        if not number or not 1 / MOST_WEIGHT <= weight <= MOST_WEIGHT:
+            expected = f"a number from {1 / MOST_WEIGHT:g} to {MOST_WEIGHT:g}"
+            raise ScenarioError(f"weights: {tenant}", repr(weight), expected)
     return {tenant: float(weight) for tenant, weight in weights.items()}
 
 

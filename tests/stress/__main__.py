@@ -1,4 +1,4 @@
-"""Runs randomised trials until the time is over: python -m tests.stress --minutes N [--only KIND] [--seed S]."""
+"""Runs randomised trials until the time is over: python -m tests.stress --minutes N [--only KIND]."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ def main() -> int:
     """Try each kind in turn, at least once; 1 if there was a finding."""
     words = argparse.ArgumentParser(prog="python -m tests.stress", description=__doc__)
     words.add_argument("--minutes", type=float, default=10.0, help="how long to try  [default: 10]")
+    words.add_argument("--trials", type=int, metavar="N", help="so many trials of each kind, whatever the time")
     words.add_argument("--only", choices=[*KINDS], help="one kind  [default: all]")
     words.add_argument("--seed", type=int, help="seed of the first trial; each next one has the next  [default: drawn]")
     given = words.parse_args()
     seed = random.SystemRandom().randrange(10**9) if given.seed is None else given.seed
     kinds = [given.only] if given.only else [*KINDS]
     print(f"first seed: {seed}", flush=True)
-    tried, found = _tried(kinds, seed, time.monotonic() + 60 * given.minutes)
+    tried, found = _tried(kinds, seed, time.monotonic() + 60 * given.minutes, given.trials)
     print(", ".join(f"{what}: {count}" for what, count in sorted(tried.items())))
     print(f"{sum(tried.values())} trials, {found} findings")
     return 1 if found else 0
 
 
-def _tried(kinds: list[str], seed: int, deadline: float) -> tuple[Counter[str], int]:
-    """How often each thing was tried until the deadline, and how many findings there were."""
+def _tried(kinds: list[str], seed: int, deadline: float, trials: int | None) -> tuple[Counter[str], int]:
+    """How often each thing was tried until the deadline or ``trials`` of each kind, and the number of findings."""
     tried: Counter[str] = Counter()
     found = 0
     with tempfile.TemporaryDirectory() as folder:
         ground = Ground(Path(folder))
         if kinds != ["seeds"]:
             ground.prepare()
-        while not tried or time.monotonic() < deadline:
+        while not tried or (time.monotonic() < deadline if trials is None else tried.total() < trials * len(kinds)):
             for kind in kinds:
                 told, wrong = KINDS[kind](ground, random.Random(seed))
                 tried[f"{kind} ({told.rpartition(' after ')[0] or 'all'})"] += 1

@@ -1,4 +1,4 @@
-"""Inputs of trials: pods, a sweep, a saved run, a checkpoint; and the files that undisturbed commands write."""
+"""Inputs of trials: pods, a sweep, a saved run, a list, a checkpoint; and what undisturbed commands write."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ queue = "fifo"
 record = "all"
 seed = [0, 1, 2]
 """
+LIST = "--map submit_s=start,duration_s=took,num_gpu=gpus,cpu_milli=cpu,memory_mib=memory"
+LIST_ROWS = 200_000
+ENDINGS = ("", ".yaml", ".parquet")
+"""Endings of ``out``: folders have none."""
 PATIENCE_S = 300.0
 
 
@@ -38,8 +42,10 @@ class Case:
     given: str | None = None
 
     @property
-    def again(self) -> tuple[str, ...]:
-        """The command that may replace its result."""
+    def again(self) -> tuple[str, ...] | None:
+        """The command that may replace its result; None: a whole one stays as it is."""
+        if self.kind == "reproduction" or self.words[0] == "resume":
+            return None
         return (*self.words, "--force") if self.kind == "run" else self.words
 
 
@@ -49,6 +55,8 @@ CASES = (
     Case("resume", "run", ("resume", "out"), given="out.checkpoint"),
     Case("sweep", "sweep", ("sweep", "../sweep.toml", "--out", "out", "--workers", "2")),
     Case("export", "export", ("export", "../saved", "-o", "out.yaml", "--every")),
+    Case("import", "import", ("import", "csv", "../list.csv", *LIST.split(), "-o", "out.parquet")),
+    Case("reproduce", "reproduction", ("reproduce", "monitor", "--quick", "--workers", "2", "--out", "out")),
 )
 
 
@@ -68,6 +76,8 @@ class Ground:
         pods = Workload.synth("openb", pods=30_000, seed=1, load=0.9, cluster=cluster)
         pods.write(self.folder / "w.parquet")
         (self.folder / "sweep.toml").write_text(SWEEP)
+        rows = (f"{number},{number % 977},{number % 3},{number % 8000},512\n" for number in range(LIST_ROWS))
+        (self.folder / "list.csv").write_text("start,took,gpus,cpu,memory\n" + "".join(rows))
         fresh = self.fresh("saved run")
         saved = "run --cluster openb:20 --workload synth:openb?pods=3000 --policy random --out ../saved"
         finished(start(saved.split(), fresh))

@@ -19,7 +19,7 @@ class Sight:
     """Outcome of a command that received a signal."""
 
     kind: str
-    """``run``, ``sweep`` or ``export``: what it writes is called ``out`` in each case."""
+    """``run``, ``sweep``, ``export``, ``import`` or ``reproduction``: what it writes is called ``out`` in each case."""
     pressed: signal.Signals
     code: int
     err: str
@@ -47,7 +47,8 @@ def wrong_stop(sight: Sight) -> str:
 
 def wrong_kill(sight: Sight) -> str:
     """Violation by a killed command, which may leave only files that the next one removes."""
-    known = re.compile(r"out|out\.checkpoint|\.out\.lock|\.out\.\d+\.(partial|former)|\.out\.yaml\.\d+\.partial")
+    partial = r"\.out\.\d+\.(partial|former)|\.out\.(yaml|parquet)\.\d+\.partial"
+    known = re.compile(rf"out|out\.checkpoint|\.out\.lock|{partial}")
     strange = [name for name in sight.left if not known.fullmatch(name)]
     if sight.code not in (0, -sight.pressed):
         return f"exit code {sight.code}"

@@ -9,10 +9,11 @@ import time
 from pathlib import Path
 
 from tests.cli.test_interrupt import left_behind
-from tests.stress.ground import CASES, Case, Ground, finished, start, written
+from tests.stress.ground import CASES, ENDINGS, Case, Ground, finished, start, written
 from tests.stress.judge import Sight, has_begun, wrong_kill, wrong_stop
 
 ASKING = (signal.SIGINT, signal.SIGTERM)
+RESULTS = {f"out{ending}" for ending in ENDINGS}
 
 
 def interrupts(ground: Ground, draw: random.Random) -> tuple[str, str]:
@@ -46,12 +47,12 @@ def met(case: Case, folder: Path, pressed: signal.Signals, delay_s: float) -> tu
     time.sleep(delay_s)
     os.kill(process.pid, signal.SIGSTOP)  # so that what is looked at is what the signal meets
     os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-    complete = any((folder / name).exists() for name in ("out", "out.yaml"))
+    complete = any((folder / f"out{ending}").exists() for ending in ENDINGS)
     os.kill(process.pid, pressed)
     os.kill(process.pid, signal.SIGCONT)
     code, err = finished(process)
     running = left_behind(process.pid)
-    left = {path.name.removesuffix(".yaml") for path in folder.iterdir()}
+    left = {"out" if path.name in RESULTS else path.name for path in folder.iterdir()}
     unchanged = case.given if code in (1, -pressed) and not has_begun(err) else None  # it had not begun
     return Sight(case.kind, pressed, code, err, complete, frozenset(left - {unchanged})), running
 
@@ -66,15 +67,15 @@ def _next(ground: Ground, case: Case, folder: Path) -> str:
     """Go on as documented; the violation by the result then (empty: none)."""
     if (folder / "out.checkpoint" / "state.npz").is_file() and not (folder / "out").exists():
         words: tuple[str, ...] = ("resume", "out")
-    elif case.words[0] == "resume":
+    elif (folder / "out").exists() and case.again is None:
         return _difference(ground, case, folder)  # it is complete; what the end of its life left is no loss
     else:
-        words = case.again
+        words = case.again or case.words
     code, err = finished(start(words, folder))
     if code:
         return f"then `fastsim {' '.join(words)}` failed: {err!r}"
     names = {path.name for path in folder.iterdir()}
-    if names not in ({"out"}, {"out.yaml"}):
+    if len(names) != 1 or not names <= RESULTS:
         return f"then `fastsim {' '.join(words)}` left {sorted(names)}"
     return _difference(ground, case, folder)
 

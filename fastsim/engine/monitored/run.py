@@ -112,7 +112,6 @@ class MonitoredRun:
         self._next_pod = next(pods, None)
         time, quiet_steps = self.next_s(), 0
         while math.isfinite(time) and time <= self.until_s:
-            interrupts.check()
             self._advance(time, scheduler)
             step = scheduler.step(time, self)
             for binding in step.bindings:
@@ -150,6 +149,8 @@ class MonitoredRun:
         for container in self.containers.advance(until_s):
             self.histories[container.pod].lost_s = container.lost_s
         self.now_s = until_s
+        interrupts.check()
+        self.containers.headway.step(until_s)
 
     def _bind(self, binding: Binding, now_s: float) -> None:
         history = self.histories[binding.pod]

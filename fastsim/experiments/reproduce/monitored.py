@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -122,7 +123,9 @@ def _scenario(level: int, name: str) -> Scenario:
 def _quantities(result: Result) -> dict[str, float]:
     """The quantities of a run."""
     row = result.summary.row(0, named=True)
-    means = dict(result.telemetry.group_by("metric").agg(pl.mean("value")).rows())
+    # Sums of groups depend on the number of threads, exact ones do not.
+    readings = result.telemetry.group_by("metric").agg("value").rows()
+    means = {metric: math.fsum(values) / len(values) for metric, values in readings}
     return {name: float(means[name] if name in means else row[name]) for name in QUANTITIES}
 
 

@@ -31,6 +31,7 @@ class Work(Enum):
     READINGS = "readings of GPUs", 2_000_000_000
     NODE_CHANGES = "failures and repairs of nodes", 100_000_000
     ROUNDS = "rounds since a job ended", 2_000_000
+    STEPS = "steps and samples since a pod ended", 20_000_000
     STAYS = "stays on nodes since a pod ended", 5_000_000
     DECISION_BYTES = "bytes of recorded decisions", 4 << 30
 

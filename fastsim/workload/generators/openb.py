@@ -118,11 +118,15 @@ def openb_table() -> Mapping[str, Any]:
 
 
 def _capacity(cluster: Cluster | str | None) -> int | None:
-    if isinstance(cluster, str):
-        from fastsim.cluster.cluster import Cluster
+    if cluster is None:
+        return None
+    from fastsim.cluster.cluster import Cluster
 
+    if isinstance(cluster, str):
         cluster = Cluster.preset(cluster)
-    return None if cluster is None else cluster.total_gpu_milli
+    if not isinstance(cluster, Cluster):
+        raise ScenarioError("synth.cluster", repr(cluster), "a cluster or the name of a preset")
+    return cluster.total_gpu_milli
 
 
 def _check(options: OpenbOptions) -> None:

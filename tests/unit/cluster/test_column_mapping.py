@@ -190,3 +190,8 @@ def test_nodes(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"raw\.csv: max_pod: found an unknown column, expected max_pods"):
         frame.with_columns(max_pod=1).write_csv(tmp_path / "raw.csv")
         Cluster.from_csv(tmp_path / "raw.csv", NODES)
+
+
+def test_half_a_character_in_an_expression_is_refused() -> None:
+    with pytest.raises(InputError, match=r"num = a \S+ 'x': found .*surrogates not"):
+        columns({"a": ["1"]}, {"num": "a \ud800 'x'"})

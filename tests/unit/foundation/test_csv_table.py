@@ -109,3 +109,9 @@ def test_texts_of_any_columns(tmp_path: Path) -> None:
 def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
     path = written(tmp_path, "\ufeffcpu,name\n1,a\n")
     assert read_csv(path, TYPES, ("cpu",)).to_pydict() == {"cpu": [1], "name": ["a"]}
+
+
+@pytest.mark.parametrize("text", ["na\0me,cpu\na,1\n", "\0\n1\n"])
+def test_no_name_of_a_column_holds_the_character_nul(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InputError, match=r"t\.csv:1: found a name of a column with the character NUL, expected a"):
+        csv_texts(written(tmp_path, text))

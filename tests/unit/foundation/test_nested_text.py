@@ -39,3 +39,21 @@ def test_a_value_inside_itself_ends() -> None:
     inner.append(inner)
     with pytest.raises(ValueError, match=TOO_DEEP):
         refuse_deep(inner)
+
+
+@pytest.mark.parametrize("text", [r'"\ud83d\ude00"', r'"\\ud800"', r'"\uD83D\uDE00 \\\\ud800"', '"\U0001f600"'])
+def test_pairs_of_surrogates_and_escaped_backslashes_are_read(text: str) -> None:
+    assert json_value(text) == json_value(text.encode()) == json.loads(text)
+
+
+@pytest.mark.parametrize("text", [r'"\ud800"', r'{"\uDFFF": 1}', r'"\ude00\ud83d"', r'["\\\ud83dx"]', r'"\ud83dA"'])
+def test_half_a_pair_of_surrogates_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r"half a character: \\u[dD]"):
+        json_value(text)
+    with pytest.raises(ValueError, match="half a character"):
+        json_value(text.encode())
+
+
+def test_half_a_character_in_bytes_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="can't decode"):
+        json_value('"\ud800"'.encode("utf-8", "surrogatepass"))

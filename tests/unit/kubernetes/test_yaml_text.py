@@ -9,6 +9,7 @@ import pytest
 from fastsim.errors import InputError
 from fastsim.kubernetes import yaml_text
 from fastsim.kubernetes.objects import manifests
+from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.kubernetes.yaml_text import yaml_documents
 
 pytest.importorskip("yaml")
@@ -59,3 +60,26 @@ def test_a_file_of_it_is_one_clear_error(tmp_path: Path, text: str) -> None:
     with pytest.raises(InputError, match=r"pods\.yaml: found") as raised:
         manifests(tmp_path / "pods.yaml")
     assert len(str(raised.value)) < 500
+
+
+def test_names_in_mappings_are_the_texts_that_they_are_in_json() -> None:
+    read = yaml_documents("here", "{7: a, true: b, 1.5: c, x: {false: [{2: d}]}, 'on': e}")
+    assert read == [{"7": "a", "true": "b", "1.5": "c", "x": {"false": [{"2": "d"}]}, "on": "e"}]
+    for text in ("null: 1", "!!binary aGk=: 1"):
+        with pytest.raises(ValueError, match="as a name in a mapping"):
+            yaml_documents("here", text)
+
+
+def test_a_snapshot_with_names_that_are_numbers_is_summed_up(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.yaml"
+    path.write_text("kind: Node\nmetadata: {name: n, labels: {1: a, zone: b}}\nstatus: {capacity: {cpu: 1}}\n")
+    assert Snapshot.read(path).checksum
+
+
+def test_half_a_pair_of_surrogates_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.json"
+    path.write_text(r'{"kind": "Node", "metadata": {"name": "\ud800"}}')
+    with pytest.raises(InputError, match=r"nodes\.json: found half a character"):
+        Snapshot.read(path)
+    with pytest.raises(ValueError):
+        yaml_documents("here", r'name: "\ud800"')

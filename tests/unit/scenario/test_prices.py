@@ -134,7 +134,9 @@ def test_files_that_are_no_prices(tmp_path: Path) -> None:
 
 
 def test_odd_prices_are_refused() -> None:
-    with pytest.raises(InputError, match="negative price"):
-        Prices.fixed({"k80": -1.0})
+    for price in (-1.0, 1e7, 1e300, float("inf"), float("nan")):
+        with pytest.raises(InputError, match=r"prices: found \S+ \$/h, expected 0 to 1,000,000 \$/h of one GPU"):
+            Prices.fixed({"k80": price})
+    assert Prices.fixed({"k80": 1e6}).at(0.0) == [1e6]
     with pytest.raises(InputError, match="none of v100, expected one of every GPU model of the cluster, as of k80"):
         Prices.fixed({"k80": 1.0}).restricted(["v100"])

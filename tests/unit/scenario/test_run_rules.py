@@ -76,3 +76,15 @@ def test_what_has_no_meaning_together(
     with pytest.raises(ScenarioError, match=said):
         rules.refuse(queue, columns, deschedules)
     NO_RULES.refuse("fifo", columns)
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e-10, 1e10, 1e308])
+def test_weights_have_limits(weight: float) -> None:
+    with pytest.raises(ScenarioError, match=r"weights: anna: found .*, expected a number from 1e-09 to 1e\+09"):
+        weights_from({"anna": weight})
+    assert weights_from({"anna": 1e9, "ben": 1e-9}) == {"anna": 1e9, "ben": 1e-9}
+
+
+def test_quotas_have_a_stated_limit() -> None:
+    with pytest.raises(ScenarioError, match=r"quotas: anna: gpu_milli: found .*, expected a whole .* below 2\*\*53"):
+        quotas_from({"anna": {"gpu_milli": 2**53}})

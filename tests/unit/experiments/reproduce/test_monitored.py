@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
+import polars as pl
 import pytest
 
 from fastsim.experiments.reproduce import monitored as experiments
@@ -60,3 +62,11 @@ def test_single_jobs_in_order_or_sorted(monkeypatch: pytest.MonkeyPatch) -> None
     waits = made.filter(policy="monitored", quantity="wait")
     assert waits["published"].is_sorted() and waits["ours"].is_sorted() and not waits["bar"].has_nulls()
     assert waits["case"][29] == "0 % more, value 29 in rising order"
+
+
+def test_means_of_readings_are_exact_so_that_the_number_of_threads_changes_none() -> None:
+    values = [1e16, 1.0, -1e16]
+    readings = pl.DataFrame({"metric": ["power_w"] * 3 + ["util_pct", "memory_used_mib"], "value": [*values, 2.0, 3.0]})
+    summary = pl.DataFrame({name: [1.0] for name in experiments.QUANTITIES})
+    quantities = experiments._quantities(SimpleNamespace(summary=summary, telemetry=readings))  # type: ignore[arg-type]
+    assert quantities["power_w"] == 1 / 3 and quantities["util_pct"] == 2.0

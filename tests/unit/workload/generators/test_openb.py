@@ -281,6 +281,7 @@ def test_table_means_agree_with_the_sample() -> None:
         ({"gpu_spec_share": 1.5}, "synth.gpu_spec_share"),
         ({"rate_clip": (2.0, 1.0)}, "synth.rate_clip"),
         ({"cluster": "nowhere"}, "cluster.preset"),
+        ({"cluster": 5, "load": 0.8}, "synth.cluster: found 5, expected a cluster or the name of a preset"),
     ],
 )
 def test_nonsense_is_refused(options: dict[str, Any], words: str) -> None:
