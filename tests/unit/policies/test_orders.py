@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -69,6 +70,7 @@ def test_mechanisms_are_added(text: str, mechanism: str, place: bool) -> None:
         ("las(mechanism=half)", "parameter mechanism: found 'half'"),
         ("las(starving_h=0)", "policy las, parameter starving_h: found 0, expected hours above 0"),
         ("las(admit=0)", "policy las, parameter admit: found 0, expected a number above 0"),
+        ("tiresias(first_h=0)", "parameter first_h: found 0, expected a number above 0"),
         ("tiresias(queues=0)", "parameter queues: found 0"),
         ("tiresias(factor=1)", "parameter factor: found 1, expected a number above 1"),
         ("las(place=2)", "parameter place: found 2, expected True or False"),
@@ -86,3 +88,18 @@ def test_queues_of_tiresias_end_at_powers() -> None:
 
 def test_the_switch_of_the_original_makes_las_narrow() -> None:
     assert LeastAttainedService(las_serves_few=True).narrow and not Order().narrow
+
+
+def test_limits_may_be_parts_of_an_hour_and_of_the_cluster() -> None:
+    half = plan("las(starving_h=0.5, admit=0.25)")
+    assert (half.starving_s, half.admit) == (1800.0, 0.25)
+    assert Tiresias(first_h=0.5).level_s == (1800.0,)
+    assert plan("las").starving_s == 3_600_000.0  # 1000 h
+    assert Tiresias().level_s == (3600.0,)
+
+
+@pytest.mark.parametrize("wrong", [True, "many", math.nan])
+@pytest.mark.parametrize("name", ["starving_h", "admit", "first_h", "factor", "queues"])
+def test_a_limit_is_a_number(name: str, wrong: Any) -> None:
+    with pytest.raises(PolicyError, match=f"parameter {name}: found"):
+        Tiresias(**{name: wrong})

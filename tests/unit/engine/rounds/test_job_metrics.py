@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -84,6 +85,7 @@ def test_without_a_complete_job_there_is_no_mean() -> None:
         ([99, 399, math.inf, math.inf], 2, 1),  # 300 s of completion time are no more than the instant 399 s
         ([math.inf, math.inf, 1000, math.inf], 1, 0),  # given up
         ([math.inf, math.inf, math.inf, 399], 1, 0),  # still at work
+        ([math.inf, math.inf, math.inf, 400], 0, 0),  # an end at the deadline keeps it, and the run got no further
         ([math.inf, math.inf, math.inf, 401], 0, 0),  # it may still make it
     ],
 )
@@ -110,3 +112,15 @@ def test_fairness_is_told_job_by_job() -> None:
 def test_fairness_wants_a_time_for_every_job() -> None:
     with pytest.raises(InputError, match="isolated_s: found 3 times, expected one for each of the 4 jobs"):
         finish_time_fairness(finished(), [1, 2, 3])
+
+
+def test_half_a_second_is_time_enough_for_a_utilization() -> None:
+    run = finished(makespan_s=0.5, busy_s=np.array([0.5, 0.25, 0.0]))
+    assert utilization(run) == 0.5
+    assert utilization_by_model(run) == {"a": 0.75, "b": 0}
+
+
+def test_each_model_has_its_own_gpus_and_one_without_gpus_is_not_busy() -> None:
+    run = finished(gpus__g=(1, 0, 2), busy_s=np.array([400.0, 200.0, 100.0]))
+    run = dataclasses.replace(run, setting=setting((1, 0, 2), [[1.0, 1.0, 1.0]]))
+    assert utilization_by_model(run) == {"a": 1.0, "b": 0.0, "c": 0.375}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,3 +61,21 @@ def test_nothing_has_no_figures() -> None:
     none = ExactPercentiles()
     none.add(np.zeros(0))
     assert none.figures("x") == dict.fromkeys(NAMES)
+
+
+def test_values_of_an_earlier_start_go_on_and_what_came_after_them_is_dropped(tmp_path: Path) -> None:
+    first = ExactPercentiles(tmp_path / "values")
+    first.add(np.array([4.0, 2.0, 9.0]))
+    first.secure()
+    first.close()
+    again = ExactPercentiles(tmp_path / "values", 2)
+    assert tuple(again.figures("x").values()) == by_numpy(np.array([4.0, 2.0]))
+    again.add(np.array([6.0]))
+    assert (again.count, again.total(), again.percentiles((0, 50, 100))) == (3, 12.0, [2.0, 4.0, 6.0])
+    again.close()
+
+
+def test_no_zero_has_a_sign() -> None:
+    held = ExactPercentiles()
+    held.add(np.array([-0.0, -0.0]))
+    assert np.signbit(held.percentiles((0, 50, 100))).tolist() == [False] * 3

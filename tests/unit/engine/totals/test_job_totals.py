@@ -34,6 +34,8 @@ def test_figures_are_of_the_numbers_that_were_given() -> None:
 def test_a_part_that_is_not_told_is_null() -> None:
     totals = JobTotals.of_jobs(gpu_s=0.0).figures()
     assert totals == dict.fromkeys(FIGURES) | {"gpu_hours": 0.0}  # of nothing held, no part is good
+    assert JobTotals(gpu_s=0.0, wasted_gpu_s=0.0).figures()["goodput_pct"] is None
+    assert JobTotals(gpu_s=3600.0).figures()["goodput_pct"] is None  # held, but what of it was wasted is not known
     empty = JobTotals.of_jobs(restarts=np.zeros(0, np.int64), paused_s=np.zeros(0), slowdown=np.full(2, NAN)).figures()
     assert empty == dict.fromkeys(FIGURES) | {"restarts": 0}
 
@@ -62,8 +64,8 @@ def test_inequality_is_half_the_mean_difference_over_the_mean() -> None:
 
 
 def test_slowdown_needs_an_end_and_an_ideal_time() -> None:
-    found = slowdowns(np.array([6.0, NAN, 6.0, 6.0]), np.array([3.0, 3.0, 0.0, NAN]))
-    assert np.array_equal(found, [2.0, NAN, NAN, NAN], equal_nan=True)
+    found = slowdowns(np.array([6.0, NAN, 6.0, 6.0, 2.0]), np.array([3.0, 3.0, 0.0, NAN, 0.5]))
+    assert np.array_equal(found, [2.0, NAN, NAN, NAN, 4.0], equal_nan=True)
 
 
 def test_columns_of_jobs_have_one_type_in_every_engine() -> None:

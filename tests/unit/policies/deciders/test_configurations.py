@@ -28,6 +28,8 @@ def test_jobs_have_bounds_in_nodes_and_gpus() -> None:
     assert sizes(3, 4, 1) == [(1, 1), (1, 2), (1, 4)]
     assert sizes(9, 8)[-1] == (8, 64)
     assert sizes(0, 4) == []
+    assert sizes(2, 40) == [(1, 1), (1, 2), (1, 4), (1, 8), (1, 16), (1, 32), (1, 40)]
+    assert sizes(1, 128)[-1] == (1, 128)  # a whole node, whatever its size
 
 
 def test_groups_follow_each_other() -> None:

@@ -128,6 +128,22 @@ def test_gpus_go_to_the_largest_gain() -> None:
     assert on_one([1, 1], [0.0, 0.0], known, 9) == [1, 1]
 
 
+def test_a_gpu_that_saves_no_time_is_not_taken() -> None:
+    assert on_one([1], [1.0], [speeds(10.0, 10.0)], 1) == [1]
+
+
+def test_a_single_gpu_accumulates_above_the_initial_batch_size_only() -> None:
+    decider, app = OptimusDecider(adaptive_setting(1, 0, 0), 600.0), APPS["cifar10"]
+    cases = ((1, app.init_batch), (1, app.init_batch + 1), (2, app.max_batch))
+    assert [decider.least_turns(app, gpus, batch) for gpus, batch in cases] == [0, 1, 0]
+
+
+def test_after_the_last_epoch_no_work_is_left() -> None:
+    decider, curve = OptimusDecider(adaptive_setting(1, 0, 0), 600.0), APPS["cifar10"].curve
+    assert decider.work_left(job(0, epoch=curve.epochs)) == 0.0
+    assert decider.work_left(job(0)) == curve.iteration(1024, curve.epochs - 1)  # nothing is done yet
+
+
 def test_a_slow_size_is_stepped_over_if_there_are_gpus() -> None:
     known = [speeds(10.0, 12.0, 4.0)]
     assert on_one([1], [1.0], known, 2) == [3]

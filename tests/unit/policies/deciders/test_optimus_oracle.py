@@ -34,6 +34,8 @@ def test_gpus_go_out_one_by_one_to_the_largest_gain() -> None:
     assert one_by_one([Size(0, 1)], [1.0], [speeds], [5]) == [Size(0, 3)]
     slower = Speeds({Size(0, 1): 10.0, Size(0, 2): 10.5, Size(0, 3): 1.0})
     assert one_by_one([Size(0, 1)], [1.0], [slower], [5]) == [Size(0, 1)]  # only the next size counts
+    as_fast = Speeds({Size(0, 1): 10.0, Size(0, 2): 10.0, Size(0, 3): 1.0})
+    assert one_by_one([Size(0, 1)], [1.0], [as_fast], [5]) == [Size(0, 1)]
     assert one_by_one([Size(0, 1), Size(0, 1)], [1.0, 1.0], [speeds, speeds], [1]) == [Size(0, 2), Size(0, 1)]
 
 

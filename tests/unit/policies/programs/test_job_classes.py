@@ -80,6 +80,37 @@ def test_rows_are_alike_if_every_column_is_equal() -> None:
     assert len(set(numbers.tolist())) == 3
 
 
+def test_every_combination_of_values_has_a_number_of_its_own() -> None:
+    one, two = np.repeat([7, 5, 6], 3), np.tile([0.5, 2.0, 1.0], 3)
+    numbers = alike(one, two)
+    assert numbers.dtype == np.int64 and numbers.min() >= 0 and len(set(numbers.tolist())) == 9
+
+
+def test_pairs_are_in_order_of_their_first_members() -> None:
+    seen = view(setting(oracle([[1.0]], [[[0.5]]]), [2]), [0, 0, 0, 0])
+    groups = grouped(seen, seen.rate__jg, seen.kind, pairs=True)
+    assert (groups.count__r.tolist(), groups.mass__r.tolist()) == ([4, 6], [4, 2])
+    found = groups.allocation(seen, np.array([[0.0], [0.75]]), 0.0)
+    pairs = list(zip(found.first[4:].tolist(), found.second[4:].tolist(), strict=True))
+    assert pairs == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    assert found.share__rg[4:].ravel().tolist() == [0.25] * 6  # each job is in three: 0.75 of its time
+
+
+def test_groups_that_run_nowhere_can_be_added_again() -> None:
+    # Three jobs of kind 1, which do not fit together, and two of kind 0, for which kind 1 leaves nothing.
+    table = [[[0.5], [0.0]], [[0.0], [0.0]]]
+    seen = view(setting(oracle([[1.0], [2.0]], table), [2]), [0, 1, 1, 0, 1])
+    groups = grouped(seen, seen.rate__jg, seen.kind, pairs=True)
+    assert (groups.first__r.tolist(), groups.second__r.tolist()) == ([0, 1, 0], [ALONE, ALONE, 0])
+    whole = groups.whole()
+    assert (whole.first__r.tolist(), whole.second__r.tolist()) == ([0, 1, 0, 1, 0], [ALONE, ALONE, 0, 1, 1])
+    assert whole.count__r.tolist() == [2, 3, 1, 3, 6]
+    assert whole.mass__r.tolist() == [2, 3, 1, 1.5, 2]
+    assert whole.rate__rg.ravel().tolist() == [1, 2, 0.5, 0, 0]
+    assert whole.partner_rate__rg.ravel().tolist() == [0, 0, 0.5, 0, 0]
+    assert len(whole.idle[0]) == len(whole.idle[1]) == 0
+
+
 @settings(max_examples=60)
 @given(views(sizes=(1, 2)))
 def test_the_rate_of_a_class_is_the_rate_of_each_of_its_jobs(seen: RoundView) -> None:

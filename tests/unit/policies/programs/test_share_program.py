@@ -54,4 +54,19 @@ def test_what_rates_are_compared_with() -> None:
     assert proportional_rate(rate, gpus).tolist() == [1.5, 2]
     # Each of two jobs has 1.5 and 0.5 GPUs: as shares of one job with 1 GPU 0.75 and 0.25, with 4 GPUs 0.375 and 0.125.
     assert isolated_rate(rate, np.array([1, 4]), gpus).tolist() == [1.5, 1]
-    assert inverse(np.array([4.0, 0.0])).tolist() == [0.25, 0]
+    assert inverse(np.array([4.0, 0.5, 0.0])).tolist() == [0.25, 2, 0]
+
+
+def test_without_a_rise_and_a_cost_there_is_nothing_to_maximise() -> None:
+    seen = view(setting(oracle([[1.0]]), [1]), [0])
+    program = Shares(seen, grouped(seen, seen.rate__jg, seen.kind)).program(np.ones(1), np.zeros(1), np.ones(1))
+    assert (program.cost.tolist(), program.high.tolist()) == ([0, 0], [np.inf, 0])
+
+
+def test_a_pair_in_which_one_member_stands_still_is_open() -> None:
+    rates = oracle([[1.0], [1.0]], [[[0.0], [0.0]], [[0.5], [0.0]]])
+    seen = view(setting(rates, [2]), [0, 1])
+    groups = grouped(seen, seen.rate__jg, seen.kind, pairs=True)
+    assert (groups.rate__rg[2:].tolist(), groups.partner_rate__rg[2:].tolist()) == ([[0]], [[0.5]])
+    program = Shares(seen, groups).program(np.ones(2), np.ones(2), np.zeros(2))
+    assert program.high.tolist() == [np.inf] * 4

@@ -12,11 +12,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fastsim.engine.shares.plan import Allocation, RoundView
-from fastsim.policies.programs.finish_time import FinishTime
+from fastsim.policies.programs.finish_time import Bound, FinishTime
 from fastsim.policies.programs.objectives import job_groups, level_program
 from fastsim.policies.programs.share_program import Shares, isolated_rate
 from fastsim.policies.shares.finish_time_fairness import FinishTimeFairness
-from fastsim.policies.solvers.highs import Solver
+from fastsim.policies.solvers.highs import Solution, Solver
 from tests.rounds import excess, oracle, rates_under, setting, view, views
 
 SOLUTIONS = ("centered", "vertex")
@@ -72,6 +72,21 @@ def test_no_jobs_end_what_was_last_seen_but_not_what_is_past() -> None:
     used.restore({"isolated_s": {"0": 5.0}, "last": {"0": [9.0, 1.0]}})
     assert used.allocate(view(where, [])) is None
     assert used.state() == {"isolated_s": {"0": 5.0}, "last": {}}
+
+
+def test_a_bound_on_the_ratio_needs_rates() -> None:
+    # Half a step at 1 step/s against half a second; after 10 s, 20 steps at 2 steps/s against 40 s; the others have no
+    # work left, run nowhere or had no time in isolation.
+    seen = view(setting(oracle([[1.0], [2.0], [0.0]]), [4]), [0, 1, 0, 2, 0])
+    shares = Shares(seen, job_groups(seen, "perf"))
+    age_s, left, fair_s = ([0.0, 10.0, 9.0, 9.0, 9.0], [0.5, 20.0, 0.0, 9.0, 9.0], [0.5, 40.0, 9.0, 9.0, 0.0])
+    bound = Bound(shares, np.array(age_s), np.array(left), np.array(fair_s))
+    assert bound.counts.tolist() == [True, True, False, False, False]
+    assert bound.floor == 1.0  # (0 + 0.5 / 1) / 0.5; the second could reach (10 + 20 / 2) / 40 = 0.5
+    assert bound.scale(2.0).tolist() == [2.0, 3.5, 0.0, 0.0, 0.0]  # (2 * 0.5 - 0) / 0.5, (2 * 40 - 10) / 20
+    # The second job alone limits: at half of what it needs, its slack of 1 * 40 - 10 must be twice as long.
+    optimum = Solution(np.zeros(6), np.array([0.0, -1.0, 0.0, 0.0, 0.0]), 0.5)
+    assert bound.raised(1.0, optimum) == pytest.approx((10 + 2 * 30) / 40, rel=1e-12)  # Newton's steps end at rounding
 
 
 def test_a_job_that_runs_nowhere_is_not_asked() -> None:

@@ -13,7 +13,8 @@ from fastsim.engine.shares.plan import Allocation, RoundView
 from fastsim.errors import PolicyError
 from fastsim.policies import registry
 from fastsim.policies.programs import objectives
-from fastsim.policies.programs.objectives import MaxSum, needed_rate
+from fastsim.policies.programs.job_classes import grouped
+from fastsim.policies.programs.objectives import MaxSum, needed_rate, worth__rg
 from fastsim.policies.registry import parse
 from fastsim.policies.shares.max_sum_throughput import MaxSumThroughput
 from tests.rounds import excess, oracle, rates_under, setting, view, views
@@ -50,6 +51,23 @@ def test_a_deadline_takes_what_it_needs(solution: str) -> None:
     for left, deadline in ((125.0, 100.0), (25.0, -1.0)):
         lost = view(where, [0, 1], steps_left=[left, 1.0], deadline_s=[deadline, np.inf])
         assert allocated(lost, deadlines=True, solution=solution).share__rg.ravel() == pytest.approx([0, 1], abs=1e-6)
+
+
+def test_a_deadline_needs_the_steps_left_over_the_time_left() -> None:
+    where = setting(oracle([[1.0]]), [1])
+    deadline_s = [100.0, 40.5, 40.0, 20.0, np.inf]
+    seen = view(where, [0] * 5, 40.0, steps_left=[30.0, 2.0, 30.0, 30.0, 30.0], deadline_s=deadline_s)
+    assert needed_rate(seen).tolist() == [0.5, 4.0, 0.0, 0.0, 0.0]  # 60 s and half a second are left, or none
+
+
+def test_a_unit_of_a_group_is_worth_the_rates_of_all_its_members_over_the_price() -> None:
+    # Three jobs of kind 0 (0.5 each in a pair), one of kind 1 (0.25 beside one of kind 0, which runs at 0.75).
+    rates = oracle([[1.0, 2.0], [4.0, 6.0]], [[[0.5, 1.0], [0.75, 0.0]], [[0.25, 0.0], [0.0, 0.0]]])
+    seen = view(setting(rates, [2, 2]), [0, 0, 0, 1])
+    groups = grouped(seen, seen.rate__jg, seen.kind, pairs=True)
+    # Masses are 3 and 1 alone, 1.5 within the class, 1 between the two.
+    expected = [[3.0, 1.5], [4.0, 1.5], [1.5, 0.75], [1.0, 0.0]]
+    assert worth__rg(groups, np.array([1.0, 4.0])).tolist() == expected
 
 
 def test_a_pair_counts_both_of_its_members() -> None:

@@ -53,6 +53,7 @@ def test_the_bisection_by_hand() -> None:
     # Nothing below 1e6 is enough: from there to 1e7 the middles are 5.5e6, 3.25e6, 2.125e6, 2.6875e6, 2.40625e6, ...
     assert bisected_s(2_500_000.0) == 2_546_875.0
     assert bisected_s(1.0) <= 105
+    assert bisected_s(500_050.0) == 500_050.0  # the first middle of 100 and 1,000,000: feasible, and none below it
 
 
 @settings(max_examples=60)

@@ -13,7 +13,7 @@ from fastsim.engine.shares.plan import Allocation, RoundView
 from fastsim.errors import PolicyError
 from fastsim.policies import registry
 from fastsim.policies.programs.share_program import proportional_rate
-from fastsim.policies.programs.water_filling import WaterFilling
+from fastsim.policies.programs.water_filling import Claims, WaterFilling
 from fastsim.policies.shares.water_filling import WaterFillingFairness, entities_of
 from tests.reference.rounds.water_levels import filled
 from tests.rounds import excess, oracle, rates_under, setting, view, views
@@ -52,6 +52,22 @@ def test_an_entity_may_serve_its_jobs_in_order(solution: str) -> None:
     seen = view(setting(oracle([[1.0], [1.0]]), [2]), [1, 0, 1, 0], tenant=names)
     found = allocated(seen, entities="red:1, blue:3:fifo", solution=solution)
     assert found.share__rg.ravel() == pytest.approx([1, 0.5, 0, 0.5], abs=1e-6)
+
+
+def test_claims_of_classes_follow_the_weights_of_their_entities() -> None:
+    # Entity 0 of weight 2 is fair: two jobs of weight 1 and one of weight 3, so 2 / (2 * 1 + 3) a unit of weight.
+    # Entity 1 of weight 1 serves in order: its second class, of weight 0.5, stands in the lower row.
+    claims = Claims(
+        np.array([1.0, 3.0, 1.0, 0.5]), np.array([0, 0, 1, 1]), np.array([False, False, True, True]),
+        np.array([2.0, 1.0]), np.array([2, 1, 1, 1]), np.array([0, 1, 4, 3]),
+    )  # fmt: skip
+    assert claims.rise(np.zeros(4, np.bool_)).tolist() == pytest.approx([0.4, 0.4, 0.0, 2.0], rel=1e-15)
+    # A held class leaves the weight of its entity to the others, or the turn to the next.
+    assert claims.rise(np.array([True, False, False, True])).tolist() == pytest.approx(
+        [0.0, 2 / 3, 1.0, 0.0], rel=1e-15
+    )
+    without = replace(claims, weight__e=np.zeros(1))
+    assert without.rise(np.array([True, False, False, False])).tolist() == [0.0, 1.0, 1.0, 1.0]
 
 
 def test_tenants_count_for_nothing_unless_asked() -> None:
