@@ -16,11 +16,12 @@ from fastsim.engine.rounds.options import Setting
 from fastsim.engine.shares.plan import Floats, RoundView
 from fastsim.experiments.many_runs import simulate_many
 from fastsim.experiments.reproduce.published_numbers import number_cell, published_numbers
-from fastsim.experiments.reproduce.reproduction import Cell, Reproduction, cell_table, points
+from fastsim.experiments.reproduce.reproduction import Cell, Measure, Reproduction, cell, cell_table, points
 from fastsim.performance.gavel_rates import JOB_NAMES
 from fastsim.performance.oracle import Oracle
 from fastsim.policies.registry import ORIGINAL_NAMES, parse
 from fastsim.policies.shares.water_filling import WaterFillingFairness
+from fastsim.scenario.prices import Prices
 from fastsim.scenario.scenario import Scenario
 
 WINDOW, CLUSTER = "4000:5000", "gavel:36:36:36"
@@ -129,6 +130,17 @@ STATIC = {"makespan (static-multiple)": StaticFigure("gavel:36:36:36", True, ("f
 """Figures of makespans."""
 SWEPT_JOBS, SWEPT_PARTS, UNAWARE = 500, tuple(range(100, 0, -10)), ("min_total_duration", "min_total_duration_perf")
 """Jobs of the makespans over the per cent of V100s among 100 GPUs, and the policies that are compared."""
+COST, COST_JOBS = "cost and SLO policies", 100
+"""Figure of policies that weigh what GPUs cost, of which no numbers are published, and its jobs."""
+COST_POLICIES = ("max_sum_throughput_perf", *(
+    f"max_sum_throughput_normalized_by_cost_perf{end}" for end in ("", "_SLOs")
+))  # fmt: skip
+COST_MEASURES = {
+    "cost": Measure(COST, "cost of all jobs", "$", 0.0),
+    "slo_violations": Measure(COST, "jobs past their deadlines", "", 0.0),
+    "makespan_s": Measure(COST, "makespan", "s", 0.0),
+}  # fmt: skip
+"""Quantities by column of the summary."""
 STATIC_JOBS, PACKED_JOBS = (100, 200, 300), (100,)
 """Numbers of jobs that are run, and those of policies whose jobs share GPUs, which take long."""
 
@@ -148,7 +160,7 @@ def run_count(_data: Path | None, _paper: str, quick: bool, figures: Sequence[st
 
 def _wanted(quick: bool, figures: Sequence[str]) -> tuple[str, ...]:
     """These figures, or all; ``quick`` has the long ones if they are named only."""
-    return tuple(figures) or tuple(name for name in ("1", "11", *LOADS, *STATIC) if not quick or name not in LONG)
+    return tuple(figures) or tuple(name for name in ("1", "11", *LOADS, *STATIC, COST) if not quick or name not in LONG)
 
 
 def _points(quick: bool, figures: Sequence[str]) -> list[Point]:
@@ -168,6 +180,8 @@ def _points(quick: bool, figures: Sequence[str]) -> list[Point]:
     ]  # fmt: skip
     if ABSTRACT in wanted:
         every += [_most(policy, seed) for policy in UNAWARE for seed in SEEDS]
+    if COST in wanted:
+        every += [_priced(policy, seed) for policy in COST_POLICIES for seed in (QUICK_SEEDS if quick else SEEDS)]
     if SWEEP in wanted:
         parts = SWEPT_PARTS[5:6] if quick else SWEPT_PARTS
         seeds = QUICK_SEEDS if quick else SEEDS
@@ -192,6 +206,7 @@ def gavel_reproduction(
     cells += list(_entity_cells(rates)) if "11" in wanted else []
     cells += [one for figure in wanted if figure in LOADS for one in _load_cells(figure, done, quick)]
     cells += _swept_cells(done) if SWEEP in wanted else []
+    cells += _priced_cells(done) if COST in wanted else []
     cells += _most_cells(done) if ABSTRACT in wanted else []
     cells += [one for figure in wanted if figure in STATIC for one in _static_cells(figure, done)]
     source = f"jobs drawn as Gavel's simulator draws them, {'recorded rates' if rates != 'default' else 'own rates'}"
@@ -211,11 +226,13 @@ def _scenario(point: Point, rates: str) -> Scenario:
         options += "&priorities=true" if point.priorities else ""
         cluster, window = point.cluster or CLUSTER, WINDOW
     options += "&multi_gpu=true" if point.multi_gpu else ""
+    priced = point.policy in COST_POLICIES
+    options += "&slos=true" if priced else ""
     options += "" if rates == "default" else f"&rates={rates}"
     policy, _, setting = point.policy.removesuffix("]").partition(" [")
     return Scenario(
         cluster, f"synth:gavel?{options}", ORIGINAL_NAMES[policy], seed=point.seed, window=window, rates=rates,
-        compat="gavel", record="summary", **SETTINGS.get(setting, {}),
+        compat="gavel", record="summary", prices=Prices.fixed(PRICES) if priced else None, **SETTINGS.get(setting, {}),
     )  # fmt: skip
 
 
@@ -365,6 +382,21 @@ def _most_cells(done: Done) -> Iterator[Cell]:
     for row in _numbers(ABSTRACT).filter(metric="makespan_reduction_up_to").iter_rows(named=True):
         spans = [[done[_most(policy, seed)].summary["makespan_s"][0] for policy in UNAWARE] for seed in SEEDS]
         yield number_cell(row, max(unaware / aware for unaware, aware in spans), comparable=False)
+
+
+def _priced(policy: str, seed: int) -> StaticPoint:
+    """A run of jobs with deadlines that all arrive at 0, on GPUs that cost something."""
+    return StaticPoint(CLUSTER, False, policy, COST_JOBS, seed)
+
+
+def _priced_cells(done: Done) -> Iterator[Cell]:
+    """Cost, deadlines and makespan of each run."""
+    for policy in COST_POLICIES:
+        for seed in SEEDS:
+            result = done.get(_priced(policy, seed))
+            if result is not None:
+                for column, measure in COST_MEASURES.items():
+                    yield cell(measure, f"seed {seed}", policy, None, float(result.summary[column][0]))
 
 
 def _swept_cells(done: Done) -> Iterator[Cell]:

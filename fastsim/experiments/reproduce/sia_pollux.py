@@ -17,6 +17,7 @@ import polars as pl
 
 from fastsim.engine.result import Result
 from fastsim.errors import InputError
+from fastsim.experiments.isolated_runs import fairness, finish_time_ratios
 from fastsim.experiments.many_runs import simulate_many
 from fastsim.experiments.reproduce.published_numbers import number_cell, published_numbers, published_value
 from fastsim.experiments.reproduce.reproduction import (
@@ -30,8 +31,10 @@ from fastsim.experiments.reproduce.reproduction import (
     points,
 )
 from fastsim.experiments.reproduce.sia_artifact import TRACES, applications_file, job_lists
+from fastsim.performance.applications.step_times import MICRO_BATCHES, packed
 from fastsim.policies.registry import parse
 from fastsim.scenario.scenario import Scenario
+from fastsim.simulation.adaptive import applications_from
 
 HOUR_S = 3600.0
 MIXED, EQUAL = "sia:6:2:3", "sia:16:0:0"
@@ -120,8 +123,8 @@ class Plot(NamedTuple):
 ADAPTIVE = {name: name for name in MIXED_POLICIES}
 RIGID = {"pollux": "pollux(tuned=False)", "sia": "sia(rigid=True, power=0.5, unserved=-1)", "rotation": "rotation"}
 """Policies of jobs whose GPUs and batch sizes are the requested ones."""
-GPU_HOURS, SMALLEST, FIRST = "6", "10", "11"
-"""Figures of GPU hours by model, of ratios to the smallest value of a panel, and of ratios to the value at 0."""
+GPU_HOURS, FAIRNESS, SMALLEST, FIRST = "6", "8", "10", "11"
+"""Figures of GPU hours by model, of finish-time fairness, of ratios to a panel's smallest value and to that at 0."""
 CATEGORIES = {
     "strong-scaling jobs (fixed batch size)": "scale-gpus",
     "rigid jobs (fixed batch size and GPU count)": "rigid",
@@ -133,6 +136,7 @@ PLOTS = (
           ("Homogeneous+AdaptiveJobs", ADAPTIVE, EQUAL),
       ) for name, policy in policies.items()),
     *(Plot(GPU_HOURS, "", name, name, "saturn") for name in MIXED_POLICIES),
+    *(Plot(FAIRNESS, "", name, name, "saturn") for name in (*MIXED_POLICIES, "planned")),
     *(Plot("7", "", name, name, f"scale_rate_{rate}", str(rate)) for name, rates in
       (("pollux", (10, 20)), ("sia", (10, 20, 30, 40, 50)), ("rotation", (10, 20, 30, 40, 50))) for rate in rates),
     *(Plot(SMALLEST, "left", f"sia [p={power:g}]", f"sia(power={power}, unserved={unserved})", "saturn", f"{power:g}")
@@ -144,6 +148,11 @@ PLOTS = (
 )  # fmt: skip
 """Points of plots, the longest of each figure first. With a power above 0 the sum is maximised, and a job without GPUs
 takes 1 from it, as in the artifact's program where no other number is given."""
+GPT, GPT_APP = "text 5.3 GPT (unnumbered)", "gpt_pmp"
+"""Figure and application of jobs made of pipelines."""
+NODE_GPUS = 8
+GPT_MACHINES = {"a100": "dgx-ext", "rtx": "rtx"}
+"""Machines of measurements by GPU model."""
 NODES = {"t4": range(6), "a100": range(6, 8), "rtx": range(8, 11)}
 """Positions of the nodes of each model in the cluster of three models."""
 
@@ -201,6 +210,11 @@ def _reproduction(
         apps = None if data is None else applications_file(data, Path(scratch))
         runs = [(row, item) for row in rows for item in row.lists]
         results = simulate_many([_scenario(row, item, apps) for row, item in runs], workers, progress)
+        fair = {
+            row.series: finish_time_ratios(_scenario(row, item, apps), result)
+            for (row, item), result in zip(runs, results, strict=True) if row.figure == FAIRNESS
+        }  # fmt: skip
+        pipelines = _pipeline_cells(apps) if apps and (GPT in figures or not (figures or quick)) else []
     done: dict[Row, list[Result]] = {row: [] for row in rows}
     for (row, _), result in zip(runs, results, strict=True):
         done[row].append(result)
@@ -208,6 +222,7 @@ def _reproduction(
     cells = [one for row, some in done.items() for one in _table_cells(row, some, comparable)
              if row.policy not in EFFECTS and not row.series]  # fmt: skip
     cells += _effect_cells(done, comparable)
+    cells += [*pipelines, *_fairness_cells(fair)]
     cells += _plot_cells({row: some for row, some in done.items() if row.series}, comparable)
     cells = [one for one in cells if not figures or one.figure in figures]
     title = {
@@ -223,7 +238,7 @@ def _source(data: Path | None, apps: str | None, rows: Sequence[Row]) -> str:
     if data is None:
         return "generated jobs of the traces' styles and applications made up, so published figures are a glance only"
     counted = {row.case: len(row.lists) for row in rows if row.cluster != ROOMY}
-    lists = ", ".join(f"{count} of {case}" for case, count in counted.items())
+    lists = ", ".join(f"{count} of {case}" for case, count in counted.items()) or "none"
     note = EQUAL_NOTE if apps and any(row.cluster == ROOMY for row in rows) else ""
     return f"published lists: {lists}; {'measured' if apps else 'made-up'} applications{note}"
 
@@ -256,7 +271,7 @@ def _rows(
         ]
     for plot in PLOTS if paper == "sia" else ():
         if plot.figure in figures or not (figures or quick):
-            found = _lists(data, plot.trace, quick, scratch, plot.fixed)
+            found = _lists(data, plot.trace, quick or plot.figure == FAIRNESS, scratch, plot.fixed)
             rows.append(
                 Row(plot.figure, plot.panel, plot.policy, plot.cluster, found, plot.series, plot.x, plot.round_s)
             )
@@ -418,6 +433,34 @@ def _gpu_hour_cells(numbers: pl.DataFrame, done: Mapping[str, Sequence[Result]],
         if row["series"] in done and all(totals):
             ours = hours.get((row["panel"], row["series"], row["x"]), 0.0) / min(totals)
             yield number_cell(row, ours, comparable=comparable and len(done) == len(ADAPTIVE))
+
+
+def _fairness_cells(ratios: Mapping[str, pl.DataFrame]) -> Iterator[Cell]:
+    """Finish-time fairness and completion times of the jobs of one list, beside those of all lists of the paper."""
+    for row in published_numbers("sia").filter(figure=FAIRNESS).iter_rows(named=True):
+        table, metric = ratios.get(row["series"]), row["metric"]
+        if table is None:
+            continue
+        whole, (name, _, percentile) = fairness(table), metric.partition("_p")
+        if percentile:
+            column, unit = ("jct_s", HOUR_S) if name == "jct" else ("rho", 1.0)
+            ours = float(np.quantile(table[column].drop_nans().to_numpy(), float(percentile) / 100)) / unit
+        else:
+            ours = whole["rho_max"] if metric == "ftf_rho_max" else 100 * whole["unfair_part"]
+        yield number_cell(row, ours, comparable=False)
+
+
+def _pipeline_cells(apps: str) -> list[Cell]:
+    """Samples a second of pipelines side by side on so many GPUs, from their measured steps; no runs."""
+    known = applications_from(apps)
+    cells = []
+    for row in published_numbers("sia").filter(figure=GPT).iter_rows(named=True):
+        if GPT_APP in known:
+            times, gpus = known[GPT_APP].on(GPT_MACHINES[row["series"]]), int(row["x"])
+            step_s, network_s = times.seconds(packed(gpus, NODE_GPUS), MICRO_BATCHES)
+            rate = gpus // times.stages * MICRO_BATCHES / (step_s + network_s)
+            cells.append(number_cell(row, rate))
+    return cells
 
 
 def _curves(done: Done) -> pl.DataFrame:

@@ -10,12 +10,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from fastsim.cluster.cluster import Cluster
+from fastsim.cluster.published_specs import GB_MIB, synergy_parts
 from fastsim.engine.result import Result
 from fastsim.experiments.many_runs import simulate_many
 from fastsim.experiments.reproduce.published_numbers import published_value, recorded_numbers
@@ -29,6 +32,7 @@ from fastsim.experiments.reproduce.reproduction import (
     of_policies,
     points,
 )
+from fastsim.performance.sensitivity import Sensitivity
 from fastsim.policies.registry import parse
 from fastsim.scenario.scenario import Scenario
 
@@ -57,8 +61,14 @@ ORDERS = {"FIFO": "fifo", "SRTF": "srtf", "LAS": "las", "FTF": "ftf", "DRF": "dr
 """Our names of orders by the original's."""
 SERVERS = {"default_cluster": 16, "cluster_4": 16, "cluster_5": 16, "cluster_6": 16, "deployment": 4, "two": 2}
 """Servers of the original's cluster files."""
+RATIOS = (3, 4, 5, 6)
+"""CPUs for each GPU of the servers that models were measured on."""
+SENSITIVITY, PROFILING = "sensitivity", "profiling cost"
+"""Figures of the models' measurements, which need no runs."""
 CPUS = {"cluster_4": 32, "cluster_5": 40, "cluster_6": 48}
 """CPUs of a server where it is not 24."""
+X_TITLES = {"CPU split": "CPUs for each GPU", "memory split": "GB for each server"}
+"""Axes of curves that are not over the load."""
 FAMILIES = {
     "replay": "deployment traces", "opt": "against the optimum", "refsize": CHECK, "single": "8", "multi": "1, 7",
 }  # fmt: skip
@@ -88,6 +98,7 @@ def synergy_reproduction(
     results = simulate_many([point.run for point in selected], workers, progress)
     outcomes = list(zip(selected, results, strict=True))
     cells = _check_cells(outcomes) + [_cell(point, result) for point, result in outcomes if point.figure != CHECK]
+    cells += _model_cells() if not quick or figures else []
     cells = [one for one in cells if not figures or _of_figure(one.figure, figures)]
     recorded = sum(point.original_h is not None for point in selected)
     source = "jobs drawn as Synergy's simulator draws them, with its rates"
@@ -168,13 +179,40 @@ def _figures() -> list[FigurePoint]:
     ]  # fmt: skip
     curve_points += [
         _point("CPU split", "fifo", mechanism, ratio, _scenario(f"fifo + {mechanism}", RATE, ratio=ratio))
-        for ratio in (3, 4, 5, 6) for mechanism in MECHANISMS
+        for ratio in RATIOS for mechanism in MECHANISMS
+    ]  # fmt: skip
+    curve_points += [
+        _point("memory split", "fifo", mechanism, gb,
+               replace(_scenario(f"fifo + {mechanism}", RATE), cluster=_servers(gb)))
+        for gb in (250, 375, 500, 625) for mechanism in MECHANISMS
     ]  # fmt: skip
     curve_points += [
         _point("12", order, mechanism, RATE, _scenario(f"{order} + {mechanism}", RATE))
         for order in ("drf", "tetris") for mechanism in ("greedy", "tune")
     ]  # fmt: skip
     return curve_points
+
+
+def _servers(memory_gb: int) -> Cluster:
+    """The usual servers with so much memory each; 500 GB is usual."""
+    ((count, shape),) = synergy_parts(SERVERS["default_cluster"])
+    return Cluster.mix([(count, shape | {"memory_mib": GB_MIB * memory_gb})], name=f"synergy, {memory_gb} GB")
+
+
+def _model_cells() -> list[Cell]:
+    """What each model gains by the demand that it asks for, on servers of each kind, and its points: those of the whole
+    surface of CPUs and memory, and of CPUs alone, which are measured where the part of memory is computed."""
+    gain, count = Measure(SENSITIVITY, "speedup at the demand", "x", 0.0), Measure(PROFILING, "points", "", 0.0)
+    cells = [
+        cell(gain, f"{ratio} CPUs a GPU", profile.workload, None, profile.speedup)
+        for ratio in RATIOS for profile in Sensitivity.default(ratio).profiles
+    ]  # fmt: skip
+    for profile in Sensitivity.default().profiles:
+        if profile.grid is not None:
+            every, cpus = profile.grid.speedup__cm.size, len(profile.grid.cpu__c)
+            cells.append(cell(count, "CPUs and memory", profile.workload, None, float(every)))
+            cells.append(cell(count, "CPUs", profile.workload, None, float(cpus)))
+    return cells
 
 
 def _point(figure: str, case: str, mechanism: str, at: float, run: Scenario) -> FigurePoint:
@@ -265,13 +303,13 @@ def _curves(outcomes: Iterable[tuple[FigurePoint, Result]]) -> pl.DataFrame:
             step = max(1, len(jct_h) // 200)
             lines.append(points("Completion times, 9 jobs/h", "completion time (h)", "jobs done (%)", point.policy,
                                 jct_h[::step], part[::step]))  # fmt: skip
-        elif point.figure in ("8", "1, 7", "CPU split") and point.original_h is None:
+        elif point.figure in ("8", "1, 7", *X_TITLES) and point.original_h is None:
             at = curves.setdefault((point.figure, point.policy), [])
             at.append((point.at, result.summary["jct_mean_s"][0] / HOUR_S))
     for (figure, policy), pairs in curves.items():
         if len(pairs) == 1:  # a point is no line
             continue
-        x_title = "CPUs for each GPU" if figure.startswith("CPU") else "load (jobs/h)"
+        x_title = X_TITLES.get(figure, "load (jobs/h)")
         lines.append(points(f"Figure {figure}" if figure[0].isdigit() else figure, x_title, title, policy,
                             [x for x, _ in pairs], [y for _, y in pairs]))  # fmt: skip
     return pl.concat(lines or [points("", "", "", "", [], [])])

@@ -10,7 +10,7 @@ import pytest
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.errors import FastsimError
-from fastsim.experiments.reproduce import fgd_protocol, placement_cells
+from fastsim.experiments.reproduce import fgd_protocol, placement_cells, placement_stages
 from fastsim.experiments.reproduce.fgd_pwr import fgd_reproduction, pwr_reproduction, run_count
 from fastsim.experiments.reproduce.placement_figures import MIXES, POLICIES, Task, task_runs
 
@@ -94,3 +94,17 @@ def test_runs_keep_all_curves() -> None:
 def test_a_folder_without_lists(tmp_path: Path) -> None:
     with pytest.raises(FastsimError, match=r"no openb_pod_list_\*\.csv"):
         fgd_reproduction(tmp_path, True, 1)
+
+
+def test_stages_after_the_first_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement_stages, "FIRST_PODS", 150)
+    figures = (placement_stages.DESCHEDULE, placement_stages.INFLATION)
+    reported: list[int] = []
+    made = fgd_reproduction(None, True, 1, reported.append, figures)
+    assert made.runs == reported[-1] == run_count(None, "fgd", True, figures) == 12 + 2 * 2 * 4
+    ours = {row[:-1]: row[-1] for row in made.cells.select("figure", "case", "policy", "quantity", "ours").iter_rows()}
+    moved = ("deschedule", "frag_multi_pod", "best_fit")
+    before, after = (ours[*moved, f"fragmented GPUs, {stage}"] for stage in ("schedule", "post_deschedule"))
+    assert after < before and set(made.cells["verdict"]) == {"no reference"}
+    grown = (ours["inflation", "1.2 times", "fgd", f"allocated GPUs, {stage}"] for stage in ("inflation", "schedule"))
+    assert next(grown) > next(grown)

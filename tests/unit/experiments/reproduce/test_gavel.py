@@ -135,3 +135,15 @@ def test_entities_take_jobs_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     agnostic = reproduction.cells.filter(pl.col("policy") == "hierarchical water filling, heterogeneity-agnostic")
     assert agnostic["ours"].max() == pytest.approx(9.0)  # all GPUs
     assert not reproduction.cells["case"].str.contains("random").any()
+
+
+def test_what_gpus_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figure, "COST_JOBS", 10)
+    monkeypatch.setattr(figure, "CLUSTER", "gavel:4:4:4")
+    made = figure.gavel_reproduction(None, True, 1, figures=(figure.COST,))
+    assert made.runs == figure.run_count(None, "gavel", True, (figure.COST,)) == 3
+    assert made.cells["policy"].unique(maintain_order=True).to_list() == list(figure.COST_POLICIES)
+    assert set(made.cells["verdict"]) == {"no reference"}
+    usual, per_cost, _ = made.cells.filter(quantity="cost of all jobs")["ours"]
+    assert 0 < per_cost < usual
+    assert made.cells.filter(quantity="jobs past their deadlines")["ours"][2] == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -47,7 +48,7 @@ def test_generated_lists_are_a_glance() -> None:
 
 def test_all_rows_of_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    assert run_count(None, "sia", False) == 3 * (3 * 3 + 6 + 1 + 3 + len(paper.PLOTS))
+    assert run_count(None, "sia", False) == 3 * (3 * 3 + 6 + 1 + 3 + len(paper.PLOTS)) - 2 * 4
     assert run_count(None, "pollux", False) == 3 * 6
     for row in paper._rows(None, "sia", False):
         paper._scenario(row, row.lists[0], None).check()
@@ -185,3 +186,22 @@ def test_ratios_are_to_the_smallest_or_the_first(tmp_path: Path, monkeypatch: py
     assert cells.filter(quantity="jct_mean")["policy"].to_list() == ["sia [round 300 s]"]
     cells = plotted(tmp_path, monkeypatch, "11", "sia").filter(pl.col("quantity") == "jct_mean_normalised")
     assert set(cells.filter(at=0.0)["ours"]) == {1.0} and cells["at"].unique().sort().to_list() == [0.0, 50.0, 100.0]
+
+
+def test_fairness_of_the_jobs_of_one_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lists(tmp_path, "saturn", 3)
+    monkeypatch.setattr(paper, "applications_file", lambda *_: "default")
+    monkeypatch.setattr(paper, "PLOTS", tuple(plot for plot in PLOTS if plot.figure == "8" and plot.policy == "sia"))
+    made = sia_reproduction(tmp_path, False, 1, figures=["8"])
+    assert made.runs == run_count(tmp_path, "sia", False, figures=["8"]) == 1
+    ours = dict(made.cells.select("quantity", "ours").iter_rows())
+    assert ours["ftf_rho_p10"] <= ours["ftf_rho_p50"] <= ours["ftf_rho_p99"] <= ours["ftf_rho_max"]
+    assert 0 < ours["jct_p25"] <= ours["jct_p99"] and 0 <= ours["fraction_rho_above_1"] <= 100
+    assert set(made.cells["verdict"]) == {"indicative"} and set(made.cells["policy"]) == {"sia"}
+
+
+def test_pipelines_side_by_side(shared: Callable[[str], Path]) -> None:
+    data = shared("golden/sia/input").parents[2]
+    made = sia_reproduction(data, False, 1, figures=[paper.GPT])
+    assert made.runs == 0 and len(made.cells) == 35 and set(made.cells["verdict"]) == {"within"}
+    assert sia_reproduction(None, True, 1, figures=[paper.GPT]).cells.is_empty()

@@ -60,10 +60,31 @@ def test_all_figures_have_points() -> None:
     listed = paper._points(None, False)
     assert len({(point.figure, point.case, point.policy, point.at) for point in listed}) == len(listed)
     assert len(listed) == paper.run_count(None, "synergy", False)
-    assert {point.figure for point in listed} == {paper.CHECK, "8", "1, 7", "9", "CPU split", "12"}
+    assert {point.figure for point in listed} == {paper.CHECK, "8", "1, 7", "9", "CPU split", "memory split", "12"}
     assert {point.figure for point in paper._chosen(paper._points(None, True, ["9"]), (), ["9"])} == {"9"}
     for point in listed:
         point.run.check()
+
+
+def test_what_models_gain_and_need_to_be_measured() -> None:
+    both = (paper.SENSITIVITY, paper.PROFILING)
+    made = paper.synergy_reproduction(None, True, 1, figures=both)
+    assert made.runs == paper.run_count(None, "synergy", True, figures=both) == 0
+    cells = made.cells.filter(policy="alexnet")
+    gains = cells.filter(figure=paper.SENSITIVITY).select("case", "ours").rows()
+    assert gains == [
+        (f"{ratio} CPUs a GPU", gain) for ratio, gain in zip(paper.RATIOS, (2.94, 2.352, 1.92, 2.18), strict=True)
+    ]
+    assert cells.filter(figure=paper.PROFILING)["ours"].to_list() == [45.0, 9.0]
+    assert set(made.cells["verdict"]) == {"no reference"}
+
+
+def test_servers_of_other_memory() -> None:
+    split = [point for point in paper._points(None, False) if point.figure == "memory split"]
+    for point in split:
+        (memory,) = set(point.run.cluster.offered["memory_mib"].to_pylist())
+        assert memory == 1024 * point.at
+    assert sorted({point.at for point in split}) == [250, 375, 500, 625]
 
 
 def test_recorded_runs_are_met(shared: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
