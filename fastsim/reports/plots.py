@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = KEYS
-"""Charts of a run."""
+"""Charts of a run; a space in a name, as in "nodes power", may stand for an underscore."""
 CLUSTER = ("gpus", "nodes")
 """Charts of a cluster: GPUs by model, nodes by kind."""
 PLURALS = {"waits": "wait", "jcts": "jct"}
@@ -52,7 +52,7 @@ def plot(shown: Any, chart: str | None = None, **options: Any) -> alt.TopLevelMi
 
 
 def _of_result(result: Result, chart: str | None) -> alt.TopLevelMixin:
-    altair, key = charting(), None if chart is None else PLURALS.get(chart, chart)
+    altair, key = charting(), None if chart is None else PLURALS.get(chart, chart).replace(" ", "_")
     if key is not None:
         _known(key, RESULT)
     charts = figures(series_of([result]), keys=() if key is None else (key,))

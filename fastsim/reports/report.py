@@ -24,7 +24,7 @@ from fastsim.reports.charts.chart_files import page_scripts, picturing, written_
 from fastsim.reports.charts.gpu_occupancy import STEPS, Window
 from fastsim.reports.charts.series import RunSeries, seed_text, series_of
 from fastsim.reports.markdown_text import code, code_block, plain
-from fastsim.reports.report_charts import KEYS, ReportChart, figures
+from fastsim.reports.report_charts import KEYS, NODES, ReportChart, figures
 from fastsim.reports.report_page import provenance_rows, report_page
 from fastsim.reports.report_table import Table, report_table, table_frame, table_latex, table_markdown
 
@@ -35,8 +35,9 @@ PICTURES = (".png", ".svg", ".pdf")
 PAPER_WIDTH = {1: 238, 2: 504}
 """Width of a picture for one or two columns of a paper, points: 3.3 and 7 inches."""
 PAPER_HEIGHT = 150
+MAPS = tuple(key for key, *_ in NODES)
 NO_MOMENT = -1
-"""Step of time in pictures of nodes over time: no line stands there."""
+"""Step of time in pictures of nodes over time, the ``MAPS``: no line stands there."""
 
 
 @dataclass(frozen=True)
@@ -192,9 +193,10 @@ def still(figure: ReportChart, columns: int | None = None) -> str:
     spec = dict(figure.spec)
     title = figure.title
     if figure.single:
+        data = data.drop_nulls(spec["layer"][0]["encoding"]["color"]["field"])  # runs that did not record it
         first = data["run"][0]
         data, title = data.filter(pl.col("run") == first), f"{title}: {first}"
-        values = {"chosen": first, "moment": NO_MOMENT if figure.key == "nodes" else STEPS // 2}
+        values = {"chosen": first, "moment": NO_MOMENT if figure.key in MAPS else STEPS // 2}
         spec["params"] = [param | {"value": values[param["name"]]} for param in spec["params"]]
     spec |= {"data": {"values": data.to_dicts()}, "background": "white"}
     spec |= {"title": title, "width": PICTURE_WIDTH} if columns is None else _printed(columns)

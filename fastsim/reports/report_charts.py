@@ -10,7 +10,7 @@ import polars as pl
 from fastsim.engine.tables import FRAG_COLUMNS
 from fastsim.reports import gpu_reading_charts
 from fastsim.reports.charts import vega as specs
-from fastsim.reports.charts.gpu_occupancy import OTHERS, Window, bars, heat, held_s, leading, shares, stays
+from fastsim.reports.charts.gpu_occupancy import OTHERS, Window, bars, heat, held_s, leading, shares, states, stays
 from fastsim.reports.charts.line_points import (
     Timeline,
     curves,
@@ -48,6 +48,8 @@ class ReportChart(NamedTuple):
     spec: dict[str, Any]
     data: pl.DataFrame
     single: bool = False
+    choice: str = ""
+    """What a page offers it as, beside others that would stand in its place; "" for a chart that stands alone."""
 
 
 LINES = (
@@ -70,13 +72,20 @@ SPANS = (
     ("wait", "Waits", "wait_s", "wait", "from submission to the first start, at least 1 s"),
 )
 """Charts of distributions: key, title, column of the jobs, axis, note."""
+NODES = (
+    ("nodes", "y", "GPUs in use", "GPUs of a node in use", "GPUs of a node with a pod on them"),
+    ("nodes_fragmentation", "frag", "fragmentation", "GPUs of a node fragmented",
+     "free GPUs of a node that a typical pod cannot use"),
+    ("nodes_power", "power", "power", "power of a node (W)", "power of a node"),
+)  # fmt: skip
+"""Charts of nodes over time: key, column, name in the page, axis, note."""
 KEYS = (
     *(line[0] for line in (*LINES, *ON_DEMAND)),
     *(span[0] for span in SPANS),
     "classes",
     "shares",
-    "nodes",
-    "nodes_at",
+    *(key for key, *_ in NODES),
+    *(key.replace("nodes", "nodes_at") for key, *_ in NODES),
     "window",
     *gpu_reading_charts.KEYS,
 )
@@ -91,7 +100,11 @@ def figures(series: Sequence[RunSeries], window: Window | None = None, keys: Seq
     with_lines = [(one, lines) for one, lines in read if lines]
     chosen = [line for line in (*LINES, *ON_DEMAND) if line[0] in keys] if keys else LINES
     charts = list(_lines(with_lines, by_time, chosen)) if with_lines else []
-    charts += [*_distributions(series), *_classes(with_lines[:DETAILED], by_time), *_details(series[:DETAILED], window)]
+    charts += [
+        *_distributions(series),
+        *_classes(with_lines[:DETAILED], by_time),
+        *_details(series[:DETAILED], window, keys),
+    ]
     charts += _readings(series, keys)
     return [figure for figure in charts if not keys or figure.key in keys]
 
@@ -182,24 +195,38 @@ def _readings(series: Sequence[RunSeries], keys: Sequence[str]) -> Iterator[Repo
         yield ReportChart(reading.key, reading.title, note, spec, data)
 
 
-def _details(series: Sequence[RunSeries], window: Window | None) -> Iterator[ReportChart]:
+def _details(series: Sequence[RunSeries], window: Window | None, keys: Sequence[str]) -> Iterator[ReportChart]:
     with_stays = [(one, frame) for one in series if not (frame := stays(one.runs[0])).is_empty()]
     if not with_stays:
         return
     unit, scale = time_unit(max(float(frame["end_s"].to_numpy().max()) for _, frame in with_stays))
     yield from _shares(with_stays, f"time ({unit})", scale)
-    data = _named([(one, heat(one.runs[0], frame, scale)) for one, frame in with_stays])
-    note = "GPUs of a node with a pod on them, mean; neighbouring nodes share a row where there are many"
-    top = max(float(data["y"].to_numpy().max()), 1.0)
-    yield ReportChart("nodes", "Nodes over time", note, specs.heat(f"time ({unit})", top), data, True)
-    note = "GPUs of a node with a pod on them, mean over the step of time that the slider chooses"
-    yield ReportChart("nodes_at", "Nodes at one moment", note, specs.heat_at(top), data, True)
+    yield from _nodes(with_stays, f"time ({unit})", scale, keys)
     data = _named([(one, bars(frame, window)) for one, frame in with_stays])
     if not data.is_empty():
         unit, scale = time_unit(float(data["x2"].to_numpy().max()))
         data = data.with_columns((pl.col("x", "x2") / scale).round_sig_figs(6))
         note = "the first GPUs and pods" if window is None else "the first GPUs in the window that was asked for"
         yield ReportChart("window", "Pods on their GPUs", note, specs.gantt(f"time ({unit})"), data, True)
+
+
+def _nodes(
+    with_stays: Sequence[tuple[RunSeries, pl.DataFrame]], title: str, scale: float, keys: Sequence[str]
+) -> Iterator[ReportChart]:
+    """Nodes over time and at one moment, for each quantity that is known; all have the same data."""
+    more = not keys or any(key.startswith("nodes") and key not in ("nodes", "nodes_at") for key in keys)
+    runs = [(one, frame, states(one.runs[0], frame) if more else None) for one, frame in with_stays]
+    data = _named([(one, heat(one.runs[0], frame, scale, series)) for one, frame, series in runs])
+    known = [one for one in NODES if data[one[1]].count()]
+    for key, column, choice, axis, note in known:
+        values = data[column].drop_nulls().to_numpy()
+        least = float(values.min()) if column == "power" else 0.0
+        shown = specs.NodeQuantity(column, axis, least, max(float(values.max()), least + (column != "frag" or 0.01)))
+        over = f"{note}, mean; neighbouring nodes share a row where there are many"
+        yield ReportChart(key, "Nodes over time", over, specs.heat(title, shown), data, True, choice)
+        at = f"{note}, mean over the step of time that the slider chooses"
+        key = key.replace("nodes", "nodes_at")
+        yield ReportChart(key, "Nodes at one moment", at, specs.heat_at(shown), data, True, choice)
 
 
 def _shares(with_stays: Sequence[tuple[RunSeries, pl.DataFrame]], title: str, scale: float) -> Iterator[ReportChart]:

@@ -149,20 +149,44 @@ def _choice(figures: Sequence[ReportChart]) -> str:
     slider = ""
     if any(param["name"] == "moment" for figure in figures for param in figure.spec["params"]):
         slider = (
-            f'<label for="moment">Moment</label> <input type="range" id="moment" min="0" max="{STEPS - 1}" '
-            f'value="{STEPS // 2}"> <output id="at" for="moment"></output>'
+            '<span class="wide"><label for="moment">Moment</label> '
+            f'<input type="range" id="moment" min="0" max="{STEPS - 1}" '
+            f'value="{STEPS // 2}"> <output id="at" for="moment"></output></span>'
         )
-    return f'<p class="one"><label for="chosen">Run shown</label> <select id="chosen">{options}</select>{slider}</p>'
+    run = f'<span><label for="chosen">Run shown</label> <select id="chosen">{options}</select></span>'
+    return f'<p class="one">{run}{_quantities(figures)}{slider}</p>'
+
+
+def _quantities(figures: Sequence[ReportChart]) -> str:
+    """The choice among charts that stand in the same place; none if there is one."""
+    choices = _choices(figures)
+    if len(choices) < 2:
+        return ""
+    options = "".join(f'<option value="{escape(choice)}">{escape(choice)}</option>' for choice in choices)
+    return f'<span><label for="quantity">Nodes by</label> <select id="quantity">{options}</select></span>'
+
+
+def _choices(figures: Sequence[ReportChart]) -> list[str]:
+    return list(dict.fromkeys(figure.choice for figure in figures if figure.choice))
 
 
 def _charts(figures: Sequence[ReportChart], numbered: dict[str, int]) -> str:
+    first = _choices(figures)[:1]
     items = "".join(
-        f'<figure><figcaption><h3>{escape(figure.title)}</h3><p class="soft">{escape(figure.note)}</p></figcaption>'
+        f"<figure{_place(figure, first)}><figcaption><h3>{escape(figure.title)}</h3>"
+        f'<p class="soft">{escape(figure.note)}</p></figcaption>'
         f'<div class="chart{" tall" if figure.key == "window" else ""}" id="chart-{figure.key}" '
         f'data-figure="{numbered[figure.key]}" role="group" aria-label="{escape(figure.title)}"></div></figure>'
         for figure in figures
     )
     return f'<div class="charts">{items}</div>'
+
+
+def _place(figure: ReportChart, first: Sequence[str]) -> str:
+    """Attributes of a chart that is one choice of several: the first is seen."""
+    if not figure.choice:
+        return ""
+    return f' data-choice="{escape(figure.choice)}"{"" if figure.choice in first else " hidden"}'
 
 
 def _provenance(label: str, result: Result) -> str:

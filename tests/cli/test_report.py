@@ -77,7 +77,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 
 
 READY = (
-    "[...document.querySelectorAll('.chart')].every((chart) => chart.dataset.ready && chart.querySelector('canvas'))"
+    "[...document.querySelectorAll('figure:not([hidden]) .chart')]"
+    ".every((chart) => chart.dataset.ready && chart.querySelector('canvas'))"
 )
 FIRST = "[...document.querySelectorAll('#summary tbody tr')].map((row) => row.cells[0].textContent).join()"
 
@@ -111,7 +112,7 @@ def test_the_page_in_a_browser(folders: Path, tmp_path: Path, page: Page) -> Non
     page.value("document.querySelector('[data-run]').click(); document.getElementById('chosen').selectedIndex = 1; "
                "document.getElementById('chosen').dispatchEvent(new Event('change'))")  # fmt: skip
     page.wait("document.querySelector('#chart-shares.empty') !== null")  # pods have no application
-    page.wait("[...document.querySelectorAll('.chart')].every((one) => one.dataset.ready)")
+    page.wait("[...document.querySelectorAll('figure:not([hidden]) .chart')].every((one) => one.dataset.ready)")
     page.value("document.querySelector('[data-all=no]').click()")
     assert page.value("document.querySelectorAll('#chart-power.empty, #chart-jct.empty').length") == 2
     page.value("document.querySelector('[data-all=yes]').click()")
@@ -133,6 +134,27 @@ def test_the_slider_chooses_a_moment_of_one_run(folders: Path, tmp_path: Path, p
     assert before.endswith("s") and page.value(shown).startswith("0 to ")
     page.wait(f"{picture} !== {json.dumps(drawn)}")
     assert page.complaints == []
+
+
+def test_nodes_are_shown_by_what_is_chosen(folders: Path, tmp_path: Path, page: Page) -> None:
+    file = tmp_path / "report.html"
+    assert exit_code(["report", str(folders / "pods"), "--html", str(file)]) == 0
+    assert file.read_text().count('"frag":[') == 1  # all charts of nodes have the same data
+    opened(page, file, 390)
+    seen = "[...document.querySelectorAll('figure:not([hidden]) .chart')].map((one) => one.id).join()"
+    assert "chart-nodes,chart-nodes_at," in page.value(seen)
+    page.value("document.getElementById('quantity').focus()")
+    page.value("document.getElementById('quantity').value = 'power'; "
+               "document.getElementById('quantity').dispatchEvent(new Event('change'))")  # fmt: skip
+    assert "chart-nodes_power,chart-nodes_at_power," in page.value(seen)
+    page.wait(READY)
+    assert page.value("document.querySelector('#chart-nodes_power canvas').clientWidth") > 200
+    # A chart that was away while colours changed has its width when it is seen again.
+    page.value("document.getElementById('theme').click()")
+    page.value("document.getElementById('quantity').value = 'GPUs in use'; "
+               "document.getElementById('quantity').dispatchEvent(new Event('change'))")  # fmt: skip
+    page.wait("document.querySelector('#chart-nodes canvas').clientWidth > 200")
+    assert page.value("document.documentElement.scrollWidth") <= 390 and page.complaints == []
 
 
 def test_charts_are_drawn_when_they_are_about_to_be_seen(folders: Path, tmp_path: Path, page: Page) -> None:

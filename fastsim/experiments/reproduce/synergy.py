@@ -18,7 +18,8 @@ import numpy as np
 import polars as pl
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.cluster.published_specs import GB_MIB, synergy_parts
+from fastsim.cluster.published_specs import synergy_parts
+from fastsim.cluster.server import GB_MIB
 from fastsim.engine.result import Result
 from fastsim.experiments.many_runs import simulate_many
 from fastsim.experiments.reproduce.published_numbers import published_value, recorded_numbers

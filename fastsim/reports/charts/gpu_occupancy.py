@@ -1,15 +1,22 @@
-"""Occupancy of GPUs over time: nodes by time, bars of a window, and shares of applications, from placements."""
+"""Occupancy of GPUs over time: nodes by time, bars of a window, and shares of applications, from placements.
+
+Nodes by time have fragmentation and power beside it, where a run's inputs can be read again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from fastsim.engine.audit.audit import unauditable
+from fastsim.engine.audit.inputs import evidence
+from fastsim.engine.audit.node_series import node_series
 from fastsim.engine.result import Result
+from fastsim.errors import FastsimError
 
 Floats = npt.NDArray[np.float64]
 
@@ -17,6 +24,8 @@ ROWS, STEPS = 32, 64
 """Most rows and steps of time of a heat map; neighbouring nodes share a row."""
 BAR_ROWS, BARS = 24, 300
 """Most rows and bars of a window."""
+STAYS = 100_000
+"""Most stays of GPUs of a run whose fragmentation and power are drawn by node."""
 PARTS = 8
 """Most applications with an area of their own."""
 OTHERS = "others"
@@ -50,8 +59,10 @@ def last_s(result: Result, frame: pl.DataFrame) -> float:
     return max((float(last) for last in lasts if isinstance(last, int | float)), default=0.0)
 
 
-def coverage(start_s: Floats, end_s: Floats, row: npt.NDArray[np.int64], rows: int, edges: Floats) -> Floats:
-    """Seconds of each step between ``edges`` that spans cover, by row."""
+def coverage(
+    start_s: Floats, end_s: Floats, row: npt.NDArray[np.int64], rows: int, edges: Floats, weight: Floats | float = 1.0
+) -> Floats:
+    """Seconds of each step between ``edges`` that spans cover, by row, times their weights."""
     steps = len(edges) - 1
     width = float(edges[1] - edges[0])
     grid = np.zeros((rows, steps + 2))
@@ -60,35 +71,74 @@ def coverage(start_s: Floats, end_s: Floats, row: npt.NDArray[np.int64], rows: i
         place = np.clip((at - edges[0]) / width, 0.0, float(steps))
         step = place.astype(np.int64)
         rest = 1.0 - (place - step)
-        np.add.at(grid, (row, step), sign * rest)
-        np.add.at(grid, (row, step + 1), sign * (1.0 - rest))
+        np.add.at(grid, (row, step), sign * weight * rest)
+        np.add.at(grid, (row, step + 1), sign * weight * (1.0 - rest))
     seconds: Floats = np.cumsum(grid, axis=1)[:, :steps] * width
     return seconds
 
 
-def heat(result: Result, frame: pl.DataFrame, scale: float) -> pl.DataFrame:
-    """``low``/``high`` positions, ``step`` of time, ``x``/``x2`` in units of ``scale``, ``y``: GPUs in use."""
+def states(result: Result, frame: pl.DataFrame) -> pl.DataFrame | None:
+    """Fragmentation and power of nodes as `node_series` has them; None if inputs are gone or do not show them."""
+    if len(frame) > STAYS:
+        return None
+    try:
+        run = evidence(result)
+    except FastsimError:  # objects in memory, files that have gone or changed: the other charts need none of them
+        return None
+    return None if unauditable(run) or run.changing else node_series(run)
+
+
+def heat(result: Result, frame: pl.DataFrame, scale: float, series: pl.DataFrame | None = None) -> pl.DataFrame:
+    """``low``/``high`` positions, ``step`` of time, ``x``/``x2`` in units of ``scale``, and means of a node.
+
+    These are ``y``, GPUs in use, and of ``series`` ``frag``, GPUs of no use to typical pods, and ``power``, watts; null
+    without a series, or where all is 0.
+    """
     edges = np.linspace(frame["start_s"].to_numpy().min(), last_s(result, frame), STEPS + 1)
     nodes = max(int(result.provenance.get("cluster", {}).get("nodes", 0)), int(frame["node_id"].to_numpy().max()) + 1)
+    per_row = -(-nodes // ROWS)
+    rows = -(-nodes // per_row)
+    low = np.arange(rows) * per_row
+    high = np.minimum(low + per_row, nodes)
+    size = (high - low)[:, None]
+    return pl.DataFrame({
+        "low": np.repeat(low, STEPS), "high": np.repeat(high, STEPS),
+        "step": np.tile(np.arange(STEPS), rows),
+        "x": np.tile(edges[:-1] / scale, rows), "x2": np.tile(edges[1:] / scale, rows),
+        "y": (_used(frame, rows, per_row, edges) / size).ravel().round(2) + 0.0,
+        "frag": _mean(series, "frag_milli", rows, per_row, edges, size, 1000.0),
+        "power": _mean(series, "power_w", rows, per_row, edges, size, 1.0),
+    }).with_columns(pl.col("x", "x2").round_sig_figs(5))  # fmt: skip
+
+
+def _used(frame: pl.DataFrame, rows: int, per_row: int, edges: Floats) -> Floats:
+    """GPUs in use by row and step, summed over the nodes of a row."""
     devices = frame.select("node_id", "gpu").unique(maintain_order=True).with_row_index("row")
     numbered = frame.join(devices, on=["node_id", "gpu"], how="left", maintain_order="left")
     row = numbered["row"].to_numpy().astype(np.int64)
     used = coverage(numbered["start_s"].to_numpy(), numbered["end_s"].to_numpy(), row, len(devices), edges)
     # Pods that share a GPU use it once.
     used = np.minimum(used / float(edges[1] - edges[0]), 1.0)
-    per_row = -(-nodes // ROWS)
-    rows = -(-nodes // per_row)
     summed = np.zeros((rows, STEPS))
     np.add.at(summed, devices["node_id"].to_numpy() // per_row, used)
-    low = np.arange(rows) * per_row
-    high = np.minimum(low + per_row, nodes)
-    mean = summed / (high - low)[:, None]
-    return pl.DataFrame({
-        "low": np.repeat(low, STEPS), "high": np.repeat(high, STEPS),
-        "step": np.tile(np.arange(STEPS), rows),
-        "x": np.tile(edges[:-1] / scale, rows), "x2": np.tile(edges[1:] / scale, rows),
-        "y": mean.ravel().round(2) + 0.0,
-    }).with_columns(pl.col("x", "x2").round_sig_figs(5))  # fmt: skip
+    return summed
+
+
+def _mean(
+    series: pl.DataFrame | None,
+    column: str,
+    rows: int,
+    per_row: int,
+    edges: Floats,
+    size: npt.NDArray[Any],
+    unit: float,
+) -> pl.Series:
+    """The mean of a column of states over steps and nodes of a row, in thousandths of it where it is small."""
+    if series is None or not series[column].to_numpy().any():
+        return pl.Series(values=[None] * (rows * STEPS), dtype=pl.Float64)
+    spans = (series["begin_s"].to_numpy(), series["end_s"].to_numpy(), series["node_id"].to_numpy() // per_row)
+    summed = coverage(*spans, rows, edges, series[column].to_numpy() / unit) / float(edges[1] - edges[0])
+    return pl.Series((summed / size).ravel().round(2) + 0.0)
 
 
 def bars(frame: pl.DataFrame, window: Window | None = None) -> pl.DataFrame:

@@ -7,7 +7,7 @@ Parameters of the specifications: ``hidden``, the list of hidden runs, ``chosen`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastsim.reports.charts.series_looks import MARKED, channels
 
@@ -89,8 +89,17 @@ def traces(parts: Sequence[str], x: str, y: str, *, zero: bool = True) -> Spec:
     return _one([{"mark": mark, "encoding": encoding}])
 
 
-def heat(x: str, top: float) -> Spec:
-    """GPUs in use by node and time, of the chosen run, with a line at the chosen moment; ``top``: the most."""
+class NodeQuantity(NamedTuple):
+    """A quantity of nodes over time: its column, title, and the ends of its scale."""
+
+    column: str
+    title: str
+    least: float
+    most: float
+
+
+def heat(x: str, shown: NodeQuantity) -> Spec:
+    """A quantity by node and time, of the chosen run, with a line at the chosen moment."""
     # Cells overlap their neighbours a little, as seams would show between them.
     seamless = [{"calculate": f"datum.{end} + (datum.{end} - datum.{begin}) / 8", "as": f"{end}_drawn"}
                 for begin, end in (("x", "x2"), ("low", "high"))]  # fmt: skip
@@ -100,9 +109,9 @@ def heat(x: str, top: float) -> Spec:
         "x2": {"field": "x2_drawn"},
         "y": _nodes(),
         "y2": {"field": "high_drawn"},
-        "color": _used(top),
+        "color": _shade(shown),
         "tooltip": [_tooltip("low", "first node", "quantitative", "d"), _tooltip("x", x),
-                    _tooltip("y", "GPUs in use, mean")],
+                    _tooltip(shown.column, f"{shown.title}, mean")],
     }  # fmt: skip
     line = {
         "mark": {"type": "rule", "color": "#d55e00", "strokeWidth": 2},
@@ -112,15 +121,17 @@ def heat(x: str, top: float) -> Spec:
     return _at_moment(_one([{"mark": {"type": "rect"}, "encoding": encoding}, line], seamless))
 
 
-def heat_at(top: float) -> Spec:
-    """GPUs in use by node at the chosen moment, of the chosen run, from the data of `heat`."""
+def heat_at(shown: NodeQuantity) -> Spec:
+    """A quantity by node at the chosen moment, of the chosen run, from the data of `heat`."""
     encoding = {
-        "x": {"field": "zero", "type": "quantitative", "title": "GPUs of a node in use", "scale": {"domain": [0, top]}},
-        "x2": {"field": "y"}, "y": _nodes(), "y2": {"field": "high"}, "color": _used(top) | {"legend": None},
-        "tooltip": [_tooltip("low", "first node", "quantitative", "d"), _tooltip("y", "GPUs in use, mean")],
+        "x": {"field": "zero", "type": "quantitative", "title": shown.title, "scale": {"domain": [0, shown.most]}},
+        "x2": {"field": shown.column}, "y": _nodes(), "y2": {"field": "high"},
+        "color": _shade(shown) | {"legend": None},
+        "tooltip": [_tooltip("low", "first node", "quantitative", "d"),
+                    _tooltip(shown.column, f"{shown.title}, mean")],
     }  # fmt: skip
-    shown = [{"filter": "datum.step === moment"}, {"calculate": "0", "as": "zero"}]
-    return _at_moment(_one([{"mark": {"type": "rect"}, "encoding": encoding}], shown))
+    rows = [{"filter": "datum.step === moment"}, {"calculate": "0", "as": "zero"}]
+    return _at_moment(_one([{"mark": {"type": "rect"}, "encoding": encoding}], rows))
 
 
 def _nodes() -> Spec:
@@ -128,9 +139,9 @@ def _nodes() -> Spec:
             "axis": {"grid": False, "format": "d", "tickMinStep": 1}}  # fmt: skip
 
 
-def _used(top: float) -> Spec:
-    return {"field": "y", "type": "quantitative", "title": "GPUs of a node in use",
-            "scale": {"scheme": "viridis", "domain": [0, top]},
+def _shade(shown: NodeQuantity) -> Spec:
+    return {"field": shown.column, "type": "quantitative", "title": shown.title,
+            "scale": {"scheme": "viridis", "domain": [shown.least, shown.most]},
             "legend": {"orient": "bottom", "gradientLength": 160, "titleLimit": 300}}  # fmt: skip
 
 

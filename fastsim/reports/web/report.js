@@ -37,12 +37,21 @@
   // Whether nothing of a chart would be seen: all of its runs are hidden, or the chosen one did not record it.
   function empty(figure) {
     const runs = figure.data.columns.run.levels;
-    if (figure.spec.params[0].name === "chosen") return !runs.includes(select.value);
+    if (figure.spec.params[0].name === "chosen") {
+      if (!runs.includes(select.value)) return true;
+      const field = figure.spec.layer[0].encoding.color.field;
+      figure.values ??= rows(figure.data);
+      return !figure.values.some((row) => row.run === select.value && row[field] !== null);
+    }
     const gone = hidden();
     return runs.every((run) => gone.includes(run));
   }
 
+  // A chart of which another one has the place: it has no width, and is drawn when it is chosen.
+  const away = (element) => element.closest("figure[hidden]") !== null;
+
   async function draw(element) {
+    if (away(element)) return;
     const figure = page.figures[element.dataset.figure];
     element.classList.toggle("empty", empty(figure));
     if (empty(figure)) { element.dataset.ready = "empty"; return; }
@@ -109,14 +118,22 @@
   }));
   // The span of time of the chosen step, in the unit of the axis of nodes over time.
   function tell() {
-    const figure = page.figures.find((one) => one.key === "nodes") ?? page.figures.find((one) => one.key === "nodes_at");
+    const figure = page.figures.find((one) => one.key.startsWith("nodes"));
     if (!slider || !figure) return;
     figure.values ??= rows(figure.data);
     const row = figure.values.find((one) => one.run === select.value && one.step === Number(slider.value));
-    const unit = figure.spec.layer[0].encoding.x.title.replace(/^time \((.*)\)$/, "$1");
+    const unit = figure.spec.layer[0].encoding.x.title.match(/^time \((.*)\)$/)?.[1] ?? "";
     document.getElementById("at").textContent = row ? `${Number(row.x.toPrecision(4))} to ${Number(row.x2.toPrecision(4))} ${unit}` : "";
   }
   select?.addEventListener("change", () => { signal("chosen", select.value); tell(); });
+  const quantity = document.getElementById("quantity");
+  quantity?.addEventListener("change", () => {
+    for (const figure of document.querySelectorAll("[data-choice]")) {
+      figure.hidden = figure.dataset.choice !== quantity.value;
+      const chart = figure.querySelector(".chart");
+      if (!figure.hidden && drawn.has(chart)) draw(chart);   // the page may have changed meanwhile
+    }
+  });
   slider?.addEventListener("input", () => { signal("moment", Number(slider.value)); tell(); });
   tell();
 

@@ -16,12 +16,14 @@ from tests.needs import needed
 altair = needed("altair")
 
 
-@pytest.mark.parametrize("chart", [None, "allocation", "waits", "nodes", "shares", "power", "window"])
+@pytest.mark.parametrize(
+    "chart", [None, "allocation", "waits", "nodes", "shares", "power", "window", "nodes power", "nodes_at_power"]
+)
 def test_every_chart_of_a_run_is_an_altair_chart(chart: str | None) -> None:
     drawn = reports.jobs().plot(chart)
     assert isinstance(drawn, altair.LayerChart)
     assert "<svg" in needed("vl_convert").vegalite_to_svg(drawn.to_json())
-    assert (chart == "nodes") == ('"input": "range"' in drawn.to_json())  # a slider of time
+    assert ((chart or "").startswith("nodes")) == ('"input": "range"' in drawn.to_json())  # a slider of time
     assert drawn.to_dict() == fs.plot(reports.jobs(), chart).to_dict()
 
 
@@ -30,6 +32,17 @@ def test_a_saved_run_is_drawn_as_well(tmp_path: Any) -> None:
 
     reports.passing().save(tmp_path / "run")
     assert "Waits" not in Result.load(tmp_path / "run").plot("jct").to_json()
+
+
+def test_fragmentation_and_power_of_nodes_have_their_own_scales() -> None:
+    drawn = {name: reports.passing().plot(name).to_dict() for name in ("nodes", "nodes fragmentation", "nodes power")}
+    colours = [one["layer"][0]["encoding"]["color"] for one in drawn.values()]
+    assert [colour["field"] for colour in colours] == ["y", "frag", "power"]
+    assert [colour["title"] for colour in colours] == [
+        "GPUs of a node in use", "GPUs of a node fragmented", "power of a node (W)"
+    ]  # fmt: skip
+    low, high = colours[2]["scale"]["domain"]
+    assert 0 < low < high  # idle nodes draw something
 
 
 def test_clusters_and_comparisons() -> None:

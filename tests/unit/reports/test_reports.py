@@ -33,7 +33,7 @@ def test_what_runs_recorded_decides_what_is_drawn() -> None:
 def test_some_are_drawn_only_where_they_are_asked_for() -> None:
     wanted = tuple(line[0] for line in ON_DEMAND)
     assert keys(reports.filling()[0], wanted=(*wanted, "power")) == ["power", *wanted]
-    assert len(set(KEYS)) == len(KEYS) == len(LINES) + len(ON_DEMAND) + 7 + len(gpu_reading_charts.KEYS)
+    assert len(set(KEYS)) == len(KEYS) == len(LINES) + len(ON_DEMAND) + 11 + len(gpu_reading_charts.KEYS)
 
 
 @pytest.mark.parametrize("kind", ["pods", "gone", "jobs"])

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fastsim as fs
 from fastsim.reports.charts.gpu_occupancy import (
     BAR_ROWS,
     OTHERS,
     PARTS,
+    STEPS,
     Window,
     bars,
     coverage,
@@ -19,6 +21,7 @@ from fastsim.reports.charts.gpu_occupancy import (
     held_s,
     leading,
     shares,
+    states,
     stays,
 )
 from tests import reports
@@ -81,3 +84,34 @@ def test_what_holds_least_is_the_others() -> None:
     frame = pl.DataFrame({"part": [f"p{k:02}" for k in range(12)], "held_s": [float(12 - k) for k in range(12)]})
     assert leading([frame]) == [*(f"p{k:02}" for k in range(PARTS - 1)), OTHERS]
     assert leading([frame.head(PARTS)]) == frame["part"].head(PARTS).to_list()
+
+
+def test_fragmentation_and_power_of_nodes_are_means_over_time() -> None:
+    result = reports.passing()
+    frame = stays(result)
+    series = states(result, frame)
+    assert series is not None
+    grid = heat(result, frame, 1.0, series)
+    assert grid["frag"].null_count() == grid["power"].null_count() == 0
+    begin_s, end_s = grid["x"].to_numpy().min(), grid["x2"].to_numpy().max()
+    assert len(grid.select("low").unique()) == 20  # each node is a row of its own
+    line = result.timeline.group_by("t_s", maintain_order=True).last()
+    seconds = line["t_s"].diff().shift(-1).fill_null(0.0)
+    for column, timeline, unit in (("frag", "frag_milli", 1000.0), ("power", "power_w", 1.0)):
+        mean = float((line[timeline] * seconds).sum()) / unit / (end_s - begin_s)
+        # Cells have two decimals, and there are 20 of them in a step; positions have five digits.
+        assert float(grid[column].sum()) / STEPS == pytest.approx(mean, abs=0.1, rel=1e-3)
+
+
+def test_runs_of_objects_in_memory_show_only_what_placements_tell() -> None:
+    result = reports.by_hand()
+    assert states(result, stays(result)) is None
+    assert heat(result, stays(result), 1.0)["frag"].null_count() == heat(result, stays(result), 1.0).height
+
+
+def test_neither_nodes_that_fail_nor_very_long_runs_have_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "synth:openb?pods=40&seed=1"
+    failing = fs.simulate("openb:20", text, "fgd", failures="mtbf=72000,mttr=3600", record="all")
+    assert states(failing, stays(failing)) is None
+    monkeypatch.setattr("fastsim.reports.charts.gpu_occupancy.STAYS", 3)
+    assert states(reports.passing(), stays(reports.passing())) is None

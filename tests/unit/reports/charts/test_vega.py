@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from fastsim.reports.charts.vega import heat, heat_at, lines
+from fastsim.reports.charts.vega import NodeQuantity, heat, heat_at, lines
 
 
 def test_lines_have_marks_that_tell_them_apart() -> None:
@@ -15,6 +15,7 @@ def test_lines_have_marks_that_tell_them_apart() -> None:
 
 
 def test_nodes_have_a_moment() -> None:
-    for spec in (heat("time (h)", 8.0), heat_at(8.0)):
+    watts = NodeQuantity("power", "power (W)", 100.0, 800.0)
+    for spec in (heat("time (h)", watts), heat_at(watts)):
         assert json.loads(json.dumps(spec)) == spec
         assert [param["name"] for param in spec["params"]] == ["chosen", "moment"]
