@@ -134,7 +134,7 @@ class Evidence:
 
 def evidence(result: RunTables, scenario: Scenario | None = None) -> Evidence:
     """The run's tables and inputs; ``scenario`` is that of a run which was made from objects."""
-    if scenario is None and "scenario" not in result.provenance:
+    if scenario is None and not isinstance(result.provenance.get("scenario"), Mapping):
         raise ResultError(
             "audit: found a run of objects in memory or of a fork, expected a scenario=, or a run of texts"
         )

@@ -193,7 +193,7 @@ def test_a_replay_that_goes_another_way_is_refused() -> None:
     result = fs.simulate(**{**TEXTS, "policy": "best_fit"})
     scenario = {**result.provenance["scenario"], "policy": "random"}
     other = dataclasses.replace(result, provenance={**result.provenance, "scenario": scenario})
-    with pytest.raises(ResultError, match=r"pod .*: found position .* when played again, expected .* as saved"):
+    with pytest.raises(ResultError, match=r"pod .*: found position .* when repeated, expected .* as saved"):
         explain(other, sample=60)
 
 

@@ -398,8 +398,8 @@ def test_a_time_of_slurm_beyond_the_calendar_names_its_job(second: Any, tmp_path
 
 def test_what_libraries_raise_because_of_a_cell_names_the_column(tmp_path: Path) -> None:
     path = written(tmp_path, SACCT.replace("JobName", "\x00", 1))
-    with pytest.raises(InputError, match=r"t.csv: .*x00"):
+    with pytest.raises(InputError, match=r"t.csv:1: .*character NUL"):
         import_trace("slurm", path)
     text = json.dumps(accounting(user="\ud800"))
-    with pytest.raises(InputError, match="expected a trace that can be read"):
+    with pytest.raises(InputError, match=r"jobs.json: found half a character"):
         import_trace("slurm", written(tmp_path, text, "jobs.json"))
