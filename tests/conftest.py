@@ -21,7 +21,8 @@ QUICK_CASES = 1
 
 # A loaded machine is slow, not wrong; and a run must fail for the change, not for the day's random numbers. Who looks
 # for new cases explores: fresh numbers, and what a failure needs to be drawn again.
-settings.register_profile("fixed", deadline=None, derandomize=True, print_blob=True)
+examples = 100 if os.environ.get("FASTSIM_LONG") else 40
+settings.register_profile("fixed", deadline=None, derandomize=True, print_blob=True, max_examples=examples)
 settings.register_profile("explore", deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("explore" if os.environ.get("FASTSIM_EXPLORE") else "fixed")
 if os.environ.get("FASTSIM_QUICK"):
@@ -57,6 +58,14 @@ def pytest_runtest_makereport() -> Generator[None, Any, Any]:
     if report.skipped and isinstance(report.longrepr, tuple):
         report.longrepr = (str(ROOT / "tests"), None, report.longrepr[2])
     return report
+
+
+@pytest.fixture(scope="session", autouse=True)
+def power_stays() -> Iterator[None]:
+    """No test cuts the power, so none has to wait for a disk; processes of their own wait as they always do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.cli.terminal import fastsim
+from tests.cli.terminal import fastsim_here
 from tests.cli.test_interrupt import interrupted
 from tests.objects import node, pod, written
 
@@ -18,7 +18,7 @@ jobs = [5, 8]
 
 def test_a_sweep_prints_and_writes_its_table(tmp_path: Path) -> None:
     (tmp_path / "sweep.toml").write_text(SMALL)
-    done = fastsim("sweep", "sweep.toml", "--out", "runs", "--workers", 2, cwd=tmp_path)
+    done = fastsim_here("sweep", "sweep.toml", "--out", "runs", "--workers", 2, cwd=tmp_path)
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
     assert lines[-1] == "4 runs in runs, table: runs/sweep.parquet"
@@ -28,7 +28,7 @@ def test_a_sweep_prints_and_writes_its_table(tmp_path: Path) -> None:
         ["isolated", "5"],
         ["isolated", "8"],
     ]
-    command = fastsim("sweep", "sweep.toml", "--out", "runs", "--json", cwd=tmp_path)
+    command = fastsim_here("sweep", "sweep.toml", "--out", "runs", "--json", cwd=tmp_path)
     rows = json.loads(command.out)
     assert [row["pods_finished"] for row in rows] == [5, 8, 5, 8]
     files = (tmp_path / "runs").rglob("*")
@@ -38,10 +38,10 @@ def test_a_sweep_prints_and_writes_its_table(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == [
         "policy=fifo", "policy=isolated", "sweep.json", "sweep.parquet",
     ]  # fmt: skip
-    planned = fastsim("sweep", "sweep.toml", "--out", "others", "--dry-run", cwd=tmp_path)
+    planned = fastsim_here("sweep", "sweep.toml", "--out", "others", "--dry-run", cwd=tmp_path)
     assert planned.out.splitlines()[-1] == "4 runs, 0 complete; nothing was run" and not (tmp_path / "others").exists()
     assert [line.split()[1] for line in planned.out.splitlines()[:-1]] == [row["run"] for row in rows]
-    stats = fastsim("sweep", "stats", "runs", "--pairs", "jobs", cwd=tmp_path)
+    stats = fastsim_here("sweep", "stats", "runs", "--pairs", "jobs", cwd=tmp_path)
     assert (stats.code, stats.err) == (0, "") and stats.out.count("best") == 2
 
 
@@ -54,16 +54,16 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         (SMALL.replace("[5, 8]", "{ from = 5 }"), "sweep.toml: jobs: found"),
     ):
         (tmp_path / "sweep.toml").write_text(text)
-        done = fastsim("sweep", "sweep.toml", "--out", "runs", cwd=tmp_path)
+        done = fastsim_here("sweep", "sweep.toml", "--out", "runs", cwd=tmp_path)
         assert done.code == 2 and told in done.line, done.err
-    assert fastsim("sweep", "none.toml", "--out", "runs", cwd=tmp_path).code == 2
+    assert fastsim_here("sweep", "none.toml", "--out", "runs", cwd=tmp_path).code == 2
     assert [path.name for path in tmp_path.iterdir()] == ["sweep.toml"]
 
 
 def test_interrupted_it_goes_on(tmp_path: Path) -> None:
     slow = SMALL.replace("[5, 8]", "[5, 40000]") + "rate_per_hour = 0.3\nrecord = 'summary'\n"
     (tmp_path / "sweep.toml").write_text(slow.replace("[5, 40000]", "[5]"))
-    assert fastsim("sweep", "sweep.toml", "--out", "runs", cwd=tmp_path).code == 0
+    assert fastsim_here("sweep", "sweep.toml", "--out", "runs", cwd=tmp_path).code == 0
     (tmp_path / "sweep.toml").write_text(slow)
     begun = tmp_path / "runs" / "policy=fifo" / ".jobs=40000.lock"
     code, err = interrupted(["sweep", "sweep.toml", "--out", "runs", "--resume"], tmp_path, begun)
@@ -74,13 +74,13 @@ def test_interrupted_it_goes_on(tmp_path: Path) -> None:
 
 def test_sweep_files_to_begin_with(tmp_path: Path) -> None:
     words = "-p fifo -c 1:1:1 2:2:2 -a 0 -b 4 -n 3 --seeds 0"
-    done = fastsim("sweep", "init", "gavel-static", "-o", "s.toml", *words.split(), cwd=tmp_path)
+    done = fastsim_here("sweep", "init", "gavel-static", "-o", "s.toml", *words.split(), cwd=tmp_path)
     assert (done.code, done.err) == (0, "") and "fastsim sweep s.toml" in done.out
-    again = fastsim("sweep", "init", "gavel-static", "-o", "s.toml", *words.split(), cwd=tmp_path)
+    again = fastsim_here("sweep", "init", "gavel-static", "-o", "s.toml", *words.split(), cwd=tmp_path)
     assert again.code == 2 and "a file that exists already" in again.line
-    command = fastsim("sweep", "s.toml", "--out", "runs", "--on", "serial", "--json", cwd=tmp_path)
+    command = fastsim_here("sweep", "s.toml", "--out", "runs", "--on", "serial", "--json", cwd=tmp_path)
     assert [row["jobs"] for row in json.loads(command.out)] == [2.0, 4.0] * 2
-    lost = fastsim("sweep", "s.toml", "--out", "none", "--resume", cwd=tmp_path)
+    lost = fastsim_here("sweep", "s.toml", "--out", "none", "--resume", cwd=tmp_path)
     assert lost.code == 1 and "found no sweep, expected one to go on with" in lost.line
 
 
@@ -89,7 +89,7 @@ def test_each_warning_is_told_once_by_any_number_of_workers(tmp_path: Path) -> N
     path = written(tmp_path / "now.json", node("n1"), pod("p", {"cpu": 1}), pod("q", {"cpu": 100}), service)
     text = json.dumps(f"kubernetes:{path}")
     (tmp_path / "s.toml").write_text(f"cluster = {text}\nworkload = {text}\npolicy = 'fgd'\nseed = [0, 1, 2, 3]\n")
-    done = fastsim("sweep", "s.toml", "--out", "runs", "--workers", 2, cwd=tmp_path)
+    done = fastsim_here("sweep", "s.toml", "--out", "runs", "--workers", 2, cwd=tmp_path)
     lines = done.err.splitlines()
     assert done.code == 0 and len(lines) == 2 and all(line.startswith("fastsim: warning: ") for line in lines), lines
     assert "objects of kind Service: 1" in done.err and "1 pod is larger than any node" in done.err

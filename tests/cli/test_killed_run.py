@@ -1,4 +1,4 @@
-"""A long run that is killed or interrupted goes on to the same bytes; other processes may not write to its folder."""
+"""A run that is killed or interrupted goes on to the same bytes; other processes may not write to its folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,29 +16,41 @@ from typing import Any
 import pytest
 
 import fastsim as fs
-from fastsim.engine.checkpoint_folder import STATE, Checkpoint, working_folder
+from fastsim.engine.checkpoint_folder import Checkpoint, working_folder
 from fastsim.errors import ResultError
 from fastsim.workload import Workload
-from fastsim_ext.build import CHECKED
 from tests.cli.terminal import COMMAND, attentive, environment, fastsim
 
-PODS = 20_000 if CHECKED else 1_000_000
-"""The checked build looks at everything after every event, which takes a hundred times as long."""
-EVERY = PODS // 20
+PODS, EVERY = 4000, 200
 CLUSTER, POLICY, QUEUE = "openb:20", "random", "fifo"
 SCRIPT = f"""
-import sys, warnings
+import os, signal, sys, warnings
 import fastsim as fs
+from fastsim.cli.main import main
+from fastsim.engine.checkpoint_folder import Checkpoint
 
+stop_at, verb, *words = sys.argv[1:]
+written = Checkpoint.write
+
+def write(checkpoint, folder):
+    written(checkpoint, folder)
+    if checkpoint.meta["loop"]["arrived"] >= int(stop_at):
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+Checkpoint.write = write
 warnings.simplefilter("ignore")
-if sys.argv[1] == "run":
+if verb == "run":
     fs.simulate("{CLUSTER}", "pods.parquet", "{POLICY}", queue="{QUEUE}", out="run", checkpoint_pods={EVERY})
-else:
+elif verb == "resume":
     fs.resume("run")
+else:
+    main(words)
 """
+"""Stands still after every checkpoint from that of the pod ``stop_at`` on, until SIGCONT comes."""
+NEVER = 2 * PODS
 ROOT = Path(fs.__file__).resolve().parent.parent
 PATIENCE_S = 300.0
-"""How long a process may take to get somewhere, on a machine that has other things to do."""
+"""How long a process may take to end, on a machine that has other things to do."""
 
 
 @pytest.fixture(scope="module")
@@ -57,32 +68,18 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def started(place: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+def started(place: Path, *words: object) -> Iterator[subprocess.Popen[str]]:
     """A process of its own in the folder, which does not outlive the block."""
     given: dict[str, Any] = {"env": environment(ROOT), "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen([sys.executable, *words], cwd=place, preexec_fn=attentive, **given) as process:
+    with subprocess.Popen([sys.executable, *map(str, words)], cwd=place, preexec_fn=attentive, **given) as process:
         try:
             yield process
         finally:
             process.kill()
 
 
-def reached(process: subprocess.Popen[str], work: Path, pods: int) -> Checkpoint:
-    """The first checkpoint after so many pods, while the process still runs."""
-    deadline, seen = time.monotonic() + PATIENCE_S, 0
-    while process.poll() is None and time.monotonic() < deadline:
-        stamp = (work / STATE).stat().st_mtime_ns if (work / STATE).exists() else 0
-        if stamp != seen:
-            seen, found = stamp, Checkpoint.read(work)
-            if found.meta["loop"]["arrived"] >= pods:
-                return found
-        time.sleep(0.005)
-    raise AssertionError(f"no checkpoint after {pods} pods; exit code {process.poll()}")
-
-
-def stop(process: subprocess.Popen[str]) -> None:
-    """Stand still until SIGCONT comes."""
-    process.send_signal(signal.SIGSTOP)
+def stopped(process: subprocess.Popen[str]) -> None:
+    """Return once the process stands still after a checkpoint."""
     assert os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1])
 
 
@@ -120,19 +117,18 @@ def assert_refused(place: Path, holder: int) -> None:
 
 
 @pytest.mark.long
-def test_a_long_run_killed_twice_writes_the_same_bytes(place: Path) -> None:
+def test_a_run_killed_twice_writes_the_same_bytes(place: Path) -> None:
     work = working_folder(place / "run")
     for verb, pods in (("run", PODS // 5), ("resume", PODS // 2)):
-        with started(place, "script.py", verb) as process:
-            reached(process, work, pods)
-            stop(process)  # so that it is still there while others try
+        with started(place, "script.py", pods, verb) as process:
+            stopped(process)  # so that it is still there while others try
             assert_refused(place, process.pid)
             process.send_signal(signal.SIGCONT)
-            taken = reached(process, work, Checkpoint.read(work).meta["loop"]["arrived"] + EVERY)
+            stopped(process)
             process.send_signal(signal.SIGKILL)
             assert process.wait() == -signal.SIGKILL
-        assert pods < taken.meta["loop"]["arrived"] < PODS and not (place / "run").exists()
-    with started(place, "script.py", "resume") as process:
+        assert Checkpoint.read(work).meta["loop"]["arrived"] == pods + EVERY and not (place / "run").exists()
+    with started(place, "script.py", NEVER, "resume") as process:
         assert process.wait(PATIENCE_S) == 0
     assert_same(place / "plain", place / "run")
     assert {path.name for path in place.iterdir()} >= {"pods.parquet", "script.py", "plain", "run"}
@@ -140,13 +136,12 @@ def test_a_long_run_killed_twice_writes_the_same_bytes(place: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_long_run_is_interrupted_and_goes_on(place: Path) -> None:
+def test_an_interrupted_run_goes_on(place: Path) -> None:
     given = ("--cluster", CLUSTER, "--workload", "pods.parquet", "--policy", POLICY, "--queue", QUEUE)
     before, work = {path.name for path in place.iterdir()}, place / "other.checkpoint"
-    with started(place, *COMMAND[1:], "run", *given, "--checkpoint", str(EVERY), "--out", "other") as process:
-        reached(process, work, PODS // 4)
-        stop(process)  # so that it cannot be done before the signal comes
-        assert Checkpoint.read(work).meta["loop"]["arrived"] < PODS - EVERY and not (place / "other").exists()
+    words = ("command", "run", *given, "--checkpoint", EVERY, "--out", "other")
+    with started(place, "script.py", PODS // 4, *words) as process:
+        stopped(process)  # so that it cannot be done before the signal comes
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGCONT)
         _, err = process.communicate(timeout=PATIENCE_S)

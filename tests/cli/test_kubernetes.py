@@ -10,7 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from tests.cli.terminal import COMMAND, attentive, environment, fastsim
+from tests.cli.terminal import COMMAND, attentive, environment, fastsim_here
 from tests.unit.decisions.test_kube_extender import THREE, pod
 
 
@@ -47,7 +47,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         (["--snapshot", "http://127.0.0.1:9"], "a complete answer of a Kubernetes API server"),
         (["--snapshot", tmp_path, "--policy", "fdg"], "fgd"),
     ):
-        command = fastsim("serve-extender", *words)
+        command = fastsim_here("serve-extender", *words, cwd=tmp_path)
         assert command.code == 2 and found in command.line
 
 

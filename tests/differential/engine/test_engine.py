@@ -98,7 +98,7 @@ def test_samples_of_pods(scenario: Scenario, telemetry: Telemetry, names: list[s
     ],
 )
 def test_samples_of_jobs_in_rounds(cluster: str, workload: str, policy: str, options: dict[str, Any]) -> None:
-    telemetry = Telemetry(900.0, refresh_s=(300.0, 777.0), epoch="2024-01-01T00:00:00Z")
+    telemetry = Telemetry(3600.0, refresh_s=(300.0, 777.0), epoch="2024-01-01T00:00:00Z")
     result = fs.simulate(cluster, workload, policy, telemetry=telemetry, **options)
     jobs = (
         result.jobs.select("pod_id", "workload") if "workload" in result.jobs.columns else result.jobs.select("pod_id")

@@ -9,6 +9,7 @@ from fastsim.experiments.reproduce.pollux import pollux_reproduction
 from tests.conftest import SHARED
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "policy", ["optimus(oracle=True, interval_s=0)", "served(order=demotion, first_h=16, nodes=emptiest)"]
 )

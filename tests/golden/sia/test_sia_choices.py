@@ -95,7 +95,15 @@ class Follower:
         self.others += any((a != b).any() for a, b in zip(theirs, best.chosen, strict=True))
 
 
-@pytest.mark.parametrize("folder", sorted((SIA / "runs").glob("*_sia")), ids=lambda folder: folder.name)
+def folders() -> list[Any]:
+    """Recorded runs; all but the two smallest are long."""
+    found = sorted(
+        (SIA / "runs").glob("*_sia"), key=lambda folder: sum(file.stat().st_size for file in folder.iterdir())
+    )
+    return [pytest.param(one, id=one.name, marks=[pytest.mark.long] * (place > 1)) for place, one in enumerate(found)]
+
+
+@pytest.mark.parametrize("folder", folders())
 def test_with_the_recorded_picks_among_equals_runs_are_the_recorded_ones(folder: Path) -> None:
     run = RecordedRun(folder)
     setting = AdaptiveSetting(groups_of(sia_cluster()), trained_applications(), float(run.round_s))

@@ -15,6 +15,7 @@ from fastsim.cluster.importers import cluster_of
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import node, pod, written
+from tests.strategies import scenarios_per_run
 
 SLICED = {
     "nvidia.com/gpu.product": "A100-SXM4-80GB-SHARED",
@@ -145,7 +146,9 @@ def clusters(draw: st.DrawFn) -> list[dict[str, Any]]:
     return found
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=scenarios_per_run(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(objects=clusters())
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_read_again_is_the_same(tmp_path: Path, objects: list[dict[str, Any]]) -> None:

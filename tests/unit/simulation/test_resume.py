@@ -37,7 +37,7 @@ if sys.argv[1] == "run":
 else:
     fs.resume("run")
 """
-KILLS = 6
+KILLS = 3
 JOBS = "synth:gavel?jobs=60&rate_per_hour=6&seed=1"
 CLUSTER = "gavel:2:2:2"
 

@@ -57,6 +57,7 @@ def test_a_right_run_has_no_difference(pods: Result) -> None:
     assert audit.checked > 50 * len(pods.jobs)
 
 
+@pytest.mark.long
 def test_every_column_is_checked_or_said_not_to_be(pods: Result) -> None:
     names = {"jobs": {"pod_id"}, "timeline": {"t_s", "*"}, "summary": set[str]()}
     for table, keys in names.items():

@@ -68,7 +68,7 @@ def played(s: Scenario, place: Path, work: Path, every: int, taken: Checkpoint |
     return True
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=scenarios_per_run(60), deadline=None)
 @given(scenarios(bound=True), st.integers(1, 4), st.lists(st.integers(1, 3), max_size=3))
 def test_a_run_stopped_at_checkpoints_writes_the_same_bytes(
     tmp_path_factory: pytest.TempPathFactory, s: Scenario, every: int, stops: list[int]
@@ -91,7 +91,6 @@ def same_bytes(tmp_path_factory: pytest.TempPathFactory, s: Scenario, every: int
     base = tmp_path_factory.mktemp("run")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet, "ROW_GROUP", 3)
-        patch.setattr("os.fsync", lambda _: None)  # nobody pulls the plug here
         run_online(s.cluster, s.workload, s.plan, s.typical, options_of(s, folder=folder(base / "plain")))
         work, taken = folder(base / "work"), None
         for number, writes in enumerate([*stops, None]):

@@ -28,7 +28,7 @@ from fastsim.foundation import parquet
 from fastsim.foundation.parquet import TableWriter, replacing_folder
 from fastsim.policies.deschedule import DESCHEDULERS
 from fastsim.workload import Workload
-from tests.strategies import Scenario, scenarios
+from tests.strategies import Scenario, scenarios, scenarios_per_run
 
 CLUSTER = "openb:40?seed=1"
 QUEUED: dict[str, Any] = {"policy": "best_fit", "queue": "fifo-skip", "seed": 2}
@@ -91,7 +91,7 @@ def test_rows_on_disk_stand_in_the_order_of_leaving(pods: Workload, tmp_path: Pa
     assert finished == sorted(finished)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=scenarios_per_run(60), deadline=None)
 @given(scenarios(bound=True))
 def test_random_runs_are_the_same_on_disk_and_in_memory(scenario: Scenario) -> None:
     s, found = scenario, []
@@ -105,7 +105,7 @@ def test_random_runs_are_the_same_on_disk_and_in_memory(scenario: Scenario) -> N
     equal(found[1], found[0])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=scenarios_per_run(60), deadline=None)
 @given(scenarios(bound=True))
 def test_what_is_not_listed_sums_up_to_the_same(scenario: Scenario) -> None:
     s, options = scenario, {"seed": scenario.seed, "sample_s": scenario.sample_s, "until_s": scenario.until_s}
@@ -130,7 +130,7 @@ def test_bytes_do_not_depend_on_batches_or_breaths(
     pods: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, breath_s: float
 ) -> None:
     small_groups(monkeypatch)
-    few = Workload.from_arrow(pods.table().slice(0, 1500))
+    few = Workload.from_arrow(pods.table().slice(0, 600))
     written(few, tmp_path / "one")
     monkeypatch.setattr(engine, "CHECK_S", breath_s)
     monkeypatch.setattr(few, "batches", lambda _=0: Workload.batches(few, rows))

@@ -28,6 +28,7 @@ def test_a_figure_at_one_load() -> None:
     assert reproduction.curves["policy"].to_list() == ["fifo", "fifo_perf"] and "narayanan" in reproduction.citation
 
 
+@pytest.mark.long
 def test_quantiles_and_means_of_three_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(figure.LOADS, "8", (figure.LoadFigure(False, ("gandiva",), (2.0,)),))
     reproduction = figure.gavel_reproduction(None, False, 1, figures=("8",))

@@ -72,6 +72,7 @@ def drawn(random: np.random.Generator, count: int) -> tuple[Observation, ...]:
     return tuple(found)
 
 
+@pytest.mark.long
 def test_scipy_ends_no_lower() -> None:
     """Both go down to the last digits; a valley with two ends may part them, so nine in ten have to agree."""
     random, apart = np.random.default_rng(4), []
