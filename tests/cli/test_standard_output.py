@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from fastsim.policies import registry
+from fastsim.workload import Workload
 from tests.cli.terminal import Outcome, environment, fastsim
 
 NOISY = """
@@ -36,6 +38,17 @@ INPUTS = {
     "fastsim.policies.orders": SERVERS, "fastsim.policies.monitored": GPUS,
 }  # fmt: skip
 """What each family of policies is played on."""
+END = "\x1e"
+ONE_BY_ONE = f"""
+import json, os, sys
+from fastsim.cli.main import exit_code
+
+for words in json.loads(sys.argv[1]):
+    assert exit_code(words) == 0, words
+    sys.stdout.flush()
+    os.write(1, {END!r}.encode())
+"""
+"""Runs commands, each of which is followed by a mark on standard output."""
 SOLVING = ("finish_time_fairness", "max_min_fairness(mode=packed)", "max_min_fairness_water_filling", "planned", "sia")
 """Policies that build solvers, and one of each family, without FASTSIM_LONG."""
 SWEEP = 'cluster = "openb:8"\nworkload = "synth:openb?pods=12"\npolicy = ["fgd", "random"]\nseed = [0, 1]\n'
@@ -47,23 +60,33 @@ def parsed(told: Outcome) -> object:
     return json.loads(told.out)
 
 
-def of_policy(policy: str) -> None:
-    """Runs a policy and parses what it prints; a policy without a name of its own takes none."""
+def of_policy(policy: str) -> tuple[object, ...]:
+    """The command that runs a policy and prints JSON."""
     family = registry.policy_class(policy.partition("(")[0]).__module__
     words = next(words for start, words in INPUTS.items() if family.startswith(start))
-    told = parsed(fastsim("run", *words, "--policy", policy, "--json"))
-    assert isinstance(told, dict) and told["summary"]["pods"] > 0
+    return "run", *words, "--policy", policy, "--json"
 
 
-@pytest.mark.parametrize("policy", SOLVING)
-def test_policies_that_solve_programs_print_json_alone(policy: str) -> None:
-    of_policy(policy)
+def printed(commands: Sequence[tuple[object, ...]], folder: Path) -> list[object]:
+    """The JSON of commands that a process runs one after the other, and nothing between them."""
+    words = [sys.executable, "-c", ONE_BY_ONE, json.dumps([[*map(str, command)] for command in commands])]
+    done = subprocess.run(words, cwd=folder, env=environment(), capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+    *texts, rest = done.stdout.split(END)
+    assert len(texts) == len(commands) and not rest
+    return [json.loads(text) for text in texts]
+
+
+def test_policies_that_solve_programs_print_json_alone(tmp_path: Path) -> None:
+    for told in printed([of_policy(policy) for policy in SOLVING], tmp_path):
+        assert isinstance(told, dict) and told["summary"]["pods"] > 0
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("policy", [name for name in registry.names() if name not in (*SOLVING, "python")])
-def test_every_policy_prints_json_alone(policy: str) -> None:
-    of_policy(policy)
+def test_every_policy_prints_json_alone(tmp_path: Path) -> None:
+    policies = [name for name in registry.names() if name not in (*SOLVING, "python")]  # which needs a scorer
+    for told in printed([of_policy(policy) for policy in policies], tmp_path):
+        assert isinstance(told, dict) and told["summary"]["pods"] > 0
 
 
 def test_what_a_scorer_prints_goes_to_standard_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,10 +118,10 @@ def test_every_verb_with_json_prints_json_alone(tmp_path: Path) -> None:
     (tmp_path / "sweep.toml").write_text(SWEEP)
     rates = 'cluster = "gavel:2:2:2"\nworkload = "synth:gavel"\njobs = 40\npolicy = ["max_min_fairness"]\nseed = [0]\n'
     (tmp_path / "knee.toml").write_text(rates)
-    assert fastsim("synth", "openb", "--pods", 12, "-o", pods).code == 0
     words = (*PODS[:2], "--workload", pods, "--checkpoint", 4)
     jobs = tmp_path / "jobs"
-    for verb in (
+    Workload.synth("openb", pods=12).write(pods)
+    commands: list[tuple[object, ...]] = [
         ("run", *JOBS, "--policy", "las", "--out", jobs),
         ("run", *PODS, "--out", run),
         ("run", *words, "--keep-checkpoint", "--out", kept),
@@ -119,8 +142,9 @@ def test_every_verb_with_json_prints_json_alone(tmp_path: Path) -> None:
         ("list", "policies"),
         ("describe", "sia"),
         ("describe", "metrics"),
-    ):
-        assert isinstance(parsed(fastsim(*verb, "--json", cwd=tmp_path)), list | dict), verb
+    ]
+    found = printed([(*command, "--json") for command in commands], tmp_path)
+    assert all(isinstance(told, list | dict) for told in found)
 
 
 @pytest.mark.long

@@ -97,9 +97,8 @@ class Follower:
 
 def folders() -> list[Any]:
     """Recorded runs; all but the two smallest are long."""
-    found = sorted(
-        (SIA / "runs").glob("*_sia"), key=lambda folder: sum(file.stat().st_size for file in folder.iterdir())
-    )
+    size = {folder: sum(file.stat().st_size for file in folder.iterdir()) for folder in (SIA / "runs").glob("*_sia")}
+    found = sorted(size, key=lambda folder: (size[folder], folder))
     return [pytest.param(one, id=one.name, marks=[pytest.mark.long] * (place > 1)) for place, one in enumerate(found)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +15,14 @@ from tests import reports
 from tests.needs import needed
 
 altair = needed("altair")
+schemapi = needed("altair.utils.schemapi")
+
+
+@pytest.fixture(autouse=True)
+def unchecked() -> Iterator[None]:
+    """altair looks at every part of a chart again and again, a second each; one chart is looked at below."""
+    with schemapi.debug_mode(False):
+        yield
 
 
 CHARTS = (None, "allocation", "waits", "nodes", "shares", "power", "window", "nodes power", "nodes_at_power")
@@ -32,6 +41,11 @@ def test_every_chart_of_a_run_is_an_altair_chart(chart: str | None) -> None:
     assert drawn.to_dict() == fs.plot(reports.jobs(), chart).to_dict()
 
 
+def test_a_chart_is_what_altair_allows() -> None:
+    with schemapi.debug_mode(True):
+        reports.jobs().plot("nodes").to_dict()
+
+
 def test_a_saved_run_is_drawn_as_well(tmp_path: Any) -> None:
     from fastsim.engine.result import Result
 
@@ -39,7 +53,6 @@ def test_a_saved_run_is_drawn_as_well(tmp_path: Any) -> None:
     assert "Waits" not in Result.load(tmp_path / "run").plot("jct").to_json()
 
 
-@pytest.mark.long
 def test_fragmentation_and_power_of_nodes_have_their_own_scales() -> None:
     drawn = {name: reports.passing().plot(name).to_dict() for name in ("nodes", "nodes fragmentation", "nodes power")}
     colours = [one["layer"][0]["encoding"]["color"] for one in drawn.values()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import numpy as np
 import numpy.typing as npt
+import pytest
 from hypothesis import given, settings
 from scipy.optimize import Bounds, minimize
 
