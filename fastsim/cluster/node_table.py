@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from fastsim.errors import InputError
 from fastsim.foundation.limits.quantities import MOST_SECONDS, MOST_SECONDS_TEXT
-from fastsim.foundation.parquet import fresh_dictionary
+from fastsim.foundation.parquet import cell_text, fresh_dictionary
 from fastsim.hardware import mig
 from fastsim.hardware.model_catalog import MOST_WATTS, Catalog
 from fastsim.hardware.node_constraints import MAX_GPUS
@@ -99,7 +99,7 @@ def _column(table: pa.Table, field: pa.Field, where: Where) -> pa.Array:
         cast = fresh_dictionary(column, field.type)
     except (pa.ArrowException, ValueError, KeyError, TypeError):
         row = _unconvertible(column, field.type)
-        raise InputError(f"{where(row)}: {field.name}", repr(column[row].as_py()), f"{field.type}") from None
+        raise InputError(f"{where(row)}: {field.name}", cell_text(column, row), f"{field.type}") from None
     if not field.nullable and cast.null_count:
         row = int(pc.index(cast.is_null(), True).as_py())
         raise InputError(f"{where(row)}: {field.name}", "null", f"a value ({field.type})")

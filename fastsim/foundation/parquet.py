@@ -284,6 +284,14 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:200]
 
 
+def cell_text(column: pa.Array, row: int) -> str:
+    """A cell as messages show it; a time that Python has no value for, such as one of nanoseconds, by its type."""
+    try:
+        return repr(column[row].as_py())
+    except (ValueError, OverflowError):
+        return f"a value of type {column.type}"
+
+
 def arrow_table(data: Any, where: str) -> pa.Table:
     """A table from an Arrow stream or array; anything else is an InputError."""
     if isinstance(data, pa.Table):

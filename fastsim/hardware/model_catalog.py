@@ -13,6 +13,8 @@ from fastsim.errors import InputError
 
 TABLES = Path(__file__).parent / "tables"
 """Folder of the tables that ship with the package."""
+MOST_CORES, MOST_MEMORY_MIB = 100_000, 2**30
+"""Most cores of a socket, and most memory of a device, MiB; beyond them a unit is wrong."""
 MOST_WATTS = 1_000_000
 """Largest draw of a device or a socket, watts; keeps the draw of any cluster in milliwatts inside 64 bits."""
 
@@ -103,10 +105,10 @@ def _plausible(where: str, model: GpuModel | CpuModel) -> None:
         raise InputError(f"{where}: idle_w", model.idle_w, f"0 to {MOST_WATTS:,} watts")
     if not model.idle_w <= model.peak_w <= MOST_WATTS:
         raise InputError(f"{where}: peak_w", model.peak_w, f"idle_w ({model.idle_w:g}) to {MOST_WATTS:,} watts")
-    if isinstance(model, CpuModel) and model.cores_per_socket < 1:
-        raise InputError(f"{where}: cores_per_socket", model.cores_per_socket, "1 or more")
-    if isinstance(model, GpuModel) and model.memory_mib is not None and model.memory_mib < 0:
-        raise InputError(f"{where}: memory_mib", model.memory_mib, "MiB, not negative")
+    if isinstance(model, CpuModel) and not 1 <= model.cores_per_socket <= MOST_CORES:
+        raise InputError(f"{where}: cores_per_socket", model.cores_per_socket, f"1 to {MOST_CORES:,}")
+    if isinstance(model, GpuModel) and model.memory_mib is not None and not 0 <= model.memory_mib <= MOST_MEMORY_MIB:
+        raise InputError(f"{where}: memory_mib", model.memory_mib, f"0 to {MOST_MEMORY_MIB:,} MiB")
 
 
 @cache

@@ -16,6 +16,8 @@ MOST_NODES = 10_000_000
 """Most values of a text, keys included."""
 MOST_REPEATED = 1_000_000
 """Most values that all aliases of a text may stand for together."""
+MERGE = "tag:yaml.org,2002:merge"
+"""Tag of the name ``<<``, which adds the values of another mapping."""
 SEXAGESIMAL = re.compile(r"[-+0-9_:.]{400,}")
 """Numbers to base 60 take time that grows with the square of their length."""
 
@@ -99,13 +101,34 @@ def _loader() -> Any:
 
     class Plain(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:
-            return {_name(key): value for key, value in super().construct_mapping(node, deep).items()}
+            found = {_name(key): value for key, value in super().construct_mapping(node, deep).items()}
+            if len(found) < len(node.value):
+                own = getattr(node, "own", [key for key, _ in node.value])
+                _refuse_repeated([(self.construct_object(key), key.start_mark.line + 1) for key in own])
+            return found
+
+        def flatten_mapping(self, node: Any) -> None:
+            if any(key.tag == MERGE for key, _ in node.value):  # whose names may repeat those of the mapping itself
+                node.own = [key for key, _ in node.value if key.tag != MERGE]
+            super().flatten_mapping(node)
 
     Plain.yaml_implicit_resolvers = {
         first: [(tag, form) for tag, form in known if tag != "tag:yaml.org,2002:timestamp"]
         for first, known in Plain.yaml_implicit_resolvers.items()
     }
     return Plain
+
+
+def _refuse_repeated(keys: list[tuple[Any, int]]) -> None:
+    """ValueError if two names of a mapping, given with their lines, are the same; ``1``, ``1.0`` and ``true`` are."""
+    known: dict[Any, tuple[str, int]] = {}
+    for key, line in keys:
+        name = _name(key)
+        first = known.get(key) or known.get(name)
+        if first:
+            other = f"{short(first[0])} (line {first[1]})"
+            raise ValueError(f"names {other} and {short(name)} (line {line}) in one mapping")
+        known[key] = known[name] = name, line
 
 
 def _name(key: Any) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -26,7 +27,9 @@ SPREAD = "_unconsolidated"
 """End of a worker type's name if its GPUs are spread over nodes."""
 ALONE = "null"
 """Key of the rate without a companion."""
-_JOB = re.compile(r"\('(.*)', (\d+)\)")
+_JOB = re.compile(r"\('(.*)', ([0-9]{1,9})\)")
+"""Workload and number of GPUs of a job; no table holds a number of ten digits."""
+MOST_RATE = sys.float_info.max
 _LAYOUT = "an object of worker type, job, companion and steps/s"
 
 
@@ -109,7 +112,8 @@ def _rates(where: str, value: Any, paired: bool) -> tuple[float, float | None]:
 
 
 def _is_rate(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+    # Not below infinity: whole numbers of more than 308 digits are, and are no floats.
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST_RATE
 
 
 def _shown(value: Any) -> str:

@@ -152,17 +152,31 @@ def classes() -> Iterator[type[Any]]:
 def create(name: str, parameters: Mapping[str, object]) -> OnlinePolicy | RoundPolicy:
     """The policy ``name`` with these parameters."""
     cls = policy_class(name)
-    known = [field.name for field in dataclasses.fields(cls) if field.init]
-    for key in parameters:
-        if key not in known:
-            expected = f"one of {', '.join(known)}" if known else "no parameters"
-            raise PolicyError(f"policy {name}, parameter {key}", "an unknown name", expected, suggestion(key, known))
-        _refuse_unbounded(f"policy {name}, parameter {key}", parameters[key])
+    kinds = {field.name: str(field.type) for field in dataclasses.fields(cls) if field.init}
+    for key, value in parameters.items():
+        if key not in kinds:
+            expected = f"one of {', '.join(kinds)}" if kinds else "no parameters"
+            raise PolicyError(f"policy {name}, parameter {key}", "an unknown name", expected, suggestion(key, kinds))
+        _refuse_unbounded(f"policy {name}, parameter {key}", value)
+        _refuse_other_kind(name, key, value, kinds[key])
     try:
         instance: OnlinePolicy | RoundPolicy = cls(**parameters)
     except TypeError as error:
         raise PolicyError(f"policy {name}", str(error), "its required parameters") from None
     return instance
+
+
+def _refuse_other_kind(name: str, key: str, value: object, kind: str) -> None:
+    """PolicyError for a word in place of a number or a truth value, or a number in place of a word."""
+    where, word = f"policy {name}, parameter {key}", isinstance(value, str)
+    if kind == "bool" and word:
+        said = str(value).capitalize()
+        do = f"write {key}={said}" if said in ("True", "False") else ""
+        raise PolicyError(where, short(value), "True or False", do)
+    if kind in ("int", "float") and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise PolicyError(where, short(value), "a number")
+    if kind == "str" and not word:
+        raise PolicyError(where, short(value), "a word or a quoted text")
 
 
 def _refuse_unbounded(where: str, value: object) -> None:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from fastsim.errors import InputError
 from fastsim.foundation.limits.quantities import MOST_SECONDS, MOST_SECONDS_TEXT
-from fastsim.foundation.parquet import fresh_dictionary
+from fastsim.foundation.parquet import cell_text, fresh_dictionary
 from fastsim.hardware import mig
 from fastsim.hardware.node_constraints import MOST_SPREAD, constraint_fault, further
 from fastsim.workload import schema as s
@@ -74,7 +74,7 @@ def _unconvertible(column: pa.Array, field: pa.Field) -> Fault:
         try:
             fresh_dictionary(column.slice(row, 1), field.type)
         except (pa.ArrowException, ValueError):
-            return Fault(row, field.name, repr(column[row].as_py()), f"a value of type {field.type}")
+            return Fault(row, field.name, cell_text(column, row), f"a value of type {field.type}")
     return Fault(0, field.name, f"type {column.type}", f"type {field.type}")
 
 

@@ -44,7 +44,7 @@ cdef class OnlineLoop:
     cdef int decide(self, int cls, Choice* choice) except -1 nogil
     cdef void clock(self, double t) noexcept nogil
     cdef int process(self, int kind) except -1 nogil
-    cdef int64_t arrive(self) except -1 nogil
+    cdef int arrive(self) except -1 nogil
     cdef int start_bound(self, int32_t slot, int n, uint64_t gpus) except -1 nogil
     cdef int receive(self, int32_t slot) except -1 nogil
     cdef int refuse(self, int32_t slot, int reason) except -1 nogil
@@ -52,7 +52,7 @@ cdef class OnlineLoop:
     cdef int start_chosen(self, int32_t slot, const Choice* choice) except -1 nogil
     cdef void settle(self, int32_t slot, const Choice* choice) noexcept nogil
     cdef void account(self, int32_t slot) noexcept nogil
-    cdef int64_t depart(self) except -1 nogil
+    cdef int depart(self) except -1 nogil
     cdef int release(self, int32_t slot, int reason) except -1 nogil
     cdef int change_node_now(self) except -1 nogil
     cdef bint retry(self) except -1 nogil

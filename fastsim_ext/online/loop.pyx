@@ -323,9 +323,11 @@ cdef class OnlineLoop:
         cdef bint shown = True
         self.events += 1
         if kind == ARRIVAL:
-            pod = self.arrive()
+            pod = self.a_pod_id[self.a_next]
+            self.arrive()
         elif kind == DEPARTURE:
-            pod = self.depart()
+            pod = self.work.slots[self.departures.items[0].slot].pod_id
+            self.depart()
         elif kind == NODE:
             self.change_node_now()
         elif kind == RETRY:
@@ -337,14 +339,13 @@ cdef class OnlineLoop:
             self.write_row(kind, pod)
         return 0
 
-    cdef int64_t arrive(self) except -1 nogil:
+    cdef int arrive(self) except -1 nogil:
         """Handle the next arrival: the pod is placed, queued or dropped."""
         cdef int64_t i = self.a_next, seq = self.a_seq
         cdef int32_t cls = self.a_class[i]
         cdef const Pod* pod = &self.work.classes[cls]
-        cdef int64_t pod_id = self.a_pod_id[i]
-        cdef int32_t slot = self.work.enter(seq, pod_id, cls, self.a_submit[i], self.a_duration[i], self.a_priority[i],
-                                            self.a_tenant[i])
+        cdef int32_t slot = self.work.enter(seq, self.a_pod_id[i], cls, self.a_submit[i], self.a_duration[i],
+                                            self.a_priority[i], self.a_tenant[i])
         self.a_seq += 1
         self.counts.arrived_cpu += pod.cpu
         self.counts.arrived_gpu += pod.num_gpu * pod.milli + pod.mig
@@ -354,8 +355,8 @@ cdef class OnlineLoop:
             self.receive(slot)
         self.a_next += 1
         if self.counts.arrived_gpu <= self.nodes.total.gpu_cap:
-            self.fill_row(&self.at_capacity, ARRIVAL, pod_id)
-        return pod_id
+            self.fill_row(&self.at_capacity, ARRIVAL, self.a_pod_id[i])
+        return 0
 
     cdef int start_bound(self, int32_t slot, int n, uint64_t gpus) except -1 nogil:
         """Start an arriving pod on the node that it is bound to; it leaves if there is no room."""
@@ -426,15 +427,14 @@ cdef class OnlineLoop:
         cdef Slot* s = &self.work.slots[slot]
         s.lost = s.lost + (self.now - s.began)
 
-    cdef int64_t depart(self) except -1 nogil:
+    cdef int depart(self) except -1 nogil:
         """Handle the soonest departure."""
         cdef int32_t slot = self.departures.items[0].slot
-        cdef int64_t pod_id = self.work.slots[slot].pod_id
         self.departures.pop()
         self.release(slot, FINISHED)
         self.counts.finished += 1
         self.freed = self.work.waiting > 0
-        return pod_id
+        return 0
 
     cdef int release(self, int32_t slot, int reason) except -1 nogil:
         """Remove a running pod from its node and the system."""

@@ -69,7 +69,8 @@ cdef class SteppedQueue(SteppedLoop):
         self.events += 1
         self.event, self.event_pod, self.started = kind, -1, False
         if kind == ARRIVAL:
-            self.event_pod = self.arrive()
+            self.event_pod = self.a_pod_id[self.a_next]
+            self.arrive()
         else:
             self.freed = False
         return 0

@@ -6,7 +6,17 @@ import signal
 
 import pytest
 
-from tests.stress.judge import Sight, wrong_kill, wrong_race, wrong_stop
+from tests.stress.judge import (
+    GROWTH_KIB,
+    Sight,
+    gained_kib,
+    wrong_growth,
+    wrong_kill,
+    wrong_race,
+    wrong_stop,
+    wrong_tables,
+)
+from tests.stress.repeats import ENGINES, EVERY, compared, resident_kib, tables
 
 INT, TERM, KILL = signal.SIGINT, signal.SIGTERM, signal.SIGKILL
 ON = "fastsim: interrupted; go on with: fastsim resume out\n"
@@ -69,3 +79,35 @@ def test_a_race_has_one_winner_and_plain_refusals() -> None:
     assert "2 of 2" in wrong_race([(0, ""), (0, "")], shared=False)
     assert "0 of 2" in wrong_race([refused, refused], shared=False)
     assert "one line" in wrong_race([(0, ""), (1, "Traceback\nboom\n")], shared=False)
+
+
+def test_memory_may_grow_at_first_and_for_a_moment_but_not_on_and_on() -> None:
+    warm = [100_000 + 3000 * min(k, 20) for k in range(100)]
+    assert gained_kib(warm) == 0 and wrong_growth("pods", warm) == ""
+    moment = [*warm[:-1], warm[-1] + 50_000]
+    assert wrong_growth("pods", moment) == ""
+    lost = [100_000 + 100 * k for k in range(100)]  # 5 KiB at each of 20 runs between two readings
+    assert gained_kib(lost) == 5000 > GROWTH_KIB
+    assert wrong_growth("pods", lost) == "pods grew by 5,000 KiB, more than 4,096"
+
+
+def test_tables_of_threads_are_compared_by_seed_and_name() -> None:
+    expected = {1: {"jobs": "a", "summary": "b"}, 2: {"jobs": "c", "summary": "d"}}
+    assert wrong_tables("pods", expected, [expected, dict(reversed(expected.items()))]) == ""
+    other = {**expected, 2: {"jobs": "c", "summary": "x"}}
+    assert wrong_tables("pods", expected, [expected, other]) == "pods has 1 other tables: summary of seed 2"
+    assert "summary of seed 1" in wrong_tables("pods", expected, [{2: expected[2]}])
+    assert "stages of seed 1" in wrong_tables("pods", expected, [{**expected, 1: {**expected[1], "stages": "e"}}])
+    swapped = {1: expected[2], 2: expected[1]}
+    assert wrong_tables("pods", expected, [swapped]).startswith("pods has 4 other tables")
+
+
+def test_memory_is_read_between_runs_and_equal_runs_have_equal_checksums() -> None:
+    readings = resident_kib("monitored", 5, repeats=EVERY)
+    assert len(readings) == 1 and readings[0] > 10_000
+    assert compared("monitored", 5, threads=2, each=2) == ""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_runs_of_different_seeds_have_different_tables(engine: str) -> None:
+    assert tables(engine, 5) != tables(engine, 6)

@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import copy
 import io
-import os
 import random
 import shutil
 import tempfile
@@ -22,9 +21,10 @@ import fastsim as fs
 from fastsim.cli.main import exit_code
 from fastsim.engine.checkpoint_folder import Checkpoint, working_folder
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, is_of_rounds
+from fastsim.foundation.object_cache import OBJECTS
 from tests.fuzz.trial import Trial
 
-SLOW = "gavel?jobs=40&rate_per_hour=8&priorities=true&seed=3"
+SLOW = "gavel?jobs=16&rate_per_hour=8&priorities=true&seed=3"
 PODS = {"cluster": "openb:9", "workload": "synth:openb?pods=600&seed=4&rate_per_hour=20", "checkpoint_pods": 400}
 RUNS: dict[str, dict[str, Any]] = {
     "pods": {**PODS, "policy": "fgd", "queue": "fifo-skip", "sample_s": 2000.0, "record": "summary"},
@@ -34,16 +34,17 @@ RUNS: dict[str, dict[str, Any]] = {
     },
     "shares": {
         "cluster": "gavel:2:2:2", "policy": "max_min_fairness(mode=base)", "workload": f"synth:{SLOW}",
-        "checkpoint_pods": 20,
+        "checkpoint_pods": 8,
     },
     "packed": {
         "cluster": "gavel:2:2:2", "policy": "max_min_fairness(mode=packed)", "workload": f"synth:{SLOW}",
-        "checkpoint_pods": 20,
+        "checkpoint_pods": 8, "record": "summary",
     },
-    "ordered": {"cluster": "gavel:4:4:4", "policy": "srtf", "workload": f"synth:{SLOW}", "checkpoint_pods": 20},
+    "ordered": {"cluster": "gavel:4:4:4", "policy": "srtf", "workload": f"synth:{SLOW}", "checkpoint_pods": 8},
     "pollux": {"cluster": "sia:1:0:1", "workload": "synth:sia?jobs=8", "policy": "pollux", "checkpoint_pods": 5,
                "until_s": 1100.0},
-    "sia": {"cluster": "sia:1:0:1", "workload": "synth:sia?jobs=8", "policy": "sia", "checkpoint_pods": 5},
+    "sia": {"cluster": "sia:1:0:1", "workload": "synth:sia?jobs=8", "policy": "sia", "checkpoint_pods": 5,
+            "until_s": 1500.0, "record": "summary"},
 }  # fmt: skip
 """Runs with checkpoints, by engine."""
 NUMBERS = (-1, 0, 1, 2, 7, -2, 255, 1 << 16, -(1 << 31), (1 << 31) - 1, (1 << 62) + 1, -(1 << 63))
@@ -135,7 +136,6 @@ def prepare(engine: str) -> Trial:
     """A trial of checkpoints of one engine."""
     base = Path(tempfile.mkdtemp(prefix=f"fuzz-{engine}-"))
     atexit.register(shutil.rmtree, base, ignore_errors=True)
-    os.fsync = lambda _: None  # type: ignore[assignment]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fs.simulate(**RUNS[engine], out=base / "run", keep_checkpoint=True)
@@ -143,16 +143,18 @@ def prepare(engine: str) -> Trial:
     state: Any = (RoundCheckpoint if is_of_rounds(work) else Checkpoint).read(
         work / "state.npz" if is_of_rounds(work) else work
     )
-    return partial(tried, base, work, state)
+    return partial(tried, base, work, state, is_of_rounds(work))
 
 
-def tried(base: Path, work: Path, state: Any, seed: int) -> str:
+def tried(base: Path, work: Path, state: Any, rounds: bool, seed: int) -> str:
     """Resume one changed checkpoint."""
     again, what = changed(state, random.Random(seed))
     place = base / "again"
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(work, place / "run.checkpoint")
-    again.write(place / "run.checkpoint" / "state.npz" if is_of_rounds(work) else place / "run.checkpoint")
+    again.write(place / "run.checkpoint" / "state.npz" if rounds else place / "run.checkpoint")
+    # No case changes the jobs; pods are read anew, as a run reads them from a stream.
+    OBJECTS.cache_for(str(base) if rounds else None)
     err = io.StringIO()
     with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
         code = exit_code(["resume", str(place / "run")])

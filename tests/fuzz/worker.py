@@ -13,8 +13,10 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
+from fastsim.foundation.object_cache import OBJECTS
 from tests.fuzz.trial import Trial
 
 CASE_CPU_S = 10
@@ -25,6 +27,8 @@ MEMORY_BYTES = 8 << 30
 """Address space of a worker; threads of the libraries reserve most of it."""
 MOST_KIB = 1 << 20
 """Memory that cases may take beyond that of the worker when it begins, KiB."""
+IN_MEMORY = Path("/dev/shm")
+"""Where the files of cases stand if there is such a folder: a case writes up to a hundred of them."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Finding:
 
 def _serve(conn: Connection, current: Any, base: str, targets: Mapping[str, Callable[[], Trial]]) -> None:
     tempfile.tempdir = base
+    os.chdir(base)  # where no case finds or leaves files, and no project with defaults of options is read each time
+    os.fsync = lambda _: None  # type: ignore[assignment]  # what a loss of power leaves is no matter of these tests
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if "libasan" not in os.environ.get("LD_PRELOAD", ""):  # which reserves many terabytes
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
@@ -58,7 +64,9 @@ def _serve(conn: Connection, current: Any, base: str, targets: Mapping[str, Call
         if target not in trials:
             trials[target] = targets[target]()
         conn.send("prepared")
-        conn.send(_lot(trials[target], range(first, first + count), current))
+        outcomes, found = _lot(trials[target], range(first, first + count), current)
+        conn.send((outcomes, found, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+        OBJECTS.cache_for(None)
 
 
 def _lot(trial: Trial, seeds: range, current: Any) -> tuple[list[str], list[tuple[int, str]]]:
@@ -88,6 +96,8 @@ class Worker:
 
     def __init__(self, targets: Mapping[str, Callable[[], Trial]]) -> None:
         self.targets = targets
+        self.most_kib = 0
+        """Most memory of its processes so far, KiB."""
         self._process: Any = None
         self._conn: Any = None
         self._current: Any = None
@@ -110,6 +120,7 @@ class Worker:
                 first = lost + 1
                 continue
             outcomes += answer[0]
+            self.most_kib = max(self.most_kib, answer[2])
             findings += [Finding(target, seed, what) for seed, what in answer[1]]
             break
         return outcomes, findings
@@ -147,7 +158,8 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self._conn, theirs = context.Pipe()
         self._current = context.Value("q", 0, lock=False)
-        self._base = tempfile.TemporaryDirectory(prefix="fuzz-", ignore_cleanup_errors=True)
+        place = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
+        self._base = tempfile.TemporaryDirectory(prefix="fuzz-", dir=place, ignore_cleanup_errors=True)
         arguments = (theirs, self._current, self._base.name, self.targets)
         self._process = context.Process(target=_serve, args=arguments, daemon=True)
         self._process.start()

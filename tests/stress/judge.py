@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 """Exit codes of a command that a signal stopped in order."""
 LINE = re.compile(r"fastsim: [a-z]+(.*)")
+GROWTH_KIB = 4096
+"""Most memory that a process may gain over the second half of its runs, KiB: 4 KiB for each of 1,000 runs.
+
+The least that an engine could lose at each run, one of its tables, is larger.
+"""
 REFUSALS = ("at work on it", "exists already")
 """Parts of the messages of a process that may not write to a folder."""
 
@@ -65,6 +71,37 @@ def wrong_race(codes_and_errors: Iterable[tuple[int, str]], shared: bool) -> str
         if code and (len(err.splitlines()) != 1 or not any(text in err for text in REFUSALS)):
             return f"one was not refused in one line: exit code {code}, {err!r}"
     return ""
+
+
+def wrong_growth(what: str, readings_kib: Sequence[int]) -> str:
+    """Violation by a process that has more and more memory; empty if there is none."""
+    grown = gained_kib(readings_kib)
+    return f"{what} grew by {grown:,.0f} KiB, more than {GROWTH_KIB:,}" if grown > GROWTH_KIB else ""
+
+
+def gained_kib(readings_kib: Sequence[int]) -> float:
+    """What a process gained over the second half of its readings, by the medians of tenths of them.
+
+    A single reading may be of a moment before memory is given back. The middles of the two tenths are less than a half
+    apart, so their difference is scaled.
+    """
+    tenth, half = max(1, len(readings_kib) // 10), len(readings_kib) // 2
+    gained = median(readings_kib[-tenth:]) - median(readings_kib[half : half + tenth])
+    return gained * half / max(1, len(readings_kib) - half - tenth)
+
+
+def wrong_tables(
+    what: str, expected: Mapping[int, Mapping[str, str]], found: Iterable[Mapping[int, Mapping[str, str]]]
+) -> str:
+    """Violation by runs with other tables than those expected, all by seed; empty if there is none."""
+    wrong = [
+        f"{name} of seed {seed}"
+        for runs in found
+        for seed, tables in expected.items()
+        for name in {**tables, **runs.get(seed, {})}
+        if runs.get(seed, {}).get(name) != tables.get(name)
+    ]
+    return f"{what} has {len(wrong)} other tables: {', '.join(wrong[:5])}" if wrong else ""
 
 
 def has_begun(err: str) -> bool:

@@ -69,7 +69,10 @@ def test_watts_table_extends_the_default(tmp_path: Path) -> None:
         ("gpu,H100,60,many,1,\n", [":2: peak_w", "'many'", "a number"]),
         ("gpu,H100,60,,1,\n", [":2: peak_w", "nothing", "watts"]),
         ("gpu,H100,60,90,-5,\n", [":2: memory_mib", "-5"]),
-        ("cpu,Epyc,90,280,,\n", [":2: cores_per_socket", "0", "1 or more"]),
+        ("gpu,H100,60,90,9e15,\n", [":2: memory_mib", "'9e15'"]),
+        ("gpu,H100,60,90,2000000000,\n", [":2: memory_mib", "2000000000", "0 to 1,073,741,824 MiB"]),
+        ("cpu,Epyc,90,280,,\n", [":2: cores_per_socket", "0", "1 to 100,000"]),
+        ("cpu,Epyc,90,280,,8000000000000000\n", [":2: cores_per_socket", "8000000000000000", "1 to 100,000"]),
     ],
 )
 def test_broken_watts_table_is_named_to_the_cell(tmp_path: Path, row: str, words: list[str]) -> None:

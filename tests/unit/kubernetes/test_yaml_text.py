@@ -70,6 +70,37 @@ def test_names_in_mappings_are_the_texts_that_they_are_in_json() -> None:
             yaml_documents("here", text)
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("1: a\ntrue: b", r"'1' \(line 1\) and 'true' \(line 2\)"),
+        ("1: a\nx: 0\n1.0: b", r"'1' \(line 1\) and '1.0' \(line 3\)"),
+        ("off: a\n0: b", r"'false' \(line 1\) and '0' \(line 2\)"),
+        ("1: a\n'1': b", r"'1' \(line 1\) and '1' \(line 2\)"),
+        ("x: {a: 1,\n a: 2}", r"'a' \(line 1\) and 'a' \(line 2\)"),
+        ("b: &x {a: 1}\nc: {<<: *x, a: 2,\n a: 3}", r"'a' \(line 2\) and 'a' \(line 3\)"),
+    ],
+)
+def test_no_value_is_lost_to_another_of_the_same_name(text: str, names: str) -> None:
+    with pytest.raises(ValueError, match=f"names {names} in one mapping"):
+        yaml_documents("here", text)
+
+
+def test_a_mapping_may_replace_what_it_merges() -> None:
+    assert yaml_documents("here", "b: &x {a: 1, z: 0}\nc: {<<: *x, a: 2}") == [
+        {"b": {"a": 1, "z": 0}, "c": {"a": 2, "z": 0}}
+    ]
+    # The mapping x is merged by another one before its own values are read.
+    nested = "b: {q: {x: &x {a: 1, <<: {a: 2}}}}\nc: {<<: *x, a: 2}"
+    assert yaml_documents("here", nested) == [{"b": {"q": {"x": {"a": 1}}}, "c": {"a": 2}}]
+
+
+def test_a_file_with_a_name_twice_is_refused_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "pods.yaml").write_text("kind: Node\nmetadata:\n  labels: {1: a,\n    true: b}\n")
+    with pytest.raises(InputError, match=r"pods\.yaml: found names '1' \(line 3\) and 'true' \(line 4\)"):
+        manifests(tmp_path / "pods.yaml")
+
+
 def test_a_snapshot_with_names_that_are_numbers_is_summed_up(tmp_path: Path) -> None:
     path = tmp_path / "nodes.yaml"
     path.write_text("kind: Node\nmetadata: {name: n, labels: {1: a, zone: b}}\nstatus: {capacity: {cpu: 1}}\n")

@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -64,6 +65,24 @@ def test_descriptions_are_complete(name: str) -> None:
     assert "score =" in described.text or "raw =" in described.text
     assert all(parameter.text for parameter in described.parameters)
     assert described.citation.startswith("@") or name in ("random", "python")
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_a_value_of_another_kind_is_refused_by_the_name_of_its_parameter(name: str) -> None:
+    """Words where numbers stand, and the reverse: a policy, or one clear error, whatever the parameter."""
+    for parameter in registry.describe(name).parameters:
+        for value in ("x", "nan", "true", "none", "''", "True", "1.5", "-1", "1e308", "1e400"):
+            with suppress(PolicyError):
+                assert str(registry.parse(f"{name}({parameter.name}={value})"))
+        wrong = {bool: "x", int: "x", float: "True", str: "1.5"}.get(type(parameter.default))
+        if wrong is not None:
+            with pytest.raises(PolicyError, match=rf"parameter {parameter.name}: found|{parameter.name}"):
+                registry.parse(f"{name}({parameter.name}={wrong})")
+
+
+def test_truth_in_small_letters_is_no_truth() -> None:
+    with pytest.raises(PolicyError, match=r"api_pace: found 'false', expected True or False; write api_pace=False"):
+        registry.parse("monitored(api_pace=false)")
 
 
 def test_classes_are_found_by_their_name_and_listed_for_type_checkers() -> None:

@@ -49,6 +49,10 @@ def test_conforming_sorts_columns_drops_strange_ones_and_casts() -> None:
         ({"cpu_milli": [1.0, 2.5, 3.0]}, Fault(1, "cpu_milli", "2.5", "a value of type int64")),
         ({"pod_id": [0, None, 2]}, Fault(1, "pod_id", "null", "a value (int64)")),
         ({"priority": [0, 2**31, 0]}, Fault(1, "priority", str(2**31), "a value of type int32")),
+        (
+            {"priority": pa.array([500, 1, 2], pa.timestamp("ns", "UTC"))},  # Python has no value for the first one
+            Fault(0, "priority", "a value of type timestamp[ns, tz=UTC]", "a value of type int32"),
+        ),
         ({"gpu_models": [1, 2, 3]}, Fault(0, "gpu_models", "1", "a value of type list<item: string>")),
     ],
 )

@@ -60,6 +60,19 @@ def test_a_dropped_pod_says_why() -> None:
     assert result.summary["failed_gpu_milli"].item() == 1000 + 2000 + 1000
 
 
+@pytest.mark.parametrize("queue", ["drop", "fifo", "easy"])
+def test_a_pod_of_id_minus_one_is_a_pod_like_others(queue: str) -> None:
+    plan = OnlinePlan(FGD.terms, queue=queue)
+    both = [
+        pods({"pod_id": first, "duration_s": 2.0}, {"pod_id": 7, "submit_s": 1.0, "duration_s": 5.0})
+        for first in (-1, 0)
+    ]
+    named, usual = (played(one_gpu_nodes(2), load, plan) for load in both)
+    assert named.jobs["pod_id"].to_list() == [-1, 7] and starts(named) == starts(usual) == [0.0, 1.0]
+    assert named.timeline["pod_id"].replace(-1, 0).equals(usual.timeline["pod_id"])
+    assert named.summary.equals(usual.summary)
+
+
 def test_fifo_waits_behind_the_head() -> None:
     big = {"num_gpu": 2, "submit_s": 1.0, "duration_s": 10.0}
     load = pods({"duration_s": 5.0}, big, {"submit_s": 2.0, "duration_s": 1.0})

@@ -15,6 +15,7 @@ import pytest
 import fastsim as fs
 from fastsim.errors import FastsimError, ResultError, ScenarioError
 from fastsim.experiments.sweep import sweep
+from fastsim.foundation.limits.work_budget import Work
 
 BASE: dict[str, Any] = {"cluster": "gavel:2:2:2", "policy": "fifo", "jobs": 6}
 
@@ -48,6 +49,21 @@ def test_the_table_of_flags_names_keys_that_exist() -> None:
     rows = (sweep.__doc__ or "").split("flag   ")[1]
     keys = {word for words in re.findall(r"``([^`]+)``", rows) for word in re.findall(r"^([a-z_]+)(?= =|$)", words)}
     assert {"rate_per_hour", "warm_start", "until_s"} < keys <= {*sweep.KEYS, *sweep.OWN_KEYS}
+
+
+def test_more_runs_than_the_budget_are_refused_before_any_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Work.RUNS, "usual", 2)
+    assert len(sweep.sweep_of(BASE | {"seed": [0, 1]})) == 2
+    with pytest.raises(ScenarioError, match=r"found 4 runs, expected at most 2 runs"):
+        sweep.sweep_of(BASE | {"seed": [0, 1], "policy": ["fifo", "isolated"]})
+    with pytest.raises(ScenarioError, match=r"rate_per_hour: found 10,000,000,000 runs, expected at most 2 runs"):
+        sweep.sweep_of(BASE | {"rate_per_hour": {"from": 0, "to": 1, "points": 10**10}})
+    monkeypatch.undo()
+    many = {name: [*range(100)] for name in ("a", "b", "c", "d")}
+    with pytest.raises(
+        ScenarioError, match=r"found 10,000,000,000 runs, expected at most 1,000,000 runs; FASTSIM_BUDGET"
+    ):
+        sweep.sweep_of(BASE | {"vars": many, "seed": [*range(100)]})
 
 
 def test_what_is_complete_is_not_run_again(tmp_path: Path) -> None:
