@@ -33,6 +33,7 @@ class Page:
         moves = ((ours[0], 100), (theirs[1], 101), (100, 3), (101, 4))  # one may stand where another is to go
         place = "; ".join(["import os, sys", *(f"os.dup2({begin}, {end})" for begin, end in moves)])
         flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+                 "--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync",
                  "--remote-debugging-pipe", f"--user-data-dir={profile}", "--no-first-run", "about:blank"]  # fmt: skip
         self._process = subprocess.Popen(
             [sys.executable, "-c", f"{place}; os.execv(sys.argv[1], sys.argv[1:])", program, *flags],

@@ -9,7 +9,10 @@ import click
 
 @click.command(epilog="Example: fastsim guide kubernetes")
 @click.argument("topic", required=False)
-@click.option("--html", type=click.Path(path_type=Path), metavar="DIR", help="Build a site of all guides and the API.")
+@click.option(
+    "--html", type=click.Path(path_type=Path), metavar="DIR",
+    help="Build a site of all guides and the API; its search needs a web server.",
+)  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace a site that is there.")
 def guide(topic: str | None, html: Path | None, force: bool) -> None:
     """List the guides, show the one on TOPIC, or build a site of them."""

@@ -16,9 +16,9 @@ PUBLISHED = {
     "acme": "jobs of Shanghai AI Lab's Acme traces, Seren or Kalos (CSV)",
     "pai": "tasks, machines and simulator jobs of Alibaba's cluster-trace-gpu-v2020 (CSV)",
     "swf": "jobs of the Parallel Workloads Archive (Standard Workload Format)",
-    "slurm": "jobs of Slurm's accounting (sacct --parsable2 --format=ALL, or sacct --json)",
+    "slurm": "jobs of Slurm's accounting (sacct --parsable2 --format=ALL, sacct --json, or squeue --json)",
     "alibaba": "instances of cluster-trace-gpu-v2025, jobs and nodes of v2026, requests of its GenAI part (CSV)",
-    "tiresias": "job lists of Tiresias (CSV)",
+    "tiresias": "job lists of Tiresias, and of Chronus with deadlines (CSV)",
     "opendc": "tasks of OpenDC's workload traces, version 2 (Parquet)",
 }
 """Published traces whose importers go by name, and what they read."""

@@ -40,6 +40,8 @@ FACTORS = {"min": 60.0, "h": 3600.0, "d": 86_400.0}
 """Units of time, in seconds."""
 UNITS = (*DIVISORS, *FACTORS, "iso", "hms")
 """Units that may stand in brackets behind a column."""
+CONSTANTS = ("TRUE", "FALSE", "NULL")
+"""Words of expressions that are no columns."""
 ROUNDED = ("cpu_milli", "memory_mib", "gpu_memory_mib", "gpu_milli")
 """Whole columns whose values are rounded; in others a fraction is an error."""
 _MEASURED = re.compile(r'("[^"]+"|[A-Za-z_]\w*)\[([^\]\s]+)\]')
@@ -243,6 +245,8 @@ def _entry(source: Source, target: str, text: str) -> _Entry:
     if text in names:
         return _Entry(target, text, (text,), None)
     where = f"{source.name}: {target} = {text}"
+    if text.isidentifier() and text.upper() not in CONSTANTS:  # words such as `user` are functions of SQL
+        _refuse_unknown(where, text, names)
     plain = re.fullmatch(r"(.+)\[([^\]\s]+)\]", text)
     if plain and plain[1] in names:
         body = f'"{text}"'

@@ -21,29 +21,24 @@ the pod.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, SupportsInt, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from fastsim.decisions.rl_episode import PlacementEpisode, episode, rewards
-from fastsim.decisions.rl_render import RENDER_MODES, known_mode, rendered_picture, rendered_text
+from fastsim.decisions.rl_episode_env import EpisodeEnv, Observation, Reward
+from fastsim.decisions.rl_render import rendered_picture, rendered_text
 from fastsim.engine.online.kernel_columns import read_only
 from fastsim.engine.online.run import OnlineOptions
-from fastsim.engine.result import Result
-from fastsim.errors import FastsimError
 from fastsim_ext.online.stepped_loop import NODE_FEATURES, POD_FEATURES, stepped
 
-try:
-    import gymnasium
-    from gymnasium import spaces
-    from gymnasium.vector import AutoresetMode
-except ImportError:
-    raise FastsimError('environments need the rl extra: pip install "fastsim-gpu[rl]"') from None
+# Gymnasium after the module that says which extra brings it.
+# isort: split
+import gymnasium
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
 
-Observation = dict[str, npt.NDArray[Any]]
-Reward = str | Mapping[str, float]
 PLACEMENT = "fastsim/Placement-v0"
 """Name of the environment in Gymnasium's registry."""
 QUEUE = "fastsim/Queue-v0"
@@ -61,7 +56,7 @@ def observation_space(nodes: int) -> spaces.Dict:
     })  # fmt: skip
 
 
-class SchedulingEnv(gymnasium.Env[Observation, SupportsInt]):
+class SchedulingEnv(EpisodeEnv[PlacementEpisode]):
     """One cluster, one pod a step.
 
     ``cluster`` and ``workload`` are texts or objects as in :func:`fastsim.simulate`; ``{seed}`` in a text stands for
@@ -71,38 +66,18 @@ class SchedulingEnv(gymnasium.Env[Observation, SupportsInt]):
     the result has timeline, placements and jobs. ``render_mode`` is None or one of ``RENDER_MODES``.
     """
 
-    metadata = {"render_modes": [*RENDER_MODES], "render_fps": 10}  # noqa: RUF012  (Gymnasium's own declaration)
-
     def __init__(
         self, cluster: Any = "openb:128", workload: Any = PODS, reward: Reward = "fragmentation", *,
         policy: Any = "best_fit", gpu_pick: str | None = None, record: str = "summary", seed: int = 0,
         render_mode: str | None = None,
     ) -> None:  # fmt: skip
-        self.render_mode = known_mode(render_mode)
-        self.scenario = {"cluster": cluster, "workload": workload, "policy": policy, "gpu_pick": gpu_pick}
-        self.reward__t, self.record, self.next_seed = rewards(reward), record, seed
-        self.episode: PlacementEpisode = self._new_episode(seed)
+        scenario = {"cluster": cluster, "workload": workload, "policy": policy, "gpu_pick": gpu_pick}
+        super().__init__(scenario, rewards(reward), record, seed, render_mode)
         self.observation_space = cast("spaces.Space[Observation]", observation_space(self.episode.nodes))
         self.action_space = spaces.Discrete(self.episode.nodes)
 
-    def _new_episode(self, seed: int) -> PlacementEpisode:
-        return episode(self.scenario, self.reward__t, OnlineOptions(seed=seed, record=self.record))
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
-        """Begin an episode; without a seed, its own is drawn from the generator of the last one."""
-        super().reset(seed=seed)
-        if seed is not None:
-            self.next_seed = seed
-        self.episode = self._new_episode(self.next_seed)
-        self.next_seed = int(self.np_random.integers(2**31))
-        return self._observation(), self._info()
-
-    def step(self, action: SupportsInt) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Place the pod on a node: observation, reward, whether all pods have arrived, False (not cut), information."""
-        reward = self.episode.step(int(action))
-        return self._observation(), reward, self.episode.over, False, self._info()
+    def _new_episode(self, options: OnlineOptions) -> PlacementEpisode:
+        return episode(self.scenario, self.reward__t, options)
 
     def render(self) -> Any:
         """The state as text (``ansi``) or as a picture (``rgb_array``); None without a mode."""
@@ -113,24 +88,9 @@ class SchedulingEnv(gymnasium.Env[Observation, SupportsInt]):
             return rendered_text(now.node__nf, now.pod__f, now.mask)
         return rendered_picture(now.node__nf, now.mask)
 
-    def action_masks(self) -> npt.NDArray[np.bool_]:
-        """The nodes that can host the pod, by the name that agents with masks call."""
-        return self.episode.mask.astype(np.bool_)
-
     def advice(self) -> int:
         """The node that the policy would choose."""
         return self.episode.stepping.advice()
-
-    def result(self) -> Result:
-        """The result of the finished episode."""
-        return self.episode.result()
-
-    def _observation(self) -> Observation:
-        now = self.episode
-        return {"nodes": now.node__nf.copy(), "pod": now.pod__f.copy(), "mask": now.mask.copy()}
-
-    def _info(self) -> dict[str, Any]:
-        return {"feasible": 0 if self.episode.over else self.episode.stepping.count}
 
 
 class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]]):

@@ -40,9 +40,25 @@ class Episode:
         if not has_decision:
             raise ScenarioError("workload", "no pod that any node can host", "one at least")
 
-    def _refuse_ended(self) -> None:
+    def step(self, action: int) -> float:
+        """Take a decision; the reward."""
         if self.over:
             raise ScenarioError("step", "an episode that is over", "reset() before it")
+        reward, more = self._decided(action)
+        self.over = not more
+        return reward
+
+    def _decided(self, action: int) -> tuple[float, bool]:
+        """The reward of a decision, and whether another one is due."""
+        raise NotImplementedError
+
+    def observed(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays of the observation by name; the next step writes into them."""
+        return {"nodes": self.node__nf, "mask": self.mask}
+
+    def feasible(self) -> int:
+        """How many nodes can host the pod, or jobs can start; of an episode that goes on."""
+        raise NotImplementedError
 
     def result(self) -> Result:
         """The result of the finished run."""
@@ -56,23 +72,27 @@ class Episode:
 
 
 class PlacementEpisode(Episode):
-    """An episode whose decisions are the nodes of pods."""
+    """An episode whose decisions are the nodes of pods (-1: the plan's choice)."""
 
     def __init__(self, run: OnlineRun, stepping: SteppedLoop) -> None:
         super().__init__(run, len(run.cluster))
         self.stepping, self.pod__f = stepping, np.zeros(len(POD_FEATURES), np.float32)
         self._refuse_empty(stepping.begin(self.node__nf, self.pod__f, self.mask))
 
-    def step(self, node: int) -> float:
-        """Place the pod on a node (-1: the plan's choice); the reward."""
-        self._refuse_ended()
-        reward, more = self.stepping.step(node, self.node__nf, self.pod__f, self.mask)
-        self.over = not more
-        return reward
+    def _decided(self, action: int) -> tuple[float, bool]:
+        return self.stepping.step(action, self.node__nf, self.pod__f, self.mask)
+
+    def observed(self) -> dict[str, npt.NDArray[Any]]:
+        """States of nodes, the request of the pod, the nodes that can host it."""
+        return {"nodes": self.node__nf, "pod": self.pod__f, "mask": self.mask}
+
+    def feasible(self) -> int:
+        """How many nodes can host the pod."""
+        return self.stepping.count
 
 
 class QueueEpisode(Episode):
-    """An episode whose decisions are the pods of the waiting line that start next, by their place in it."""
+    """An episode whose decisions are places of the waiting line: its pod starts; the number of places: none, yet."""
 
     def __init__(self, run: OnlineRun, serving: SteppedQueue) -> None:
         super().__init__(run, serving.places + 1)
@@ -81,12 +101,16 @@ class QueueEpisode(Episode):
         self.line__f = np.zeros(len(LINE_FEATURES), np.float32)
         self._refuse_empty(serving.begin_line(self.node__nf, self.job__kf, self.line__f, self.mask))
 
-    def step(self, place: int) -> float:
-        """Start the pod at a place of the line, or, with the number of places, wait for the next event; the reward."""
-        self._refuse_ended()
-        reward, more = self.serving.serve(place, self.node__nf, self.job__kf, self.line__f, self.mask)
-        self.over = not more
-        return reward
+    def _decided(self, action: int) -> tuple[float, bool]:
+        return self.serving.serve(action, self.node__nf, self.job__kf, self.line__f, self.mask)
+
+    def observed(self) -> dict[str, npt.NDArray[Any]]:
+        """States of nodes, the first pods of the line, the line as a whole, the places that can start."""
+        return {"nodes": self.node__nf, "jobs": self.job__kf, "line": self.line__f, "mask": self.mask}
+
+    def feasible(self) -> int:
+        """How many of the first pods of the line can start."""
+        return int(self.mask[:-1].sum())
 
 
 def episode(

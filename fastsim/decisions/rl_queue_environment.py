@@ -15,23 +15,25 @@ with ``queue="fifo"``.
 
 from __future__ import annotations
 
-from typing import Any, SupportsInt, cast
+from typing import Any, cast
 
-import gymnasium
 import numpy as np
 import numpy.typing as npt
-from gymnasium import spaces
-from gymnasium.vector import AutoresetMode
 
-from fastsim.decisions.rl_environment import Observation, Reward
 from fastsim.decisions.rl_episode import QUEUE_REWARDS, QueueEpisode, queue_episode, rewards
-from fastsim.decisions.rl_render import RENDER_MODES, known_mode, rendered_line, rendered_squares
+from fastsim.decisions.rl_episode_env import EpisodeEnv, Observation, Reward
+from fastsim.decisions.rl_render import rendered_line, rendered_squares
 from fastsim.engine.online.kernel_columns import read_only
 from fastsim.engine.online.run import OnlineOptions
-from fastsim.engine.result import Result
 from fastsim.errors import ScenarioError
 from fastsim_ext.online.stepped_loop import NODE_FEATURES
 from fastsim_ext.online.stepped_queue import JOB_FEATURES, LINE_FEATURES, restarted, served
+
+# Gymnasium after the module that says which extra brings it.
+# isort: split
+import gymnasium
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
 
 CLUSTER, JOBS = "openb:16", "synth:openb?pods=300&seed={seed}&load=1.2"
 """Generated openb jobs whose requests exceed the cluster, different for each seed."""
@@ -55,47 +57,27 @@ def _checked(places: int) -> int:
     return places
 
 
-class QueueEnv(gymnasium.Env[Observation, SupportsInt]):
+class QueueEnv(EpisodeEnv[QueueEpisode]):
     """One cluster, one decision a step: a place of the line, or ``places`` to wait for the next event.
 
     Arguments are those of :class:`fastsim.decisions.rl_environment.SchedulingEnv`; ``policy`` chooses the node of a
     job. ``reward`` may also be ``waiting``: the hours that jobs have waited since the last decision, negative.
     """
 
-    metadata = {"render_modes": [*RENDER_MODES], "render_fps": 10}  # noqa: RUF012  (Gymnasium's own declaration)
-
     def __init__(
         self, cluster: Any = CLUSTER, workload: Any = JOBS, reward: Reward = "waiting", *, places: int = PLACES,
         policy: Any = "best_fit", gpu_pick: str | None = None, record: str = "summary", seed: int = 0,
         render_mode: str | None = None,
     ) -> None:  # fmt: skip
-        self.render_mode, self.places = known_mode(render_mode), _checked(places)
-        self.scenario = {"cluster": cluster, "workload": workload, "policy": policy, "gpu_pick": gpu_pick}
-        self.reward__t, self.record, self.next_seed = rewards(reward, QUEUE_REWARDS), record, seed
-        self.episode: QueueEpisode = self._new_episode(seed)
+        self.places = _checked(places)
+        scenario = {"cluster": cluster, "workload": workload, "policy": policy, "gpu_pick": gpu_pick}
+        super().__init__(scenario, rewards(reward, QUEUE_REWARDS), record, seed, render_mode)
         space = observation_space(self.episode.nodes, places)
         self.observation_space = cast("spaces.Space[Observation]", space)
         self.action_space = spaces.Discrete(places + 1)
 
-    def _new_episode(self, seed: int) -> QueueEpisode:
-        options = OnlineOptions(seed=seed, record=self.record)
+    def _new_episode(self, options: OnlineOptions) -> QueueEpisode:
         return queue_episode(self.scenario, self.reward__t, options, self.places)
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
-        """Begin an episode; without a seed, its own is drawn from the generator of the last one."""
-        super().reset(seed=seed)
-        if seed is not None:
-            self.next_seed = seed
-        self.episode = self._new_episode(self.next_seed)
-        self.next_seed = int(self.np_random.integers(2**31))
-        return self._observation(), self._info()
-
-    def step(self, action: SupportsInt) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Start a job or wait: observation, reward, whether all is over, False (not cut), information."""
-        reward = self.episode.step(int(action))
-        return self._observation(), reward, self.episode.over, False, self._info()
 
     def render(self) -> Any:
         """The state as text (``ansi``) or as a picture (``rgb_array``); None without a mode."""
@@ -106,30 +88,9 @@ class QueueEnv(gymnasium.Env[Observation, SupportsInt]):
             return rendered_line(now.node__nf, now.job__kf, now.line__f, now.mask)
         return rendered_squares(now.node__nf, now.job__kf, now.mask)
 
-    def action_masks(self) -> npt.NDArray[np.bool_]:
-        """The jobs that some node can host, and whether waiting ends, by the name that agents with masks call."""
-        return self.episode.mask.astype(np.bool_)
-
     def advice(self) -> int:
         """The action of ``fifo``: the first job if it fits, else wait."""
         return 0 if self.episode.mask[0] else self.places
-
-    def result(self) -> Result:
-        """The result of the finished episode."""
-        return self.episode.result()
-
-    def _observation(self) -> Observation:
-        now = self.episode
-        arrays: dict[str, npt.NDArray[Any]] = {
-            "nodes": now.node__nf,
-            "jobs": now.job__kf,
-            "line": now.line__f,
-            "mask": now.mask,
-        }
-        return {name: values.copy() for name, values in arrays.items()}
-
-    def _info(self) -> dict[str, Any]:
-        return {"feasible": 0 if self.episode.over else int(self.episode.mask[:-1].sum())}
 
 
 class QueueVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]]):

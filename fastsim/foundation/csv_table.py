@@ -117,7 +117,7 @@ def map_of(text: str | None, kind: pa.DataType) -> list[tuple[str, object]] | No
 
 
 def _opened(path: str | os.PathLike[str]) -> IO[str]:
-    return opened_text(path, newline="", encoding="utf-8-sig")  # spreadsheets put a byte order mark in front
+    return opened_text(path, newline="")
 
 
 def _header(path: str | os.PathLike[str], types: Mapping[str, pa.DataType], required: set[str]) -> list[str]:

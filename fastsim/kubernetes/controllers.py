@@ -83,6 +83,9 @@ def _podless(item: Manifest) -> tuple[str, str]:
         return ("gated pod", "gated pods") if held else ("pod that is over", "pods that are over")
     if kind not in WORKLOADS and not is_gang_kind(item):
         return f"object of kind {kind}", f"objects of kind {kind}"
+    group = _group(item)
+    if group not in (*GROUPS, VOLCANO) and not is_gang_kind(item):
+        return f"object of kind {kind} of {group}", f"objects of kind {kind} of {group}"
     if item.part("spec").get("suspend"):
         return f"suspended {kind}", f"suspended {kind}s"
     if kind == "DaemonSet":
@@ -95,6 +98,11 @@ def _podless(item: Manifest) -> tuple[str, str]:
         return f"{kind} without pods", f"{kind}s without pods"
     why = "scaled to 0" if not _pod_counts(body.kind, body)[0] else "whose pods left no trace"
     return f"{kind} {why}", f"{kind}s {why}"
+
+
+def _group(item: Manifest) -> str:
+    """The group of its API; "" for the core group."""
+    return str(item.body.get("apiVersion") or "").rpartition("/")[0]
 
 
 def pod_specs(item: Manifest) -> list[Mapping[str, Any]]:
@@ -122,7 +130,7 @@ def _written(item: Manifest) -> PodManifest:
 def _expanded(
     item: Manifest, ranges: Mapping[str, Sequence[Range]], places: Places, notices: Counter[str]
 ) -> Iterator[PodManifest]:
-    body, group = item, str(item.body.get("apiVersion") or "").rpartition("/")[0]
+    body, group = item, _group(item)
     if group == VOLCANO and item.kind == "Job":
         yield from _of_tasks(item, ranges)
         return

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastsim.errors import InputError, short
-from fastsim.foundation.limits.packed_file import most_bytes, too_large
+from fastsim.foundation.limits.packed_file import is_archived, most_bytes, opened_text, too_large
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import one_line
 from fastsim.kubernetes.yaml_text import yaml_documents
 
-ENDINGS = (".yaml", ".yml", ".json", ".zip", ".gzip")
+ENDINGS = (".yaml", ".yml", ".json", ".yaml.gz", ".yml.gz", ".json.gz", ".zip", ".gzip")
 """Endings of files that are read from a folder; others are ignored."""
 SNAPSHOT = "snapshot.json"
 """The one file in a KAI snapshot."""
@@ -59,10 +59,10 @@ def manifests(path: str | os.PathLike[str]) -> list[Manifest]:
     root = Path(path)
     if "," in str(path) and not os.path.exists(path):
         return [item for part in str(path).split(",") for item in manifests(part.strip())]
-    if not os.path.exists(path):  # not that of Path, to which a long text is an OSError
+    if not os.path.exists(path) and not is_archived(path):  # not that of Path, to which a long text is an OSError
         raise InputError(str(path), "no such file or folder", "Kubernetes objects (YAML or JSON)")
-    files = sorted(file for file in root.rglob("*") if file.suffix in ENDINGS) if root.is_dir() else [root]
-    objects = [item for file in files if file.is_file() for item in _read(file)]
+    files = sorted(file for file in root.rglob("*") if str(file).endswith(ENDINGS)) if root.is_dir() else [root]
+    objects = [item for file in files if file.is_file() or is_archived(file) for item in _read(file)]
     if not objects:
         raise InputError(str(path), "no objects", f"Kubernetes objects in files that end in {', '.join(ENDINGS)}")
     return objects
@@ -98,10 +98,11 @@ def _read(path: Path) -> Iterator[Manifest]:
         if zipfile.is_zipfile(path):
             yield from _snapshot(path)
             return
-        text = path.read_text(encoding="utf-8-sig")
+        with opened_text(path) as file:
+            text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(str(path), one_line(error), "a text file in UTF-8") from None
-    documents = [_json(str(path), text)] if path.suffix == ".json" else _yaml(str(path), text)
+    documents = [_json(str(path), text)] if path.name.endswith((".json", ".json.gz")) else _yaml(str(path), text)
     for number, document in enumerate(documents, start=1):
         where = str(path) if len(documents) == 1 else f"{path}: document {number}"
         if document is not None:

@@ -22,7 +22,7 @@ from fastsim.foundation.parquet import replacing_folder
 
 TOPICS = (
     "pods", "rounds", "adaptive", "traces", "policies", "kubernetes", "telemetry", "capacity", "checkpoints", "sweeps",
-    "papers", "originals", "explain", "figures", "agents", "exactness",
+    "papers", "originals", "figures", "agents", "exactness",
 )  # fmt: skip
 """Topics in the order in which they are listed; each is a file of ``fastsim/guides``."""
 NEEDED = ("mkdocs", "material", "mkdocstrings")
@@ -82,10 +82,6 @@ def _build(sources: Path, site: Path) -> None:
     logging.getLogger("mkdocs").setLevel(logging.ERROR)
     logging.getLogger("griffe").setLevel(logging.ERROR)
     options = {"show_root_heading": False, "show_source": False, "heading_level": 3, "show_signature_annotations": True}
-    palette = [
-        {"media": f"(prefers-color-scheme: {name})", "scheme": scheme, "primary": "indigo"}
-        for name, scheme in (("light", "default"), ("dark", "slate"))
-    ]
     names = [{title(topic): f"{topic}.md"} for topic in TOPICS]
     (sources / "mkdocs.yml").write_text("site_name: fastsim\n", encoding="utf-8")
     config = load_config(
@@ -94,9 +90,23 @@ def _build(sources: Path, site: Path) -> None:
         docs_dir=str(sources / "docs"),
         site_dir=str(site),
         use_directory_urls=False,
-        theme={"name": "material", "font": False, "palette": palette},
+        theme={"name": "material", "font": False, "palette": _palette()},
         markdown_extensions=["tables", "fenced_code", "pymdownx.highlight", "pymdownx.superfences", "toc"],
         plugins=["search", {"mkdocstrings": {"handlers": {"python": {"options": options}}}}],
         nav=[{"Guides": [{"Overview": "index.md"}, *names]}, {"Reference": "reference.md"}],
     )
     build(config)
+
+
+def _palette() -> list[dict[str, object]]:
+    """Colours as the reader's system has them, or light or dark as a button of the page chooses, in turn."""
+    looks = (("", "auto", "light"), (": light", "7", "dark"), (": dark", "4", "system"))
+    return [
+        {
+            "media": f"(prefers-color-scheme{look})",
+            "scheme": "slate" if look == ": dark" else "default",
+            "primary": "indigo",
+            "toggle": {"icon": f"material/brightness-{icon}", "name": f"Colours: {then}"},
+        }
+        for look, icon, then in looks
+    ]

@@ -94,6 +94,9 @@ SWEEP = (
 )
 """Columns of a sweep after the listed keys."""
 
+PAID = ("cost", "co2_kg")
+"""Those of a comparison, too, where prices or intensities are known; speed makes room for them."""
+
 PLAN = (
     ("add", "add", 1, 0),
     ("outcome", "outcome", 1, 0),
@@ -301,7 +304,9 @@ def _figure(value: Any, unit: str, places: int) -> str:
 def _columns(table: pl.DataFrame) -> list[Column]:
     if not table["pods_finished"].sum():
         return list(COLUMNS)
-    return [DYNAMIC.get(column[0], column) for column in COLUMNS]
+    paid = [column for column in SWEEP if column[0] in PAID and _is_present_and_nonzero(table, column[0])]
+    last = paid or COLUMNS[-1:]
+    return [*(DYNAMIC.get(column[0], column) for column in COLUMNS[:-1]), *last]
 
 
 def _cells(row: dict[str, Any], columns: list[Column]) -> list[str]:

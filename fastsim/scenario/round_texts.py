@@ -91,7 +91,7 @@ def sensitivity_from(what: Any, cluster: Cluster) -> Sensitivity | None:
 def _is_of_sensitivities(path: Any) -> bool:
     """Whether a CSV file has no column of rates; what is there is checked when it is read."""
     check_rates(path)
-    with opened_text(path, encoding="utf-8-sig") as text:
+    with opened_text(path) as text:
         return "steps_per_s" not in next(csv.reader(text), ())
 
 

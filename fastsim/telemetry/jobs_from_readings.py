@@ -57,13 +57,15 @@ def _spans(rows: pl.DataFrame) -> pl.DataFrame:
     )
     there = rows.filter(pl.col("pod").is_not_null()).select(*DEVICE, "t_s", *POD, "model").unique()
     there = there.with_columns(together=pl.len().over(*DEVICE, "t_s"))
-    return there.join(moments, on=[*DEVICE, "t_s"], nulls_equal=True).sort(*POD, "t_s", *DEVICE)
+    return there.join(moments, on=[*DEVICE, "t_s"], nulls_equal=True, maintain_order="left").sort(*POD, "t_s", *DEVICE)
 
 
 def _stays(spans: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """A row for each pod: from when to when (null: still there), GPUs, share of each, memory, name of its profile."""
     memory = rows.filter(metric="memory_used_mib").select(*DEVICE, "t_s", used="value")
-    spans = spans.join(memory.unique([*DEVICE, "t_s"]), on=[*DEVICE, "t_s"], how="left", nulls_equal=True)
+    spans = spans.join(
+        memory.unique([*DEVICE, "t_s"]), on=[*DEVICE, "t_s"], how="left", nulls_equal=True, maintain_order="left"
+    )
     stays = spans.sort("t_s").group_by(*POD, maintain_order=True).agg(
         begin_s=pl.coalesce(pl.first("before_s"), pl.first("t_s")), end_s=pl.last("after_s"), node=pl.first("node"),
         num_gpu=pl.struct(DEVICE).n_unique(), gpu_milli=1000 // pl.max("together"),
@@ -94,8 +96,8 @@ def _parts(pods: pl.DataFrame, spans: pl.DataFrame, rows: pl.DataFrame) -> list[
     wide = known.pivot("metric", index=[*DEVICE, "t_s"], values="value")
     absent = [pl.lit(None, pl.Float64).alias(name) for name in METRICS if name not in wide.columns]
     wide = wide.with_columns(absent)
-    joined = spans.join(wide, on=[*DEVICE, "t_s"], how="left", nulls_equal=True).join(
-        pods.select(*POD, "workload", "begin_s"), on=list(POD), nulls_equal=True)  # fmt: skip
+    joined = spans.join(wide, on=[*DEVICE, "t_s"], how="left", nulls_equal=True, maintain_order="left").join(
+        pods.select(*POD, "workload", "begin_s"), on=list(POD), nulls_equal=True, maintain_order="left")  # fmt: skip
     part = pl.col("memory_used_mib", "util_pct") / pl.col("together")
     joined = joined.with_columns(part, power_w=_extra_w(joined))
     means = joined.group_by("workload", "begin_s", "t_s").agg(pl.min("before_s"), pl.mean(*METRICS))

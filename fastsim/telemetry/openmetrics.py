@@ -136,6 +136,8 @@ def _samples(path: str) -> Iterator[Sample]:
     try:
         with open(path, encoding="utf-8", newline="\n") as text:
             yield from _parsed(path, text, _Times(os.stat(path).st_mtime_ns // 1_000_000))
+    except FileNotFoundError:
+        raise InputError(path, "no such file or folder", "readings, or the folder of a run that has them") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(path, " ".join(str(error).split()), "OpenMetrics text or a dump of promtool") from None
 

@@ -6,17 +6,16 @@ condition over the columns of the file, and `origin`, as in `Workload.from_csv`.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import os
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastsim.cluster.column_mapping import Columns, Source, source_of
 from fastsim.cluster.importers import nodes_of
 from fastsim.errors import InputError, ScenarioError, reading, suggestion
+from fastsim.foundation.limits.packed_file import file_checksum, is_archived
 from fastsim.hardware.gpu_products import with_products
 from fastsim.hardware.model_catalog import Catalog
 from fastsim.workload import schema as s
@@ -73,9 +72,8 @@ def table_of(
     """The pods of a published table; rows are kept for which all conditions of ``where`` hold."""
     read = source if isinstance(source, Source) else source_of(source)
     notes = {"fastsim.source": title}
-    if Path(read.name).is_file():
-        with open(read.name, "rb") as file:
-            notes["fastsim.source_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+    if os.path.isfile(read.name) or is_archived(read.name):
+        notes["fastsim.source_sha256"] = file_checksum(read.name)
     return pods_of(
         read, columns, origin=origin, where=[one for one in where if one], identity=False, expand=expand, metadata=notes
     )

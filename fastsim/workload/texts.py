@@ -39,7 +39,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
@@ -83,6 +83,8 @@ SYNTHETIC = {
 
 TYPICAL_OPTIONS = ("threshold", "step", "cpu_pods", "gpu_weight")
 TUNE_OPTIONS = ("tune", "tune_seed")
+JSON = ("kubernetes", "philly", "slurm")
+"""Kinds of workloads that are JSON files."""
 TABLE, MAP = "csv", "map"
 """Head of a table under other names, and its option for these."""
 OVERSIZED = "oversized"
@@ -218,6 +220,7 @@ def _built_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
 
     if names_file(head):
         _refuse_options("cluster", options, CLUSTER_OPTIONS)
+        _refuse_objects("cluster", head, ("kubernetes",))
         if head.endswith(".ini"):
             return Cluster.from_synergy(head)
         return Cluster.from_parquet(head) if head.endswith(".parquet") else Cluster.from_csv(head)
@@ -279,6 +282,8 @@ def _read_pods(head: str, options: dict[str, Any]) -> Workload:
     path = rest if kind in ("openb", "gavel", "synergy", "philly", "sia") and rest else head
     if not names_file(path):
         raise _unknown("workload", path, SYNTHETIC)
+    if path == head:
+        _refuse_objects("workload", head, ("kubernetes",) if head.endswith((".yaml", ".yml")) else JSON)
     if path.endswith(".parquet") and path == head:
         _refuse_options("workload", options, TUNE_OPTIONS)
         return Workload.scan(path)
@@ -408,6 +413,14 @@ def _unknown(field: str, head: str, known: Mapping[str, str]) -> InputError:
     if names_folder(head):
         found = "a folder"
     return InputError(f"{field} {head!r}", found, f"a file or one of {', '.join(known)}", suggestion(head, known))
+
+
+def _refuse_objects(field: str, path: str, kinds: Sequence[str]) -> None:
+    """Refuse YAML and JSON, which are no tables, with the texts that name their kind."""
+    if path.endswith((".yaml", ".yml", ".json", ".json.gz")):
+        raise InputError(
+            f"{field} {path!r}", "no table", f"its kind: {' or '.join(f'{kind}:{path}' for kind in kinds)}"
+        )
 
 
 def in_memory(workload: Workload) -> Workload:

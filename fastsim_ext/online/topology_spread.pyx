@@ -5,17 +5,11 @@ Domains are those of the counted nodes that are there. While they are fewer than
 """
 
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memset
+from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.state.node_table cimport NodeTable
 from fastsim_ext.state.pod_membership cimport PodMembership
-
-
-cdef void* grown(void* of, int64_t wanted) except NULL:
-    cdef void* larger = realloc(of, wanted)
-    if larger == NULL:
-        raise MemoryError()
-    return larger
 
 
 cdef class SpreadTable:
@@ -43,13 +37,13 @@ cdef class SpreadTable:
         if len(rules) > MAX_SPREAD:
             raise ValueError(f"{len(rules)} rules of spread, at most {MAX_SPREAD}")
         if cls >= self.n_classes:
-            self.of_class = <ClassSpread*> grown(self.of_class, (2 * cls + 64) * sizeof(ClassSpread))
+            self.of_class = <ClassSpread*> memory_grown(self.of_class, 2 * cls + 64, sizeof(ClassSpread))
             memset(&self.of_class[self.n_classes], 0, (2 * cls + 64 - self.n_classes) * sizeof(ClassSpread))
             self.n_classes = 2 * cls + 64
         of = &self.of_class[cls]
         of.first_set, of.sets, of.first_rule, of.rules = self.n_sets, len(sets), self.n_rules, len(rules)
-        self.sets = <int32_t*> grown(self.sets, (self.n_sets + len(sets) + 1) * sizeof(int32_t))
-        self.rules = <SpreadRule*> grown(self.rules, (self.n_rules + len(rules) + 1) * sizeof(SpreadRule))
+        self.sets = <int32_t*> memory_grown(self.sets, self.n_sets + len(sets) + 1, sizeof(int32_t))
+        self.rules = <SpreadRule*> memory_grown(self.rules, self.n_rules + len(rules) + 1, sizeof(SpreadRule))
         for which in sets:
             self.count_set(which)
             self.sets[self.n_sets] = which
@@ -58,7 +52,7 @@ cdef class SpreadTable:
             self.count_set(which)
             if row.shape[0] != self.nodes.count:
                 raise ValueError(f"{row.shape[0]} domains for {self.nodes.count} nodes")
-            self.domain = <int32_t*> grown(self.domain, (self.n_domain + nodes) * sizeof(int32_t))
+            self.domain = <int32_t*> memory_grown(self.domain, self.n_domain + nodes, sizeof(int32_t))
             rule = &self.rules[self.n_rules]
             rule.pods, rule.own, rule.max_skew, rule.min_domains = which, which in sets, skew, fewest
             rule.first, rule.domains = self.n_domain, 0
@@ -70,14 +64,14 @@ cdef class SpreadTable:
             self.n_domain += self.nodes.count
             self.n_rules += 1
         if rules and self.count__kd == NULL:
-            self.count__kd = <int32_t*> grown(NULL, <int64_t> MAX_SPREAD * nodes * sizeof(int32_t))
+            self.count__kd = <int32_t*> memory_grown(NULL, <int64_t> MAX_SPREAD * nodes, sizeof(int32_t))
         self.tallied = -1
 
     cdef int count_set(self, int32_t which) except -1:
         """Count the pods of a set, and of those with smaller numbers, from now on."""
         cdef int64_t nodes = max(self.nodes.count, 1)
         if which >= self.counted_sets:
-            self.pods__sn = <int32_t*> grown(self.pods__sn, (which + 1) * nodes * sizeof(int32_t))
+            self.pods__sn = <int32_t*> memory_grown(self.pods__sn, (which + 1) * nodes, sizeof(int32_t))
             memset(&self.pods__sn[self.counted_sets * nodes], 0,
                    (which + 1 - self.counted_sets) * nodes * sizeof(int32_t))
             self.counted_sets = which + 1

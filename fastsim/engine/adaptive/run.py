@@ -156,7 +156,8 @@ def run_adaptive(
 
     ``checkpoint`` is the schedule of checkpoints, ``resume`` the state that the run begins with.
     """
-    rounds = adaptive_driver(setting, plan, tuple(jobs), record_tasks, metrics)
+    jobs = tuple(jobs)
+    rounds = adaptive_driver(setting, plan, jobs, record_tasks, metrics)
     loop, write = rounds.loop, _checkpoint_writer(rounds, checkpoint, resume, record_tasks)
     headway = RoundHeadway()
     while (loop.active or loop.expected) and loop.now_s < until_s:
@@ -169,12 +170,19 @@ def run_adaptive(
             loop.verify()
         if loop.quiet > MOST_QUIET and not loop.expected:
             found = f"no job at work for {MOST_QUIET} rounds at {loop.now_s:g} s"
-            raise PolicyError("places", found, f"GPUs for one of {len(loop.active)} jobs")
+            raise PolicyError("places", found, f"GPUs for one of {len(loop.active)} jobs", _smaller(setting, jobs))
         headway.check(loop.rounds, len(loop.ended_jobs), loop.now_s)
         if progress is not None and loop.rounds % PAUSE_ROUNDS == 0:
             progress(len(loop.ended_jobs))
     write(True)
     return _finished(names, rounds)
+
+
+def _smaller(setting: AdaptiveSetting, jobs: Sequence[AdaptiveJob]) -> str:
+    """What to do about jobs that ask for more GPUs than any model has; nothing where there are none."""
+    most = max(group.gpus for group in setting.groups)
+    wide = sum(job.num_gpu > most for job in jobs)
+    return f"{wide} ask for more than the {most} GPUs of one model: --oversized drop or shrink" if wide else ""
 
 
 def _checkpoint_writer(

@@ -12,18 +12,16 @@ Command, folder, steps option and needs data serve only to start the job on a re
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from fastsim.errors import InputError
-from fastsim.foundation.limits.packed_file import opened_text
+from fastsim.foundation.limits.packed_file import file_checksum, opened_text
 from fastsim.foundation.parquet import one_line, replacing
 from fastsim.performance.gavel_rates import JOB_TYPES, JobType
 from fastsim.workload import schema as s
@@ -70,7 +68,7 @@ def import_jobs(path: str | os.PathLike[str]) -> Workload:
     table = pa.table([pa.array(columns[field.name]).cast(field.type) for field in schema], schema=schema)
     metadata = {
         "fastsim.source": f"Gavel trace with {fields} fields",
-        "fastsim.source_sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest(),
+        "fastsim.source_sha256": file_checksum(path),
         "fastsim.converter": "fastsim import gavel",
         "fastsim.work_unit": "steps",
     }

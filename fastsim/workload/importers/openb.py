@@ -6,11 +6,9 @@ pod that outlived the recording is marked `censored`. Lists that are not sorted 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +17,7 @@ import pyarrow.compute as pc
 
 from fastsim.cluster.importers import list_row, read_list
 from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.limits.packed_file import file_checksum
 from fastsim.workload import schema as s
 from fastsim.workload.row_checks import Fault, request_fault
 from fastsim.workload.workload import Held, Workload
@@ -73,7 +72,7 @@ def import_pods(
     table = _timed(table, origin, time_scale)
     metadata = {
         "fastsim.source": "openb (Alibaba cluster-trace-gpu-v2023)",
-        "fastsim.source_sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest(),
+        "fastsim.source_sha256": file_checksum(path),
         "fastsim.converter": "fastsim import openb",
         "fastsim.params": json.dumps({**options, "drop": sorted(drop), "time_scale": time_scale}, sort_keys=True),
     }

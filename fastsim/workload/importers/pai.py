@@ -71,7 +71,7 @@ def import_nodes(path: str | os.PathLike[str]) -> Cluster:
 def _headed(path: str | os.PathLike[str], first: str) -> bool:
     """Whether a file begins with a header whose first name this is."""
     try:
-        with opened_text(path, encoding="utf-8-sig") as text:
+        with opened_text(path) as text:
             return first in text.readline(1000).strip().split(",")
     except (OSError, UnicodeDecodeError):
         return False  # reading the file raises the error about it

@@ -8,12 +8,10 @@ runs for the sum of its attempts; CPUs and memory are not recorded.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +19,7 @@ import pyarrow as pa
 
 from fastsim.errors import InputError, ScenarioError, short
 from fastsim.foundation.csv_table import csv_line, read_csv
-from fastsim.foundation.limits.packed_file import opened_text
+from fastsim.foundation.limits.packed_file import file_checksum, opened_text
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import one_line
 from fastsim.workload import schema as s
@@ -146,7 +144,7 @@ def _workload(
     metadata = {
         "fastsim.source": "philly-traces",
         "fastsim.source_license": "CC-BY-4.0",
-        "fastsim.source_sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest(),
+        "fastsim.source_sha256": file_checksum(path),
         "fastsim.converter": "fastsim import philly",
         "fastsim.params": json.dumps(parameters, sort_keys=True),
     }

@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import csv
 import gzip
-import hashlib
 import io
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +23,7 @@ import pyarrow as pa
 
 from fastsim.errors import InputError
 from fastsim.foundation.csv_table import csv_line, read_csv
+from fastsim.foundation.limits.packed_file import file_checksum
 from fastsim.foundation.parquet import replacing
 from fastsim.workload import schema as s
 from fastsim.workload.workload import Held, Workload
@@ -59,7 +58,7 @@ def import_jobs(path: str | os.PathLike[str]) -> Workload:
         columns[s.TASK_ROLE] = table["category"]
     metadata = {
         "fastsim.source": "Sia job list",
-        "fastsim.source_sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest(),
+        "fastsim.source_sha256": file_checksum(path),
         "fastsim.converter": "fastsim import sia",
     }
     return job_list(columns, str(path), metadata)

@@ -1,13 +1,17 @@
-"""Importer of Slurm's accounting: `sacct --allocations --parsable2 --format=ALL`, or `sacct --json`.
+"""Importer of Slurm's jobs: `sacct --allocations --parsable2 --format=ALL`, `sacct --json`, or `squeue --json`.
 
 Of the columns of a text, JobIDRaw or JobID, Submit, Start, End, State and AllocTRES or ReqTRES are used; User, Account,
 Partition, QOS, Priority, Timelimit and NNodes if they are there. Steps of jobs are left out, and so are jobs that have
 not ended. GPUs are `gres/gpu`, memory `mem`, CPUs `cpu` of the job's resources.
+
+Of `squeue --json` jobs that run or wait are kept, too: they take their time limit, and for ever without one. A waiting
+array is as many jobs as it has tasks.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,8 +39,16 @@ PARTS = {
 """The same as pods, one for each node of the job."""
 FURTHER = {s.TENANT: "User", s.QOS: "QOS", s.PRIORITY: "Priority", s.EST_DURATION_S: "Timelimit[hms]"}
 """Columns that are used if they are there."""
+QUEUED = {s.DURATION_S: "COALESCE(End[iso] - Start[iso], Timelimit[hms])"}
+"""Of a job of `squeue`, what differs."""
+THERE = ("PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "STOPPED", "RESIZING", "REQUEUED", "SIGNALING")
+"""States of jobs that have not ended."""
+MOST_TASKS = 4_000_001
+"""Most tasks that an array may have in Slurm."""
 RAN = "Start IS NOT NULL AND End IS NOT NULL"
 UNKNOWN = ("Unknown", "None", "UNLIMITED", "Partition_Limit", "INVALID")
+TASK = "Task"
+"""Column of `squeue` with a number of its own for every row."""
 MIB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 """MiB of the units of memory."""
 
@@ -49,7 +61,12 @@ def import_jobs(
     source = _with_resources(source, gangs)
     columns = JOBS | {target: text for target, text in FURTHER.items() if text.split("[")[0] in source.frame.columns}
     columns |= PARTS if gangs else {}
-    return table_of(source, columns, "Slurm accounting", where=(RAN, where), origin=origin, expand=gangs)
+    ran = RAN
+    if TASK in source.frame.columns:
+        columns |= QUEUED | ({s.JOB_ID: TASK} if gangs else {})
+        source = source if gangs else source._replace(frame=source.frame.drop(TASK))
+        ran += f" OR State IN ({', '.join(map(repr, THERE))})"
+    return table_of(source, columns, "Slurm accounting", where=(ran, where), origin=origin, expand=gangs)
 
 
 def _is_json(path: str | os.PathLike[str]) -> bool:
@@ -92,7 +109,7 @@ def _amount(text: pl.Expr, name: str) -> pl.Expr:
 def _json_jobs(path: str | os.PathLike[str]) -> Source:
     """The jobs of `sacct --json` under the names of `sacct --parsable2`."""
     try:
-        with opened_text(path, encoding="utf-8-sig") as text:
+        with opened_text(path) as text:
             document = json_value(text.read())
     except FileNotFoundError as error:
         raise InputError(str(path), "no such file", "accounting of Slurm") from error
@@ -101,25 +118,69 @@ def _json_jobs(path: str | os.PathLike[str]) -> Source:
     jobs = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(jobs, list) or not jobs:
         raise InputError(f"{path}: jobs", short(jobs), "a list of jobs, as sacct --json writes it")
-    rows = [_json_row(f"{path}: jobs[{number}]", job) for number, job in enumerate(jobs)]
+    queued = isinstance(jobs[0], dict) and "submit_time" in jobs[0]
+    rows: list[dict[str, str | None]] = []
+    places: list[int] = []
+    for number, job in enumerate(jobs):
+        found = (_queue_rows if queued else _json_rows)(f"{path}: jobs[{number}]", job)
+        rows += [{**row, TASK: str(len(rows) + k)} for k, row in enumerate(found)] if queued else found
+        places += [number] * len(found)
     frame = pl.DataFrame(rows, schema=dict.fromkeys(rows[0], pl.String))
-    return Source(frame, str(path), lambda row: f"{path}: jobs[{row}]")
+    return Source(frame, str(path), lambda row: f"{path}: jobs[{places[row]}]")
 
 
-def _json_row(where: str, job: Any) -> dict[str, str | None]:
+def _json_rows(where: str, job: Any) -> list[dict[str, str | None]]:
     try:
         times, tres = job["time"], job["tres"]["allocated"] or job["tres"]["requested"]
         state = job["state"]["current"]
-        return {
+        return [{
             "JobID": str(job["job_id"]),
             **{name: _date(times[key]) for name, key in (("Submit", "submission"), ("Start", "start"), ("End", "end"))},
             "State": str(state if isinstance(state, str) else state[0]),
             "AllocTRES": ",".join(_tres(one) for one in tres),
             **{name: _text(job.get(name.lower())) for name in ("User", "QOS", "Partition")},
             "NNodes": str(job.get("allocation_nodes") or 1),
-        }
+        }]  # fmt: skip
     except (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError, OSError) as error:
         raise InputError(where, f"no {error}", "a job with job_id, time, tres and state.current") from None
+
+
+def _queue_rows(where: str, job: Any) -> list[dict[str, str | None]]:
+    """The tasks of a job of `squeue`."""
+    try:
+        state = job["job_state"]
+        state = str(state if isinstance(state, str) else state[0])
+        ended, limit = state not in THERE, _number(job.get("time_limit"))
+        row = {
+            "Submit": _date(job["submit_time"]), "Start": None if state == "PENDING" else _date(job["start_time"]),
+            "End": _date(job["end_time"]) if ended else None, "State": state,
+            "AllocTRES": str(job.get("tres_alloc_str") or job["tres_req_str"]), "User": _text(job.get("user_name")),
+            **{name: _text(job.get(name.lower())) for name in ("QOS", "Partition")},
+            "NNodes": str(_number(job.get("node_count")) or 1), "Timelimit": f"{limit}:00" if limit else None,
+        }  # fmt: skip
+        return [{"JobID": f"{job['job_id']}{task}", **row} for task in _tasks(job.get("array_task_string") or "")]
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError, OSError) as error:
+        raise InputError(where, f"no {error}", "a job with job_id, job_state, submit_time and tres_req_str") from None
+
+
+def _tasks(text: str) -> list[str]:
+    """Endings of the names of an array's tasks, `1-5,8-12:2%4`; one without a name for what is no array."""
+    if not text:
+        return [""]
+    tasks: list[str] = []
+    for part in text.partition("%")[0].split(","):
+        match = re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", part)
+        if not match or int(match[2] or 0) > MOST_TASKS:
+            raise ValueError(f"list of tasks in {text!r} (all of them: SLURM_BITSTR_LEN=0 squeue --json)")
+        tasks += [f"_{task}" for task in range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1))]
+    return tasks
+
+
+def _number(value: Any) -> int | None:
+    """A number of Slurm's JSON, plain or with marks; None if it is not set or infinite."""
+    if isinstance(value, dict):
+        return int(value["number"]) if value.get("set", True) and not value.get("infinite") else None
+    return None if value is None else int(value)
 
 
 def _text(value: Any) -> str | None:

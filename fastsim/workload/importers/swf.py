@@ -60,7 +60,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[Source, int | None]:
     """The jobs as numbers, and the second since 1970 at which the clock of the trace began, if a comment has it."""
     parts, lines, start_s = [pl.DataFrame(schema=dict.fromkeys(FIELDS, pl.Float64))], [], None
     try:
-        with opened_text(path, encoding="utf-8-sig") as text:
+        with opened_text(path) as text:
             rows: list[list[str]] = []
             for number, line in enumerate(text, start=1):
                 fields = line.split()

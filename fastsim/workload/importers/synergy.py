@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import csv
 import gzip
-import hashlib
 import io
 import math
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from fastsim.errors import InputError
-from fastsim.foundation.limits.packed_file import opened_text
+from fastsim.foundation.limits.packed_file import file_checksum, opened_text
 from fastsim.foundation.parquet import one_line, replacing
 from fastsim.workload import schema as s
 from fastsim.workload.workload import Held, Workload
@@ -59,7 +57,7 @@ def import_jobs(path: str | os.PathLike[str]) -> Workload:
     table = pa.table([pa.array(columns[field.name]).cast(field.type) for field in schema], schema=schema)
     metadata = {
         "fastsim.source": "Synergy trace",
-        "fastsim.source_sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest(),
+        "fastsim.source_sha256": file_checksum(path),
         "fastsim.converter": "fastsim import synergy",
         "fastsim.work_unit": "iterations",
         "fastsim.rates": "synergy",

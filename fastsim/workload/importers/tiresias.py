@@ -1,9 +1,17 @@
-"""Importer of Tiresias's job lists: CSV, `job_id,num_gpu,submit_time,iterations,model_name,duration,interval`."""
+"""Importer of Tiresias's job lists, and of Chronus's, which add deadlines.
+
+The former are CSV with `job_id,num_gpu,submit_time,iterations,model_name,duration,interval`. The latter have `user`,
+`best_effort` and `expect_time_list`, too: seconds from arrival to the deadline, several with `-` between where a late
+end is worth less, of which the first counts. Jobs of best effort have none. Jobs without GPUs are left out, as there.
+"""
 
 from __future__ import annotations
 
 import os
 
+import polars as pl
+
+from fastsim.cluster.column_mapping import source_of
 from fastsim.workload import schema as s
 from fastsim.workload.published_traces import table_of
 from fastsim.workload.workload import Workload
@@ -12,8 +20,16 @@ JOBS = {
     s.SUBMIT_S: "submit_time", s.DURATION_S: "duration", s.NUM_GPU: "num_gpu", s.NATIVE_ID: "job_id",
 }  # fmt: skip
 """Columns of a job; model, iterations and interval stay as native ones."""
+EXPECTED = "expect_time_list"
+DEADLINES = {s.DEADLINE_S: f"CASE WHEN best_effort = 0 THEN submit_time + {EXPECTED} END", s.TENANT: "user"}
+"""Further columns of Chronus's jobs."""
 
 
 def import_jobs(path: str | os.PathLike[str], *, where: str | None = None, origin: str = "min") -> Workload:
     """The jobs, which run for their recorded time on whole GPUs; CPUs and memory are not recorded."""
-    return table_of(path, JOBS, "Tiresias job list", where=(where,), origin=origin)
+    source = source_of(path)
+    if EXPECTED not in source.frame.columns:
+        return table_of(source, JOBS, "Tiresias job list", where=(where,), origin=origin)
+    first = pl.col(EXPECTED).cast(pl.String).str.replace(r"-.*$", "")
+    source = source._replace(frame=source.frame.with_columns(first))
+    return table_of(source, JOBS | DEADLINES, "Chronus job list", where=("num_gpu > 0", where), origin=origin)

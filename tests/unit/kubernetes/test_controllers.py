@@ -120,4 +120,6 @@ def test_what_stands_there_instead_of_pods() -> None:
         "1 gated pod, 1 object of kind PyTorchJob, 1 suspended CronJob, 3 suspended Jobs "
         "and no pods that ask for anything"
     )
+    foreign = {**workload("Job"), "apiVersion": "batch.example.com/v1"}
+    assert without_pods([manifest(foreign)]).startswith("1 object of kind Job of batch.example.com and no pods")
     assert without_pods([manifest(body) for body in bodies[:3]]) == "3 suspended Jobs and no pods that ask for anything"

@@ -16,6 +16,7 @@ FOLDER = Path(fastsim.__file__).parent / "guides"
 
 def test_every_file_is_a_topic() -> None:
     assert sorted(guides.TOPICS) == sorted(path.stem for path in FOLDER.glob("*.md"))
+    assert len(guides.TOPICS) <= 15, "more than a reader looks through: join two"
 
 
 @pytest.mark.parametrize("topic", guides.TOPICS)
@@ -43,5 +44,9 @@ def test_a_site_without_its_extra_says_what_to_install(tmp_path: Path) -> None:
 def test_the_site_has_a_page_for_each_guide_and_the_reference(tmp_path: Path) -> None:
     site = guides.write_site(tmp_path / "site")
     assert {f"{topic}.html" for topic in guides.TOPICS} <= {path.name for path in site.iterdir()}
+    for look in ("", ": light", ": dark"):
+        assert f'data-md-color-media="(prefers-color-scheme{look})"' in (site / "index.html").read_text(
+            encoding="utf-8"
+        )
     reference = (site / "reference.html").read_text(encoding="utf-8")
     assert "simulate" in reference and "max_min_fairness" not in (site / "index.html").read_text(encoding="utf-8")

@@ -56,6 +56,12 @@ def test_where_pods_finish_the_headings_change_with_the_columns() -> None:
     assert "wait s" in text and "GRAR" not in text and "GRAR" in comparison_text(table())
 
 
+def test_money_and_emissions_are_columns_where_they_are_known() -> None:
+    told = comparison_text(table(pods_finished=5, cost=12.5, co2_kg=3.25))
+    assert "cost $" in told and "CO2 kg" in told and cells(told)[-2:] == ["12.50", "3.2"]
+    assert "cost" not in comparison_text(table(pods_finished=5, cost=None, co2_kg=None))
+
+
 @pytest.mark.parametrize(("finished", "word", "figure"), [(0, "GRAR", "0.9877"), (1, "JCT", "3,600.0")])
 def test_the_terminal_shows_the_same_columns(finished: int, word: str, figure: str) -> None:
     text = comparison_text(table(pods_finished=finished))

@@ -98,7 +98,8 @@ def test_what_is_wrong(tmp_path: Path) -> None:
     for name, found in {
         "half.parquet": "complete Parquet", "less.parquet": "no column value", "text.parquet": "of the types",
         "null.parquet": "with null values", "half.json": "a matrix of series", "none.json": "No such file",
-        "late.om": "in order of time", "none.om": "No such file", "none.parquet": "no such file", ".": "no telemetry",
+        "late.om": "in order of time", "none.om": "no such file or folder", "none.parquet": "no such file",
+        ".": "no telemetry",
     }.items():  # fmt: skip
         with pytest.raises(InputError, match=found):
             readings_of([tmp_path / name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -195,6 +196,22 @@ def test_wrong_workload_texts(files: Path, text: str, part: str) -> None:
     with pytest.raises(FastsimError) as caught:
         texts.workload_from(text)
     assert part in str(caught.value) and caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("maker", "name", "expected"),
+    [
+        (texts.workload_from, "a.yaml", "kubernetes:{}"),
+        (texts.workload_from, "a.json", "kubernetes:{0} or philly:{0} or slurm:{0}"),
+        (texts.cluster_from, "a.yml", "kubernetes:{}"),
+    ],
+)
+def test_objects_are_no_tables(maker: Callable[[str], object], name: str, expected: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text("kind: Job")
+    with pytest.raises(InputError) as error:
+        maker(str(path))
+    assert str(error.value).endswith("found no table, expected its kind: " + expected.format(path))
 
 
 def test_other_objects_are_refused() -> None:

@@ -75,6 +75,8 @@ def test_a_gpu_is_given_once() -> None:
 def test_a_policy_that_runs_nothing_is_told() -> None:
     with pytest.raises(PolicyError, match=f"no job at work for {MOST_QUIET} rounds"):
         played(adaptive_setting(), [JOB], {}, np.inf)
+    with pytest.raises(PolicyError, match="1 ask for more than the 8 GPUs of one model: --oversized drop or shrink"):
+        played(adaptive_setting(), [JOB, JOB._replace(num_gpu=9)], {}, np.inf)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
-"""Gzipped files are read like plain ones, up to a size that can be chosen; damaged ones are an OSError."""
+"""Packed files are read like plain ones, up to a size that can be chosen; damaged ones are an OSError."""
 
 from __future__ import annotations
 
 import gzip
+import zipfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -61,3 +62,44 @@ def test_damaged_data_is_an_error_of_the_file(tmp_path: Path) -> None:
         text.read()
     with pytest.raises(InputError, match=r"a\.csv\.gz: found"):
         read_csv(path, {"a": pa.int64()}, ("a",))
+
+
+def archive(path: Path, **files: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed_files:
+        packed_files.writestr("folder/", "")
+        for name, content in files.items():
+            packed_files.writestr(f"folder/{name}.csv", content)
+    return path
+
+
+def test_a_file_of_an_archive_reads_like_a_plain_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    two = archive(tmp_path / "two.zip", a="ä,b\n".encode(), b=bytes(2 << 20))
+    with opened_text(f"{two}/folder/a.csv") as text:
+        assert text.read() == "ä,b\n"
+    with opened_bytes(archive(tmp_path / "one.zip", only=b"1\n")) as source:
+        assert source.read() == b"1\n"
+    for path in (two, f"{two}/a.csv"):
+        with pytest.raises(InputError, match=r"archive of 2 files .* one of: \S+two\.zip/folder/a\.csv, \S+b\.csv"):
+            opened_bytes(path)
+    monkeypatch.setenv(CHOICE, "1")
+    with (
+        opened_bytes(f"{two}/folder/b.csv") as source,
+        pytest.raises(InputError, match="more than 1 MiB when unpacked"),
+    ):
+        source.read()
+    (tmp_path / "v.zip").mkdir()  # a folder whose name has the ending of archives
+    (tmp_path / "v.zip" / "a.csv").write_text("1")
+    with opened_text(tmp_path / "v.zip" / "a.csv") as text:
+        assert text.read() == "1"
+
+
+def test_a_damaged_archive_is_an_error_of_the_file(tmp_path: Path) -> None:
+    path = archive(tmp_path / "a.zip", a=b"a\n" + b"123\n" * 1000)
+    whole = path.read_bytes()
+    place = whole.index(b"a.csv") + len("a.csv") + 4
+    path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+    with pytest.raises(InputError, match=r"a\.zip: found"):
+        read_csv(path, {"a": pa.int64()}, ("a",))
+    path.write_bytes(whole[:-30])
+    with pytest.raises(OSError, match="damaged zip archive: File is not a zip file"):
+        opened_bytes(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -219,6 +220,54 @@ def test_slurm_in_json(tmp_path: Path) -> None:
             import_trace("slurm", written(tmp_path, text, "jobs.json"))
 
 
+def queued(**change: Any) -> dict[str, Any]:
+    job = {
+        "job_id": 5, "user_name": "ua", "qos": "high", "partition": "p", "job_state": ["PENDING"],
+        "submit_time": {"set": True, "infinite": False, "number": 1_700_000_000}, "start_time": 0, "end_time": 0,
+        "time_limit": {"set": True, "infinite": False, "number": 90}, "node_count": {"set": True, "number": 2},
+        "tres_alloc_str": "", "tres_req_str": "cpu=8,mem=4G,node=2,gres/gpu=2", "array_task_string": "",
+    }  # fmt: skip
+    return {**job, **change}
+
+
+def test_the_queue_of_slurm(tmp_path: Path) -> None:
+    ran = {"start_time": 1_700_000_060, "end_time": {"set": True, "number": 1_700_000_160}}
+    jobs = [
+        queued(job_id=6, job_state="RUNNING", start_time=1_700_000_060, tres_alloc_str="cpu=4,mem=1G,gres/gpu:a=4"),
+        queued(job_id=7, job_state=["COMPLETED"], **ran), queued(job_id=8, job_state=["CANCELLED"]),
+        queued(array_task_string="0-6:3,9%2", time_limit={"set": False, "infinite": True, "number": 0}),
+    ]  # fmt: skip
+    path = written(tmp_path, json.dumps({"jobs": jobs}), "queue.json")
+    columns = ("native_id", "duration_s", "num_gpu", "cpu_milli", "memory_mib", "orig_start_s", "est_duration_s")
+    array = [(f"5_{task}", None, 2, 8000, 4096, None, None) for task in (0, 3, 6, 9)]
+    assert sorted(rows(import_trace("slurm", path), *columns)) == [
+        *array, ("6", 5400.0, 4, 4000, 1024, 60.0, 5400.0), ("7", 100.0, 2, 8000, 4096, 60.0, 5400.0),
+    ]  # fmt: skip
+    pods = import_trace("slurm", path, gangs=True, where="State = 'PENDING'")
+    assert rows(pods, "num_gpu", "cpu_milli", "gang_size") == [(1, 4000, 2)] * 8
+    assert len(set(rows(pods, "job_id"))) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"submit_time": "soon"}, r"jobs\[1\]: found no"),
+        ({"job_id": {}, "submit_time": {}}, "found no 'number', expected a job with job_id"),
+        ({"job_state": []}, r"jobs\[1\]: found no"),
+        ({"array_task_string": "1-3,..."}, "list of tasks in '1-3,...' .*SLURM_BITSTR_LEN=0"),
+        ({"array_task_string": "1-99999999999"}, "list of tasks"),
+        ({"tres_req_str": "cpu=2"}, None),
+    ],
+)
+def test_a_broken_job_of_the_queue_is_named(change: dict[str, Any], message: str | None, tmp_path: Path) -> None:
+    path = written(tmp_path, json.dumps({"jobs": [queued(), queued(**change)]}), "queue.json")
+    if message is None:
+        assert rows(import_trace("slurm", path), "num_gpu") == [(2,), (0,)]
+        return
+    with pytest.raises(InputError, match=message):
+        import_trace("slurm", path)
+
+
 def test_alibaba(tmp_path: Path) -> None:
     path = written(tmp_path, V2025)
     found = import_trace("alibaba", path)
@@ -246,6 +295,28 @@ def test_tiresias(tmp_path: Path) -> None:
     assert rows(found, "submit_s", "duration_s", "num_gpu", "native_id", "native_model_name") == [
         (0.0, 164.0, 1, "0", "vgg19"), (30.0, 147.0, 8, "1", "vgg11"),
     ]  # fmt: skip
+
+
+CHRONUS = """job_id,user,num_gpu,submit_time,iterations,model_name,duration,interval,\
+expect_time_list,expect_value_list,best_effort,job_type
+0,ua,2,100,50,vgg16,60,5,150,10,0,strict
+1,ub,1,110,50,vgg16,60,5,110,10,1,best
+2,ub,1,120,50,vgg16,60,5,90-120-150,10-5-1,0,soft
+3,ub,0,90,50,vgg16,60,5,90,10,0,strict
+"""
+
+
+def test_deadlines_of_chronus(tmp_path: Path) -> None:
+    found = import_trace("tiresias", written(tmp_path, CHRONUS))
+    assert rows(found, "submit_s", "deadline_s", "tenant", "native_id", "native_job_type") == [
+        (0.0, 150.0, "ua", "0", "strict"), (10.0, None, "ub", "1", "best"), (20.0, 110.0, "ub", "2", "soft"),
+    ]  # fmt: skip
+    for old, new, message in (
+        ("5,150,", "5,x,", r":2: expect_time_list: found 'x', expected a number"),
+        ("best_effort", "best", "no column 'best_effort'"), ("user", "who", "no column 'user'"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            import_trace("tiresias", written(tmp_path, CHRONUS.replace(old, new, 1)))
 
 
 def tasks(**change: Any) -> pl.DataFrame:
@@ -298,19 +369,17 @@ def test_broken_files_of_opendc(tmp_path: Path) -> None:
 
 # ---------------------------------------------------------------------- files as they are found, and broken ones
 
-CHANGES: dict[str, Callable[[str], bytes]] = {
-    "CRLF": lambda text: text.replace("\n", "\r\n").encode(),
-    "BOM": lambda text: b"\xef\xbb\xbf" + text.encode(),
-    "gz": lambda text: gzip.compress(text.encode()),
-    "no last line end": lambda text: text.rstrip("\n").encode(),
-}
 
-
-@pytest.mark.parametrize("kind", TEXTS)
-@pytest.mark.parametrize("change", CHANGES)
-def test_files_as_they_are_found(kind: str, change: str, tmp_path: Path) -> None:
-    path = written(tmp_path, CHANGES[change](TEXTS[kind]), "t.csv.gz" if change == "gz" else "u.csv")
-    assert import_trace(kind, path).checksum() == import_trace(kind, written(tmp_path, TEXTS[kind])).checksum()
+def test_a_file_of_an_archive_in_a_text(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "data.zip", "w") as packed:
+        for name in ("Venus/t.csv", "Earth/t.csv"):
+            packed.writestr(name, HELIOS)
+    found = workload_from(f"helios:{tmp_path / 'data.zip'}/Venus/t.csv").workload
+    alone = import_trace("helios", written(tmp_path, HELIOS))
+    assert found.checksum() == alone.checksum()
+    assert found.metadata["fastsim.source_sha256"] == alone.metadata["fastsim.source_sha256"]
+    with pytest.raises(InputError, match=r"archive of 2 files .* one of: \S+/data\.zip/Venus/t\.csv"):
+        import_trace("helios", tmp_path / "data.zip")
 
 
 @pytest.mark.parametrize("kind", TEXTS)

@@ -1,0 +1,71 @@
+"""What environments have in common, whatever their decisions are: an episode for each reset, and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, SupportsInt, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fastsim.decisions.rl_episode import Episode
+from fastsim.decisions.rl_render import RENDER_MODES, known_mode
+from fastsim.engine.online.run import OnlineOptions
+from fastsim.engine.result import Result
+from fastsim.errors import FastsimError
+
+try:
+    import gymnasium
+except ImportError:
+    raise FastsimError('environments need the rl extra: pip install "fastsim-gpu[rl]"') from None
+
+Observation = dict[str, npt.NDArray[Any]]
+Reward = str | Mapping[str, float]
+OneEpisode = TypeVar("OneEpisode", bound=Episode)
+
+
+class EpisodeEnv(gymnasium.Env[Observation, SupportsInt], Generic[OneEpisode]):
+    """One cluster, one decision a step; subclasses say how an episode begins, how it looks and what the spaces are."""
+
+    metadata = {"render_modes": [*RENDER_MODES], "render_fps": 10}  # noqa: RUF012  (Gymnasium's own declaration)
+
+    def __init__(
+        self, scenario: Mapping[str, Any], reward__t: npt.NDArray[np.float64], record: str, seed: int,
+        render_mode: str | None,
+    ) -> None:  # fmt: skip
+        self.render_mode = known_mode(render_mode)
+        self.scenario, self.reward__t, self.record, self.next_seed = scenario, reward__t, record, seed
+        self.episode = self._new_episode(OnlineOptions(seed=seed, record=record))
+
+    def _new_episode(self, options: OnlineOptions) -> OneEpisode:
+        raise NotImplementedError
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin an episode; without a seed, its own is drawn from the generator of the last one."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self.next_seed = seed
+        self.episode = self._new_episode(OnlineOptions(seed=self.next_seed, record=self.record))
+        self.next_seed = int(self.np_random.integers(2**31))
+        return self._observation(), self._info()
+
+    def step(self, action: SupportsInt) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Take a decision: observation, reward, whether the episode is over, False (not cut), information."""
+        reward = self.episode.step(int(action))
+        return self._observation(), reward, self.episode.over, False, self._info()
+
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """The actions that do something, by the name that agents with masks call."""
+        return self.episode.mask.astype(np.bool_)
+
+    def result(self) -> Result:
+        """The result of the finished episode."""
+        return self.episode.result()
+
+    def _observation(self) -> Observation:
+        return {name: values.copy() for name, values in self.episode.observed().items()}
+
+    def _info(self) -> dict[str, Any]:
+        return {"feasible": 0 if self.episode.over else self.episode.feasible()}
