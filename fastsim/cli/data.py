@@ -171,6 +171,24 @@ def import_kubernetes(
         click.echo(f"not honoured: {text}", err=True)
 
 
+@import_.command("simon")
+@click.argument("source", metavar="FILE", type=READ)
+@click.option("-s", "--scheduler", metavar="FILE", type=READ, help="Configuration of the scheduler: plugins, weights.")
+@click.option("-o", "--out", "output", required=True, metavar="FILE", type=FileWritten(".toml"), help="TOML file.")
+def import_simon(source: Path, scheduler: Path | None, output: Path) -> None:
+    """A configuration of FGD's simulator (simon apply -f) as a file for fastsim run --scenario."""
+    from fastsim.experiments.sweep.templates import toml_text
+    from fastsim.foundation.parquet import replacing
+    from fastsim.scenario.simon_configuration import simon_scenario
+
+    fields, notices = simon_scenario(source, scheduler)
+    with replacing(output) as partial:
+        partial.write_text(toml_text(fields), encoding="utf-8")
+    click.echo(f"{output}: {', '.join(fields)}")
+    for text in notices:
+        click.echo(f"not honoured: {text}", err=True)
+
+
 @click.group()
 def synth() -> None:
     """Generate workloads that look like published traces."""

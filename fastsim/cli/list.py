@@ -30,6 +30,7 @@ IMPORTERS = {
     "synergy": "job traces (5 fields, CSV) and clusters (INI) of Synergy",
     "philly": "the log of Microsoft's Philly trace (JSON) and its reduced form (CSV)",
     "kubernetes": "nodes, pods and workloads of Kubernetes (YAML, JSON, KAI snapshots)",
+    "simon": "configurations of FGD's simulator (simon apply -f) as scenarios (TOML)",
     "gavel-rates": "throughput files of Gavel: steps/s by GPU model, job and companion",
     **PUBLISHED,
     "csv": "pods or nodes of any table, under any names",

@@ -44,6 +44,7 @@ EXAMPLES: Mapping[str, str] = {
     "import helios": "cluster_log.csv -o jobs.parquet",
     "import acme": "trace_seren.csv -o jobs.parquet",
     "import pai": "pai_task_table.csv -o jobs.parquet",
+    "import simon": "cluster-config.yaml -s scheduler-config.yaml -o scenario.toml",
     "import swf": "log.swf.gz -o jobs.parquet",
     "import slurm": "sacct.txt -o jobs.parquet",
     "import alibaba": "trace.csv -o jobs.parquet",

@@ -1,4 +1,4 @@
-"""The figures of the papers, their status (made, not made, impossible) and the reason for it.
+"""The figures of the papers, their status (made, impossible) and the reason for it.
 
 ``published/figures.csv`` has a row a figure with its CPU seconds; names are those of the published numbers.
 """
@@ -13,7 +13,7 @@ from fastsim.errors import ScenarioError, suggestion
 from fastsim.experiments.reproduce.published_numbers import PUBLISHED, published_numbers
 
 MADE = "made"
-"""Status of a figure that is reproduced; others are ``not made`` and ``impossible``."""
+"""Status of a figure that is reproduced; others are ``impossible``."""
 SCHEMA = {"paper": pl.String, "figure": pl.String, "status": pl.String, "cpu_s": pl.Float64, "reason": pl.String}
 
 

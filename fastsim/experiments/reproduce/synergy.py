@@ -2,7 +2,8 @@
 
 All jobs are drawn from seeds as Synergy's simulator draws them, so the run of the authors' check value has the same
 jobs as the recorded one; their own sample of durations is not public. Figures over the load, over the CPUs of a server
-and over the mix of jobs have no published numbers. A folder with recorded runs adds one cell for each of them.
+and over the mix of jobs have no published numbers. A folder with recorded runs adds one cell for each of them, one
+with Philly's log its replay.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.published_specs import synergy_parts
 from fastsim.cluster.server import GB_MIB
 from fastsim.engine.result import Result
+from fastsim.errors import InputError
 from fastsim.experiments.many_runs import simulate_many
 from fastsim.experiments.reproduce.published_numbers import published_value, recorded_numbers
 from fastsim.experiments.reproduce.reproduction import (
@@ -74,6 +76,10 @@ FAMILIES = {
     "replay": "deployment traces", "opt": "against the optimum", "refsize": CHECK, "single": "8", "multi": "1, 7",
 }  # fmt: skip
 """Figures of recorded runs by the first word of their names; other runs belong to no figure."""
+REPLAY, PHILLY_SERVERS = "6", 64
+"""Figure of the replay of Philly's log, and servers of its cluster."""
+LOGS = ("cluster_job_log.json", "cluster_job_log.json.gz", "data/philly/native/philly.csv.gz")
+"""Places of Philly's log, or of its reduced form, in a folder."""
 SOLVED_BAR = 0.03
 """Relative deviation allowed for ``opt``, where many choices have the same best sum."""
 
@@ -84,7 +90,7 @@ class FigurePoint(NamedTuple):
     figure: str
     case: str
     policy: str
-    at: float
+    at: float | None
     run: Scenario
     original_h: float | None = None
     """Mean completion time of the original's run, hours."""
@@ -147,7 +153,7 @@ def _points(data: Path | None, quick: bool, figures: Sequence[str] = ()) -> list
     ]  # fmt: skip
     return [
         *checks,
-        *([] if quick and not figures else _figures()),
+        *([] if quick and not figures else [*_figures(), *_replays(data, REPLAY in figures)]),
         *_recorded(data, ("replay",) if quick else tuple(FAMILIES)),
     ]
 
@@ -192,6 +198,21 @@ def _figures() -> list[FigurePoint]:
         for order in ("drf", "tetris") for mechanism in ("greedy", "tune")
     ]  # fmt: skip
     return curve_points
+
+
+def _replays(data: Path | None, named: bool) -> list[FigurePoint]:
+    """Jobs at the times and for the durations of Philly's log; none without a log, an error if the figure is named."""
+    path = next((path for name in LOGS if data is not None and (path := data / name).is_file()), None)
+    if path is None:
+        if named:
+            raise InputError("--data" if data is None else str(data), "no log of Philly", f"one of {', '.join(LOGS)}")
+        return []
+    jobs = f"synth:synergy?log={path}&arrivals=log&durations=log&multi_gpu=true&split={SPLIT}&seed={CHECK_SEED}"
+    run = replace(_scenario("fifo", RATE, window=CHECK_WINDOW), cluster=f"synergy:{PHILLY_SERVERS}", workload=jobs)
+    return [
+        FigurePoint(REPLAY, order, policy := f"{order} + {mechanism}", None, replace(run, policy=policy))
+        for order in ("fifo", "srtf", "las") for mechanism in MECHANISMS
+    ]  # fmt: skip
 
 
 def _servers(memory_gb: int) -> Cluster:
@@ -298,13 +319,14 @@ def _curves(outcomes: Iterable[tuple[FigurePoint, Result]]) -> pl.DataFrame:
         "mean completion (h)",
     )
     for point, result in outcomes:
-        if point.case == f"seed {CHECK_SEED}":
+        if point.figure == REPLAY or point.case == f"seed {CHECK_SEED}":
             jct_h = np.sort(_measured(result, CHECK_WINDOW)) / HOUR_S
             part = 100 * np.arange(1, len(jct_h) + 1) / len(jct_h)
             step = max(1, len(jct_h) // 200)
-            lines.append(points("Completion times, 9 jobs/h", "completion time (h)", "jobs done (%)", point.policy,
+            chart = f"Completion times, {'Philly' if point.figure == REPLAY else '9 jobs/h'}"
+            lines.append(points(chart, "completion time (h)", "jobs done (%)", point.policy,
                                 jct_h[::step], part[::step]))  # fmt: skip
-        elif point.figure in ("8", "1, 7", *X_TITLES) and point.original_h is None:
+        elif point.figure in ("8", "1, 7", *X_TITLES) and point.original_h is None and point.at is not None:
             at = curves.setdefault((point.figure, point.policy), [])
             at.append((point.at, result.summary["jct_mean_s"][0] / HOUR_S))
     for (figure, policy), pairs in curves.items():

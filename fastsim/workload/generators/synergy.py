@@ -17,7 +17,9 @@ from fastsim.workload.generators.synergy_jobs import JobLog, SynergyRecipe, Syne
 from fastsim.workload.workload import Workload
 
 Log = int | Workload | str | os.PathLike[str]
-"""A number of jobs with one GPU each, a workload of jobs, or a file of one: Parquet, or a Philly log."""
+"""A number of jobs with one GPU each, a workload of jobs, or a file of one: Parquet, or a Philly log or its reduced
+form."""
+PHILLY_ENDS = (".json", ".json.gz", ".csv", ".csv.gz")
 
 
 class SynergySource:
@@ -53,9 +55,9 @@ def synth_synergy(
 
     rate_per_hour: mean arrivals per hour. split: per cent of image, language and speech jobs, or of the tasks of a
     sensitivity of your own. log: without one, jobs have 1, 2, 4 or 8 GPUs; with one, single GPUs or (multi_gpu) those
-    of the log, whose jobs are taken in turn. A log is a number of jobs, a workload, Parquet or a Philly log (JSON).
-    arrivals: `poisson`, `static` = all at once, a millisecond apart, or `log`. durations: `gavel` = 30 minutes to a
-    week, `short` = up to eight hours, or `log`. pickled: the log was read in an earlier run, so that its durations
+    of the log, whose jobs are taken in turn. A log is a number of jobs, a workload, Parquet or a Philly log (JSON,
+    CSV). arrivals: `poisson`, `static` = all at once, a millisecond apart, or `log`. durations: `gavel` = 30 minutes to
+    a week, `short` = up to eight hours, or `log`. pickled: the log was read in an earlier run, so that its durations
     take nothing from the stream of arrivals. sensitivity: workloads and seconds of their iterations (default:
     Synergy's models on servers with `cpus_per_gpu` CPUs for each GPU, 3). `jobs` may be left out for a log's arrivals.
     """
@@ -102,7 +104,7 @@ def _metadata(recipe: SynergyRecipe, jobs: int, cpus_per_gpu: float | None) -> d
 
 
 def job_log(log: Log, exponential: bool, multi_gpu: bool) -> JobLog:
-    """Jobs of a log; of a Philly log (JSON) those that Synergy keeps."""
+    """Jobs of a log; of a Philly log (JSON, or CSV of its reduced form) those that Synergy keeps."""
     if isinstance(log, int):
         if isinstance(log, bool) or log < 1:
             raise ScenarioError("synth.log", log, "1 job or more")
@@ -110,7 +112,7 @@ def job_log(log: Log, exponential: bool, multi_gpu: bool) -> JobLog:
         return JobLog(np.ones(log, np.int64), name=f"{log} jobs", tells_gpus=False)
     if isinstance(log, Workload):
         workload = log
-    elif str(log).endswith((".json", ".json.gz")):
+    elif str(log).endswith(PHILLY_ENDS):
         from fastsim.workload.importers.philly import import_jobs
 
         workload = import_jobs(log, rules="synergy", exponential=exponential, multi_gpu=multi_gpu)

@@ -33,6 +33,8 @@ SYNERGY_DURATION_S = (60 * 10**1.5, 60 * 10.0**4)
 """Durations between these bounds, seconds, are kept there."""
 SYNERGY_HOURS, SYNERGY_JOBS = (2400, 3000), 8000
 """Hours between which jobs arrive whose arrivals and durations are the log's own, and how many at most."""
+LOG_BEGAN = datetime(2017, 8, 7)
+"""Day of the first job of the log; the reduced form begins a month later, and these hours are those of the log."""
 
 
 class Attempt(NamedTuple):
@@ -70,17 +72,20 @@ def import_jobs(
     attempt. `synergy` = the jobs of Synergy's experiments: attempts that did not run are left out, and with
     `multi_gpu` those with more than 16 GPUs; jobs count whose last attempt is left and that ran between 32 minutes and
     a week. With `exponential` other numbers of GPUs than 1, 2, 4, 8 and 16 become 1; without it such attempts are left
-    out and the first 8,000 jobs that arrived after 2,400 and before 3,000 hours are kept.
+    out and the first 8,000 jobs that arrived after 2,400 and before 3,000 hours of the log are kept.
     """
     if rules not in RULES:
         raise ScenarioError("import philly: rules", repr(rules), f"one of {', '.join(RULES)}")
     text = str(path).removesuffix(".gz")
-    jobs = _reduced(path) if text.endswith(".csv") else list(_logged(str(path), _document(path)))
+    reduced = text.endswith(".csv")
+    jobs = _reduced(path) if reduced else list(_logged(str(path), _document(path)))
     # The clock begins with the first job that was ever tried.
     tried = [job for job in jobs if job.attempts]
     if not tried:
         raise InputError(str(path), "no jobs with attempts", "one at least")
     origin = min(job.submit for job in tried)
+    if reduced and rules == "synergy" and not exponential:
+        origin = min(origin, LOG_BEGAN)
     chosen = _by_synergy(tried, origin, exponential, multi_gpu) if rules == "synergy" else _all(tried, origin)
     return _workload(path, sorted(chosen, key=lambda row: row.submit_s), rules, exponential, multi_gpu)
 

@@ -161,6 +161,12 @@ def test_pauses_and_restarts_are_counted(policy: str) -> None:
     assert jobs["slowdown"].to_list() == pytest.approx((jobs["jct_s"] / 600).to_list(), rel=1e-12)
 
 
+@pytest.mark.parametrize("policy", ["las", "fcfs", "round_robin", "max_min_fairness", "fifo"])
+def test_a_first_start_takes_no_restart(policy: str) -> None:
+    row = fs.simulate("gavel:1:0:0", pods((0, 1, 600)), policy, restart_s=60.0).summary.row(0, named=True)
+    assert (row["jct_mean_s"], row["gpu_hours"], row["goodput_pct"], row["restarts"]) == (600, 1 / 6, 100, 0)
+
+
 def test_a_run_that_is_cut_off_says_what_still_holds_gpus() -> None:
     run = fs.simulate("gavel:1:0:0", pods((0, 1, 5000), (0, 1, 5000)), "fcfs", until_s=720.0)
     assert run.jobs.select("state", "paused_s").rows() == [("running", 0.0), ("pending", None)]

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from fastsim.errors import InputError
 from fastsim.experiments.reproduce import synergy as paper
 
 
@@ -66,6 +67,26 @@ def test_all_figures_have_points() -> None:
         point.run.check()
 
 
+def test_the_replay_of_a_log_has_its_arrivals_and_durations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("CHECK_WINDOW", "0:20"), ("PHILLY_SERVERS", 1), ("LOGS", ("log.csv",))):
+        monkeypatch.setattr(paper, name, value)
+    rows = [f"2017-11-20 00:{minute:02d}:00,{7200 + minute},{1 + minute % 2}" for minute in range(20)]
+    (tmp_path / "log.csv").write_text("\n".join(["timestamp,duration,num_gpus", *rows]) + "\n")
+    made = paper.synergy_reproduction(tmp_path, True, 1, figures=[paper.REPLAY])
+    assert made.runs == paper.run_count(tmp_path, "synergy", True, figures=[paper.REPLAY]) == 6
+    assert set(made.cells["verdict"]) == {"no reference"} and made.cells["policy"].n_unique() == 6
+    fair, tuned = (made.cells.filter(policy=f"fifo + {mechanism}")["ours"][0] for mechanism in paper.MECHANISMS)
+    assert 2 < tuned < fair < 12
+    assert set(made.curves["chart"]) == {"Completion times, Philly"}
+
+
+@pytest.mark.parametrize("data", [None, "empty"])
+def test_a_replay_without_a_log_is_one_error(data: str | None, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"found no log of Philly, expected one of cluster_job_log.json, "):
+        paper.run_count(tmp_path if data else None, "synergy", False, figures=[paper.REPLAY])
+    assert paper.REPLAY not in {point.figure for point in paper._points(tmp_path if data else None, False)}
+
+
 def test_what_models_gain_and_need_to_be_measured() -> None:
     both = (paper.SENSITIVITY, paper.PROFILING)
     made = paper.synergy_reproduction(None, True, 1, figures=both)
@@ -83,8 +104,8 @@ def test_servers_of_other_memory() -> None:
     split = [point for point in paper._points(None, False) if point.figure == "memory split"]
     for point in split:
         (memory,) = set(point.run.cluster.offered["memory_mib"].to_pylist())
-        assert memory == 1024 * point.at
-    assert sorted({point.at for point in split}) == [250, 375, 500, 625]
+        assert point.at is not None and memory == 1024 * point.at
+    assert {point.at for point in split} == {250, 375, 500, 625}
 
 
 def test_recorded_runs_are_met(shared: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

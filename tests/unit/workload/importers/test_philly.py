@@ -93,6 +93,17 @@ def test_the_reduced_form(tmp_path: Path) -> None:
         import_jobs(path)
 
 
+def test_the_window_of_synergy_counts_from_the_first_day_of_the_log_that_the_reduced_form_lacks(tmp_path: Path) -> None:
+    path = tmp_path / "philly.csv.gz"
+    days = ("11-14 23", "11-15 01", "12-09 23", "12-10 01")
+    rows = [f"2017-{day}:00:00,7200,{2**size}" for size, day in enumerate(days)]
+    path.write_bytes(gzip.compress("\n".join(["timestamp,duration,num_gpus", *rows]).encode()))
+    found = import_jobs(path, rules="synergy").table().to_pylist()
+    assert [(row["submit_s"], row["num_gpu"]) for row in found] == [(0, 2), ((24 * 24 + 22) * HOUR, 4)]
+    drawn = import_jobs(path, rules="synergy", exponential=True).table().to_pylist()
+    assert [(row["submit_s"], row["num_gpu"]) for row in drawn][:2] == [(0, 1), (2 * HOUR, 2)]
+
+
 @pytest.mark.parametrize(
     ("document", "message"),
     [
