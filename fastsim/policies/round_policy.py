@@ -20,6 +20,7 @@ SOLUTIONS = ("centered", "vertex")
 # Parameters of every program.
 MODE = about("base: all GPU models count as equally fast; perf: measured rates; packed: pairs may share", choices=MODES)
 SOLUTION = about("which optimum is taken where there are many: inside the optimal face or a corner", choices=SOLUTIONS)
+PROGRAM_COMPAT = about("of many optima the one where the published program ends; base and perf, centered (compat)")
 
 
 @dataclass(frozen=True)
@@ -65,3 +66,9 @@ class ShareRule(RoundRule):
     def visit(self) -> str:
         """Order in which GPU models are filled: shuffled in mode ``base``, which must not favour a model."""
         return "shuffled" if self.mode == "base" else "fastest"
+
+    def check_program_compat(self, compat: bool) -> None:
+        """Raise :class:`PolicyError` if the published program is asked for where there is none."""
+        if compat and (self.mode == "packed" or self.solution != "centered"):
+            found = f"True with mode={self.mode}, solution={self.solution}"
+            raise PolicyError(self.where("program_compat"), found, "True with mode=base or perf, solution=centered")

@@ -38,6 +38,7 @@ _GAVEL = {
     "use_from_zero": "use of GPUs counts from second 0, not from the first arrival",
     "fifo_compat": "fifo without rates: not the drawn GPU model but the last one with room for any job, even if full",
     "allox_compat": "allox: every place of every GPU is a column, and ties fall as in the original",
+    "program_compat": "finish-time fairness, water filling: of many optima the one where the published program ends",
     "azure_last_zone": "Azure's price is that of the last zone by name, not of the cheapest",
     "slo_compare_absolute": "a deadline, an instant, is compared with a completion time, a duration",
     "estimator_column_bug": "measured rates of sharing are read from wrong columns unless all models are references",

@@ -21,6 +21,8 @@ SIA = """@inproceedings{subramanya2023sia,
   year = {2023}
 }"""
 
+PICKS = ("drawn", "last")
+"""Which of equal choices is taken."""
 SOLVERS = ("highs", "cbc")
 
 
@@ -36,7 +38,8 @@ class Sia(RoundRule):
     as equal. Both are policies of their own in the published simulator; these are written after a reading of it and
     not compared with runs. It maximises the rigid one: `power=0.5, unserved=-1`.
 
-    Many choices have equal value. One is drawn; with `solver="cbc"` it is the published simulator's pick.
+    Many choices have equal value. One is drawn; `picks=last` takes that of the last GPU model and size instead; with
+    `solver="cbc"` it is the published simulator's pick.
     """
 
     citation: ClassVar[str] = SIA
@@ -49,6 +52,8 @@ class Sia(RoundRule):
     tuned: bool = field(default=True, metadata=about("adaptive jobs choose their batch sizes"))
 
     ties: int = field(default=0, metadata=about("seed of the draw among equal choices"))
+
+    picks: str = field(default="drawn", metadata=about("equal choices: one is drawn, or the last one", choices=PICKS))
 
     rigid: bool = field(default=False, metadata=about("every job has the GPUs it requested, or none"))
     aware: bool = field(default=True, metadata=about("GPU models are told apart"))
@@ -85,6 +90,8 @@ class Sia(RoundRule):
             raise PolicyError(self.where("changed"), repr(self.changed), "0, unless rigid=True or aware=False")
         if self.solver == "cbc" and (self.rigid or not self.aware):
             raise PolicyError(self.where("solver"), "'cbc'", "'highs' if rigid=True or aware=False")
+        if self.picks == "last" and (self.solver == "cbc" or self.ties):
+            raise PolicyError(self.where("picks"), "'last'", "'drawn' if solver='cbc', or with ties, a seed of draws")
         if self.solver == "cbc" and self.ties:
             raise PolicyError(self.where("ties"), self.ties, "0 if solver='cbc', which draws nothing")
         if bool(self.measured_nodes) != bool(self.measured_gpus):
@@ -108,6 +115,9 @@ class Sia(RoundRule):
             from fastsim.policies.deciders.sia_recorded import RecordedSiaDecider
 
             return RecordedSiaDecider(*options)
+        last = self.picks == "last"
         if self.rigid:
-            return RigidSiaDecider(*options, changed=self.changed)
-        return SiaDecider(*options) if self.aware else TypeBlindSiaDecider(*options, changed=self.changed)
+            return RigidSiaDecider(*options, last=last, changed=self.changed)
+        if self.aware:
+            return SiaDecider(*options, last=last)
+        return TypeBlindSiaDecider(*options, last=last, changed=self.changed)

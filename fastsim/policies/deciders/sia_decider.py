@@ -52,6 +52,8 @@ class SiaDecider:
     chosen: dict[int, int] = field(default_factory=dict)
     """By job: its configuration; of a rigid job its group."""
     rates: dict[tuple[str, int, int], Floats] = field(default_factory=dict)
+    last: bool = False
+    """Whether the last of equal choices is taken, by GPU model and size, instead of a drawn one."""
 
     @property
     def solver_s(self) -> float:
@@ -132,12 +134,15 @@ class SiaDecider:
         return SiaInstance(value, sizes.group__q, sizes.gpus__q, former, forced)
 
     def _drawn(self, instance: SiaInstance) -> SiaInstance:
-        """The same with a drawn bonus for each choice, smaller than that of staying.
+        """The same with a bonus for each choice, drawn or of its place, smaller than that of staying.
 
         A fixed order among equal choices would always favour one GPU model or size, and jobs would have fewer GPUs.
         """
         width = instance.value__jq.shape[1]
-        bonus = Stream(self.ties, f"sia.ties.{self.decided}.{width}").uniform(width) - 0.5
+        if self.last:
+            bonus = (0.5 - np.arange(width) / width) * (1.0 if self.power < 0 else -1.0)
+        else:
+            bonus = Stream(self.ties, f"sia.ties.{self.decided}.{width}").uniform(width) - 0.5
         return instance._replace(value__jq=instance.value__jq + (STAYING * bonus).astype(np.float32))
 
     def _rigid_instance(self, jobs: Sequence[JobView]) -> SiaInstance:

@@ -245,8 +245,18 @@ def values(goodput__jq: npt.ArrayLike, keeping__j: npt.ArrayLike, former__j: Int
     factor = np.where(had, np.array(keeping__j, exact), exact(1.0))[:, None].repeat(worth.shape[1], axis=1)
     factor[had, former__j[had]] = 1.0
     with np.errstate(divide="ignore"):  # a negative power of no goodput is cut
-        raised = (worth * factor) ** exact(power)
+        raised = powers(worth * factor, power)
     return np.minimum(np.round(raised, DECIMALS), exact(LARGEST))
+
+
+def powers(worth: Worth, power: float) -> Worth:
+    """Powers in the precision of ``worth``, rounded from double precision.
+
+    NumPy's powers in single precision are others with AVX-512 than without: a fifth differs in the last bit.
+    """
+    exact = worth.dtype.type
+    raised: Worth = (worth.astype(np.float64) ** float(exact(power))).astype(exact)
+    return raised
 
 
 def only_former(goodput__jq: Worth, former__j: Ints, forced__j: Flags) -> Worth:

@@ -39,6 +39,7 @@ from fastsim.policies.deciders.sia_program import (
     SiaInstance,
     Singles,
     best_choices,
+    powers,
     values,
 )
 
@@ -218,7 +219,7 @@ class RigidSiaDecider(SiaDecider):
     def _values(self, row__jg: Singles, keeping__jg: Floats) -> Singles:
         worth = row__jg * keeping__jg.astype(np.float32)
         able = worth > 0
-        raised = np.power(worth, np.float32(self.power), out=np.zeros_like(worth), where=able)
+        raised = np.where(able, powers(np.where(able, worth, np.float32(1.0)), self.power), np.float32(0.0))
         never = np.float32(NEVER + abs(self.unserved) + 2 * self.changed)  # worse than waiting at any price
         return np.where(able, np.round(raised, DECIMALS), never if self.power < 0 else -never)
 

@@ -16,6 +16,7 @@ import numpy as np
 from fastsim.engine.shares.plan import Allocation, Floats, RoundView
 from fastsim.policies.programs.job_classes import Groups
 from fastsim.policies.programs.objectives import StatelessProgram, job_groups, level_program
+from fastsim.policies.programs.published_programs import least_ratio
 from fastsim.policies.programs.share_program import Shares, inverse, isolated_rate
 from fastsim.policies.solvers.highs import Solution
 
@@ -28,8 +29,9 @@ ENOUGH = 1e-10
 class FinishTime(StatelessProgram):
     """Minimises the largest ratio. State: the time that each job's progress would have taken in isolation."""
 
-    def __init__(self, mode: str, solution: str) -> None:
+    def __init__(self, mode: str, solution: str, published: bool = False) -> None:
         super().__init__(mode, solution)
+        self.published = published
         self._isolated_s: dict[int, float] = {}
         self._last: dict[int, tuple[float, float]] = {}
 
@@ -50,6 +52,12 @@ class FinishTime(StatelessProgram):
         bound = Bound(shares, view.now_s - view.submit_s, left, fair_s)
         if not bound.counts.any():
             return groups, np.zeros(groups.rate__rg.shape)
+        if self.published and bound.counts.all():
+            with self.solver.timed():
+                rate, past = groups.rate__rg[: groups.classes], (view.now_s - view.submit_s) / fair_s
+                found = least_ratio(rate, view.num_gpu, view.setting.gpus__g, past, view.steps_left / fair_s)
+            if found is not None:
+                return groups, found
         return groups, shares.share__rg(self._least(bound))
 
     def state(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from fastsim.engine.shares.plan import Floats, Ints, RoundView
 from fastsim.errors import SolverError
 from fastsim.policies.programs.job_classes import Groups
 from fastsim.policies.programs.objectives import StatelessProgram, fair_groups, fair_scale, level_program
+from fastsim.policies.programs.published_programs import last_rise
 from fastsim.policies.programs.share_program import NO_FLOOR, Shares, inverse
 from fastsim.policies.solvers.highs import Solution
 
@@ -34,9 +36,9 @@ Entities = Mapping[str, tuple[float, str]]
 class WaterFilling(StatelessProgram):
     """Maximises the smallest normalised rate, then the next smallest, and so on."""
 
-    def __init__(self, mode: str, solution: str, entities: Entities) -> None:
+    def __init__(self, mode: str, solution: str, entities: Entities, published: bool = False) -> None:
         super().__init__(mode, solution)
-        self.entities = entities
+        self.entities, self.published = entities, published
 
     def shares(self, view: RoundView) -> tuple[Groups, Floats]:
         """Shares under which no job can be faster unless one that is no faster than it becomes slower."""
@@ -47,24 +49,45 @@ class WaterFilling(StatelessProgram):
         shares = Shares(view, groups)
         example = groups.example__c
         claims = Claims(view.weight[example], entity__j[example], fifo__j[example], weight__e, groups.size__c, example)
-        level__c = self._levels(shares, fair_scale(view, groups), claims)
+        rises = self._rises(shares, fair_scale(view, groups), claims)
+        if self.published and rises:
+            with self.solver.timed():
+                found = self._last(view, groups, rises[-1])
+            if found is not None:
+                return groups, found
+        level__c = rises[-1].level__c + rises[-1].by * rises[-1].rise__c if rises else np.zeros(groups.classes)
         # Standing at the levels is what raising each to itself leads to; so the end is one more program of level 1.
         scale__c = fair_scale(view, groups) * inverse(level__c)
         return groups, shares.share__rg(self.solver.maximum(level_program(shares, scale__c), what="water filling"))
 
-    def _levels(self, shares: Shares, scale__c: Floats, claims: Claims) -> Floats:
-        """Scaled rate at which each class is held in the end."""
+    def _rises(self, shares: Shares, scale__c: Floats, claims: Claims) -> list[Rise]:
+        """The steps from level to level; after the last one every class is held."""
         level__c, held = np.zeros(len(scale__c)), scale__c <= 0
+        rises: list[Rise] = []
         for _ in range(len(scale__c)):
             if held.all():
                 break
             rise__c = claims.rise(held)
             raised = self._raised(shares, scale__c, rise__c, level__c)
-            level__c = level__c + max(raised.objective, 0.0) * rise__c
+            rises.append(Rise(level__c, rise__c, max(raised.objective, 0.0)))
+            level__c = level__c + rises[-1].by * rise__c
             # Duals are those of the rows as they stand; times the rise they sum to 1.
             dual = -raised.row_dual[: len(scale__c)] * rise__c
             held = held | (dual > min(HELD, float(dual.max())) * 0.5)
-        return level__c
+        return rises
+
+    def _last(self, view: RoundView, groups: Groups, rise: Rise) -> Floats | None:
+        """The shares where the published program of the last rise ends, job by job; None if it does not."""
+        example, size = groups.example__c, groups.size__c
+        unit__c = view.num_gpu[example] / view.weight[example]
+        rate__cg = groups.rate__rg[: groups.classes] * (fair_scale(view, groups) / unit__c)[:, None]
+        factor__c = unit__c * inverse(rise.rise__c)
+        each = np.repeat(np.arange(groups.classes), size)
+        found = last_rise(
+            rate__cg[each], view.num_gpu[example][each], view.setting.gpus__g, (rise.level__c / unit__c)[each],
+            factor__c[each], (rise.rise__c > 0)[each],
+        )  # fmt: skip
+        return None if found is None else found[np.cumsum(size) - size]
 
     def _raised(self, shares: Shares, scale__c: Floats, rise__c: Floats, level__c: Floats) -> Solution:
         """The largest rise of the level at which no job falls."""
@@ -85,6 +108,14 @@ class WaterFilling(StatelessProgram):
         entity__j = np.array([position[name] for name in view.tenant], np.int64)
         fifo__e = np.array([inner == "fifo" for _, inner in options])
         return entity__j, fifo__e[entity__j], np.array([weight for weight, _ in options])
+
+
+class Rise(NamedTuple):
+    """One step: levels before it, the rise of each class with the level, and how far the level rose."""
+
+    level__c: Floats
+    rise__c: Floats
+    by: float
 
 
 @dataclass(frozen=True, eq=False)

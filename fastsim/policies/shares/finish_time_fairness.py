@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fastsim.policies.registry import policy
-from fastsim.policies.round_policy import ShareRule
+from fastsim.policies.round_policy import PROGRAM_COMPAT, ShareRule
 
 if TYPE_CHECKING:
     from fastsim.engine.rounds.options import Setting
@@ -23,9 +23,15 @@ class FinishTimeFairness(ShareRule):
     in as many as there are jobs now.
     """
 
+    program_compat: bool = field(default=False, metadata=PROGRAM_COMPAT)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_program_compat(self.program_compat)
+
     def begin(self, setting: Setting) -> SharePlan:
         """The plan for a run in this setting."""
         from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.programs.finish_time import FinishTime
 
-        return SharePlan(FinishTime(self.mode, self.solution), self.mode == "packed", self.visit)
+        return SharePlan(FinishTime(self.mode, self.solution, self.program_compat), self.mode == "packed", self.visit)

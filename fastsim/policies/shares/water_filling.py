@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fastsim.errors import PolicyError
 from fastsim.policies.registry import about, policy
-from fastsim.policies.round_policy import ShareRule
+from fastsim.policies.round_policy import PROGRAM_COMPAT, ShareRule
 
 if TYPE_CHECKING:
     from fastsim.engine.rounds.options import Setting
@@ -31,8 +31,11 @@ class WaterFillingFairness(ShareRule):
         metadata=about("tenants that share by weight: 'name:weight' or 'name:weight:fifo', separated by commas"),
     )
 
+    program_compat: bool = field(default=False, metadata=PROGRAM_COMPAT)
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.check_program_compat(self.program_compat)
         entities_of(self.entities)
 
     def begin(self, setting: Setting) -> SharePlan:
@@ -41,7 +44,7 @@ class WaterFillingFairness(ShareRule):
         from fastsim.policies.programs.water_filling import WaterFilling
 
         entities = entities_of(self.entities)
-        allocator = WaterFilling(self.mode, self.solution, entities)
+        allocator = WaterFilling(self.mode, self.solution, entities, self.program_compat)
         return SharePlan(allocator, self.mode == "packed", self.visit, entities=frozenset(entities))
 
 

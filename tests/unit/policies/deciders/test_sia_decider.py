@@ -37,6 +37,20 @@ def test_new_jobs_get_one_gpu_each() -> None:
     assert [len(place.nodes) for place in places.values()] == [1, 1]
 
 
+@pytest.mark.parametrize(("power", "unserved"), [(-0.5, 1.1), (0.5, -1.1)])
+def test_of_equal_choices_the_last_may_be_taken(power: float, unserved: float) -> None:
+    # A new job is worth the same on every model.
+    sia = decider(power=power, unserved=unserved, last=True)
+    (place,) = sia.decide(AdaptiveView(60.0, [job(0)])).values()
+    assert place.group == len(sia.configurations.groups) - 1
+
+
+@pytest.mark.parametrize("options", [{"ties": 3}, {"solver": "cbc"}])
+def test_the_last_is_not_drawn(options: dict[str, Any]) -> None:
+    with pytest.raises(PolicyError, match="parameter picks"):
+        Sia(picks="last", **options)
+
+
 def test_a_job_doubles_at_most() -> None:
     known: dict[str, Any] = {
         "noise": Noise(1.0, 5000.0, 128),

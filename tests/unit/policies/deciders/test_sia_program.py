@@ -119,6 +119,13 @@ def test_values_are_as_exact_as_goodput() -> None:
     assert single.dtype == np.float32 and (single == np.array([[0.58, 0.38]], np.float32)).all()
 
 
+def test_values_are_the_same_on_every_cpu() -> None:
+    # Powers whose last bit decides the second decimal, and is another with AVX-512: 28.8850010, 36.8349972, 0.95499995.
+    goodput = np.array([float.fromhex(text) for text in ("0x1.3a3128p-10", "0x1.826906p-11", "0x1.18b1b0p+0")])
+    single = values(goodput.astype(np.float32)[:, None], np.ones(3), np.full(3, NONE), -0.5)
+    assert single.ravel() == pytest.approx([28.88, 36.84, 0.95], abs=1e-6)
+
+
 def test_forced_jobs_have_no_other_choice() -> None:
     goodput = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
     found = only_former(goodput, np.array([1, NONE]), np.array([True, False]))

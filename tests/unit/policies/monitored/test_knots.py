@@ -191,17 +191,17 @@ def test_nobody_waits(heap_ties: bool) -> None:
 
 # ---------------------------------------------------------------- passes as they are specified, written down slowly
 
-REQUEST_MIB = 300
-"""All declare the same, so the heap alone decides; three fit on a GPU of 1000 MiB whose readings lend nothing."""
+CAPACITY_MIB = 1000
+"""Of a GPU whose readings lend nothing, so that declarations alone decide."""
 STEP_S, REST_S = 0.5, 5.0
 
 
 class SlowPasses:
     """One GPU: what the specification says of a pass, one statement after another, events up to now before each."""
 
-    def __init__(self, arrivals: list[float], stays: list[float]) -> None:
+    def __init__(self, arrivals: list[float], stays: list[float], requests: list[int]) -> None:
         self.coming = sorted((time, pod) for pod, time in enumerate(arrivals))
-        self.stays, self.now_s = stays, self.coming[0][0]
+        self.stays, self.requests, self.now_s = stays, requests, self.coming[0][0]
         self.heap, self.running = list[int](), list[int]()
         self.end_s: dict[int, float] = {}
         self.bound: list[tuple[int, float]] = []
@@ -215,14 +215,41 @@ class SlowPasses:
     def listen(self) -> None:
         """Pods that came up to now enter the queue."""
         while self.coming and self.coming[0][0] <= self.now_s:
-            self.heap.append(self.coming.pop(0)[1])
+            self.push(self.coming.pop(0)[1])
+
+    def larger(self, one: int, two: int) -> bool:
+        """Whether the pod at one place of the heap declares more than that at another."""
+        return self.requests[self.heap[one]] > self.requests[self.heap[two]]
+
+    def swap(self, one: int, two: int) -> None:
+        """Exchange two places of the heap."""
+        self.heap[one], self.heap[two] = self.heap[two], self.heap[one]
+
+    def push(self, pod: int) -> None:
+        """At the end, then up as long as it is strictly larger than the one above."""
+        self.heap.append(pod)
+        place = len(self.heap) - 1
+        while place > 0 and self.larger(place, (place - 1) // 2):
+            self.swap(place, (place - 1) // 2)
+            place = (place - 1) // 2
 
     def pop(self) -> int:
-        """Of equals the root leaves, and the last one takes its place for good."""
-        first, last = self.heap[0], self.heap.pop()
-        if self.heap:
-            self.heap[0] = last
-        return first
+        """Root and last change places; the new root goes down, left unless the right is strictly larger."""
+        last, place = len(self.heap) - 1, 0
+        self.swap(0, last)
+        while 2 * place + 1 < last:
+            child = 2 * place + 1
+            if child + 1 < last and self.larger(child + 1, child):
+                child += 1
+            if not self.larger(child, place):
+                break
+            self.swap(place, child)
+            place = child
+        return self.heap.pop()
+
+    def fits(self, pod: int) -> bool:
+        """Whether its declaration is left."""
+        return sum(self.requests[one] for one in (*self.running, pod)) <= CAPACITY_MIB
 
     def purge(self) -> None:
         """Release the first pod that has ended, and no other."""
@@ -247,16 +274,17 @@ class SlowPasses:
         pod: int | None = self.pop()
         self.purge()
         skipped = list[int]()
-        while pod is not None and len(self.running) == 1000 // REQUEST_MIB:
+        while pod is not None and not self.fits(pod):
             skipped.append(pod)
             pod = self.pop() if self.heap else None
-        self.heap.extend(skipped)
+        for other in skipped:
+            self.push(other)
         self.sleep(STEP_S)
         if pod is None:
             return
         self.attempts += 1
         if self.attempts == 8:
-            self.heap.append(pod)
+            self.push(pod)
             return
         self.running.append(pod)
         self.bound.append((pod, self.now_s))
@@ -264,15 +292,16 @@ class SlowPasses:
         self.sleep(REST_S)
 
 
-def bound_by_scheduler(arrivals: list[float], stays: list[float]) -> list[tuple[int, float]]:
+def bound_by_scheduler(arrivals: list[float], stays: list[float], requests: list[int]) -> list[tuple[int, float]]:
     """The same from the scheduler; events up to a step come before it."""
-    view, bound, end_s = Readings(1000), list[tuple[int, float]](), dict[int, float]()
+    view, bound, end_s = Readings(CAPACITY_MIB), list[tuple[int, float]](), dict[int, float]()
     made = scheduler(view, heap_ties=True, one_release=True, zero_draw=True)
     coming = sorted((time, pod) for pod, time in enumerate(arrivals))
     now_s = coming[0][0]
     while len(bound) < len(arrivals):
         while coming and coming[0][0] <= now_s:
-            made.arrive(coming.pop(0)[1], REQUEST_MIB)
+            pod = coming.pop(0)[1]
+            made.arrive(pod, requests[pod])
         view.done = {pod for pod, end in end_s.items() if end <= now_s}
         later = [time for time in (*(time for time, _ in coming[:1]), *end_s.values()) if time > now_s]
         view.later_s = min(later, default=math.inf)
@@ -288,14 +317,19 @@ HALVES = st.integers(0, 60).map(lambda half: half / 2)
 """Seconds on the grid of passes, so that arrivals, ends and passes coincide."""
 
 
-@given(st.lists(st.tuples(HALVES, HALVES), min_size=1, max_size=20))
-def test_pods_are_bound_in_the_order_of_the_specification(pods: list[tuple[float, float]]) -> None:
-    arrivals, stays = [time for time, _ in pods], [stay for _, stay in pods]
-    assert bound_by_scheduler(arrivals, stays) == SlowPasses(arrivals, stays).play()
+@given(
+    st.lists(st.tuples(HALVES, HALVES, st.integers(0, 2)), min_size=1, max_size=20),
+    st.sampled_from([(300, 300, 300), (300, 500, 1000)]),
+)
+def test_pods_are_bound_in_the_order_of_the_specification(
+    pods: list[tuple[float, float, int]], sizes: tuple[int, ...]
+) -> None:
+    arrivals, stays, requests = [pod[0] for pod in pods], [pod[1] for pod in pods], [sizes[pod[2]] for pod in pods]
+    assert bound_by_scheduler(arrivals, stays, requests) == SlowPasses(arrivals, stays, requests).play()
 
 
 def test_a_pod_that_is_not_bound_comes_after_those_that_came_in_its_pass() -> None:
     # Eight pods a long time apart; the ninth comes half a second after the eighth is admitted, whose binding fails.
     arrivals = [10.0 * pod for pod in range(8)] + [70.25]
-    bound = bound_by_scheduler(arrivals, [0.0] * 9)
+    bound = bound_by_scheduler(arrivals, [0.0] * 9, [300] * 9)
     assert [pod for pod, _ in bound][-2:] == [8, 7]

@@ -22,7 +22,7 @@ from tests.rounds import excess, oracle, rates_under, setting, view, views
 SOLUTIONS = ("centered", "vertex")
 
 
-def allocated(seen: RoundView, **parameters: str) -> Allocation:
+def allocated(seen: RoundView, **parameters: Any) -> Allocation:
     """What a new policy says of these jobs."""
     found = FinishTimeFairness(**parameters).begin(seen.setting).allocator.allocate(seen)
     assert found is not None

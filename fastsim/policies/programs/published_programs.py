@@ -1,0 +1,57 @@
+"""Programs as Gavel states them to its solver, where another statement of the same program ends elsewhere.
+
+An interior-point method ends inside the face of optima, and where depends on rows that do not limit anything. Rates
+are those of whole gangs; every job is a job of its own. None where the method does not converge.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fastsim.engine.shares.plan import Floats, Ints
+from fastsim.policies.programs.block_equations import BlockProgram
+from fastsim.policies.programs.block_path import optimum
+
+Flags = npt.NDArray[np.bool_]
+
+
+def least_ratio(rate__jg: Floats, use__j: Ints, gpus__g: Ints, past__j: Floats, left__j: Floats) -> Floats | None:
+    """Shares at which the largest of ``past + left / rate`` is least, one over the rate being a cone."""
+    jobs, models = rate__jg.shape
+    every, one = np.arange(jobs), np.ones(jobs)
+    row = np.zeros((2 * jobs, models + 1))
+    row[::2, :models], row[1::2, models] = 1.0, left__j
+    # One job alone has no largest to be compared with: its time is the cost itself.
+    alone = jobs == 1
+    if alone:
+        row = row[::2]
+    cost = np.zeros((jobs, models + 1))
+    cost[:, models] = left__j if alone else 0.0
+    found = optimum(BlockProgram(
+        use__j.astype(np.float64), gpus__g.astype(np.float64), every if alone else every.repeat(2), row,
+        np.zeros(1) if alone else np.stack([0 * one, -one], axis=1).ravel(),
+        one if alone else np.stack([one, -past__j], axis=1).ravel(), cost, 0.0 if alone else 1.0, rate__jg,
+    ))  # fmt: skip
+    return None if found is None else np.clip(found[:, :models], 0.0, 1.0)
+
+
+def last_rise(
+    rate__jg: Floats, use__j: Ints, gpus__g: Ints, level__j: Floats, factor__j: Floats, rising__j: Flags
+) -> Floats | None:
+    """Shares with rates at ``level`` or above and the largest least ``(rate - level) * factor`` of rising jobs."""
+    jobs, models = rate__jg.shape
+    rises = np.flatnonzero(rising__j)
+    every, alone = np.arange(jobs), len(rises) == 1
+    scaled = rate__jg * factor__j[:, None]
+    job = np.concatenate([every, every, rises[: 0 if alone else None]])
+    row = np.concatenate([np.ones_like(rate__jg), -rate__jg, -scaled[rises[: 0 if alone else None]]])
+    lift = np.concatenate([np.zeros(2 * jobs), np.ones(len(job) - 2 * jobs)])
+    room = np.concatenate([np.ones(jobs), -level__j, -(level__j * factor__j)[rises[: 0 if alone else None]]])
+    order = np.argsort(job, kind="stable")
+    cost = np.where(np.isin(every, rises)[:, None] & alone, -scaled, 0.0)
+    found = optimum(BlockProgram(
+        use__j.astype(np.float64), gpus__g.astype(np.float64), job[order], row[order], lift[order], room[order], cost,
+        0.0 if alone else -1.0, np.zeros((0, models)),
+    ))  # fmt: skip
+    return None if found is None else np.clip(found, 0.0, 1.0)
