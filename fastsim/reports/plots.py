@@ -65,7 +65,7 @@ def _of_result(result: Result, chart: str | None) -> alt.TopLevelMixin:
     for param in spec["params"]:
         if param["name"] == "moment":
             param |= {"value": 0, "bind": {"input": "range", "min": 0, "max": STEPS - 1, "step": 1, "name": "step "}}
-    drawn: alt.TopLevelMixin = altair.Chart.from_dict(spec)
+    drawn: alt.TopLevelMixin = altair.LayerChart.from_dict(spec)  # Chart would try every kind of chart
     return drawn
 
 

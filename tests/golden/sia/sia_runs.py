@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 from fastsim.engine.adaptive.plan import AdaptiveJob
 from fastsim.performance.applications.application import Applications
@@ -27,6 +28,13 @@ def trained_applications() -> Applications:
         for name, app in golden_applications().items()
     }
     return Applications(found)
+
+
+def smallest_first(pattern: str, quick: int) -> list[Any]:
+    """Folders of recorded runs as parameters of a test, the smallest first; all but so many of them are long."""
+    size = {folder: sum(file.stat().st_size for file in folder.iterdir()) for folder in (SIA / "runs").glob(pattern)}
+    found = sorted(size, key=lambda folder: (size[folder], folder))
+    return [pytest.param(one, id=one.name, marks=[pytest.mark.long] * (at >= quick)) for at, one in enumerate(found)]
 
 
 class RecordedRun:

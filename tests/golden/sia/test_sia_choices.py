@@ -23,7 +23,7 @@ from fastsim.policies.deciders.sia_decider import STAYING, SiaDecider
 from fastsim.policies.deciders.sia_program import NONE, SiaInstance, best_choices, objective_of
 from fastsim.simulation.adaptive import groups_of, table_setting
 from tests.golden.sia.sia import SIA
-from tests.golden.sia.sia_runs import RecordedRun, trained_applications
+from tests.golden.sia.sia_runs import RecordedRun, smallest_first, trained_applications
 
 pytestmark = pytest.mark.skipif(not SIA.exists(), reason="reference data not found (set FASTSIM_SHARED)")
 
@@ -95,14 +95,7 @@ class Follower:
         self.others += any((a != b).any() for a, b in zip(theirs, best.chosen, strict=True))
 
 
-def folders() -> list[Any]:
-    """Recorded runs; all but the two smallest are long."""
-    size = {folder: sum(file.stat().st_size for file in folder.iterdir()) for folder in (SIA / "runs").glob("*_sia")}
-    found = sorted(size, key=lambda folder: (size[folder], folder))
-    return [pytest.param(one, id=one.name, marks=[pytest.mark.long] * (place > 1)) for place, one in enumerate(found)]
-
-
-@pytest.mark.parametrize("folder", folders())
+@pytest.mark.parametrize("folder", smallest_first("*_sia", 2))
 def test_with_the_recorded_picks_among_equals_runs_are_the_recorded_ones(folder: Path) -> None:
     run = RecordedRun(folder)
     setting = AdaptiveSetting(groups_of(sia_cluster()), trained_applications(), float(run.round_s))

@@ -23,7 +23,7 @@ from fastsim.policies.adaptive.rotation import PROGRAMS, Rotation
 from fastsim.policies.adaptive.sia import Sia
 from fastsim.simulation.adaptive import groups_of, table_setting
 from tests.golden.sia.sia import SIA
-from tests.golden.sia.sia_runs import RecordedRun, trained_applications
+from tests.golden.sia.sia_runs import RecordedRun, smallest_first, trained_applications
 
 pytestmark = pytest.mark.skipif(not SIA.exists(), reason="reference data not found (set FASTSIM_SHARED)")
 
@@ -77,7 +77,7 @@ def as_recorded(place: Place | None, models: tuple[str, ...]) -> tuple[str, str]
     return models[place.group], "-".join(map(str, count.values()))
 
 
-@pytest.mark.parametrize("folder", sorted((SIA / "runs").glob("*_pollux*")), ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", smallest_first("*_pollux*", 2))
 def test_the_recorded_seed_leads_the_recorded_way(folder: Path) -> None:
     run = RecordedRun(folder)
     settings = setting(float(run.round_s), run.summary["seed"])
@@ -135,6 +135,7 @@ def mean_recorded_h(runs: list[RecordedRun]) -> float:
     return float(np.mean([run.summary["avg_jct_h"] for run in runs]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workload", chosen())
 def test_means_over_seeds(workload: str) -> None:
     runs = recorded()[workload]
@@ -144,6 +145,7 @@ def test_means_over_seeds(workload: str) -> None:
     assert abs(off) <= MEAN_BAR
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workload", compared())
 def test_who_is_faster_is_as_recorded(workload: str) -> None:
     """Policies rank as they were recorded, and on lists that keep the cluster busy Sia < Pollux < Gavel.
