@@ -161,13 +161,13 @@ def cutoffs_of(table: Any, where: str) -> Cutoffs:
 
 
 def is_cut(values: Mapping[str, Any], cutoffs: Cutoffs) -> bool:
-    """Whether the rate of a run is at or above the cutoff of its cluster and policy."""
-    cluster = str(values.get("cluster", ""))
+    """Whether the rate of a run is at or above the cutoff of its cluster and policy; what is no number is not."""
+    rate, cluster = values.get("rate_per_hour"), str(values.get("cluster", ""))
     head = cluster.partition("?")[0]
     for name in (cluster, head, head.removeprefix("gavel:")):
         cutoff = cutoffs.get(name, {}).get(str(values.get("policy", "")))
-        if cutoff is not None and values.get("rate_per_hour") is not None:
-            return bool(values["rate_per_hour"] >= cutoff)
+        if cutoff is not None and isinstance(rate, int | float):
+            return rate >= cutoff
     return False
 
 

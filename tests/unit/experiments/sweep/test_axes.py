@@ -66,6 +66,7 @@ def test_cutoffs() -> None:
     chosen = {"cluster": "gavel:4:4:4?per_server=4:4:4", "policy": "fifo"}
     assert [is_cut(chosen | {"rate_per_hour": rate}, rates) for rate in (1.9, 2.0)] == [False, True]
     assert not is_cut(chosen, rates) and not is_cut(chosen | {"policy": "las", "rate_per_hour": 9}, rates)
+    assert not is_cut(chosen | {"rate_per_hour": "many"}, rates)  # the run itself names it
 
 
 def test_a_mistake_gets_its_place() -> None:
