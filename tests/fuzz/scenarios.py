@@ -6,7 +6,9 @@ import json
 import os
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import fastsim as fs
 from fastsim.experiments.sweep.sweep import sweep_from_toml
@@ -117,13 +119,18 @@ def _file(seeds: tuple[dict[str, Any], ...], draw: random.Random) -> bytes:
     return mutation.raw(_toml(changed) if isinstance(changed, dict) else str(changed), draw)
 
 
-def _small() -> None:
-    os.environ[CHOICE] = BUDGET
+def _small(tried: Trial) -> Trial:
+    """The trial with budgets for small cases, which hold for no other target of the process."""
+    return partial(_within_budget, tried)
+
+
+def _within_budget(tried: Trial, seed: int) -> str:
+    with patch.dict(os.environ, {CHOICE: BUDGET}):
+        return tried(seed)
 
 
 def scenario() -> Trial:
     """Scenarios in TOML, checked and run."""
-    _small()
     path = trial.folder("scenario") / "run.toml"
 
     def used(data: bytes) -> None:
@@ -137,19 +144,18 @@ def scenario() -> Trial:
         for table in (result.summary, result.jobs) if read.record == "all" else (result.summary,):
             trial.require_sound(table)
 
-    return trial.of(lambda draw: _file(SCENARIOS, draw), used)
+    return _small(trial.of(lambda draw: _file(SCENARIOS, draw), used))
 
 
 def sweep() -> Trial:
     """Sweeps in TOML: the list of their runs."""
-    _small()
     path = trial.folder("sweep") / "sweep.toml"
 
     def used(data: bytes) -> None:
         path.write_bytes(data)
         assert all(run.name is not None for run in sweep_from_toml(path))
 
-    return trial.of(lambda draw: _file(SWEEPS, draw), used)
+    return _small(trial.of(lambda draw: _file(SWEEPS, draw), used))
 
 
 def _with_parameters(name: str) -> str:
@@ -160,7 +166,6 @@ def _with_parameters(name: str) -> str:
 
 def policies() -> Trial:
     """Texts of policies, and runs of what they are."""
-    _small()
     texts = (*SUMS, *map(_with_parameters, registry.names()))
 
     def used(text: str) -> None:
@@ -174,30 +179,28 @@ def policies() -> Trial:
             else:
                 trial.require_sound(result.summary)
 
-    return trial.of(lambda draw: mutation.text(texts, draw), used)
+    return _small(trial.of(lambda draw: mutation.text(texts, draw), used))
 
 
 def clusters() -> Trial:
     """Texts of clusters."""
-    _small()
 
     def used(text: str) -> None:
         cluster = cluster_from(text)
         trial.require_sound(cluster.nodes)
         trial.require_sound(cluster.watts)
 
-    return trial.of(lambda draw: mutation.text(CLUSTERS, draw), used)
+    return _small(trial.of(lambda draw: mutation.text(CLUSTERS, draw), used))
 
 
 def workloads() -> Trial:
     """Texts of workloads."""
-    _small()
     cluster = cluster_from("openb:6")
 
     def used(text: str) -> None:
         trial.require_sound(workload_from(text, cluster).workload.table())
 
-    return trial.of(lambda draw: mutation.text(WORKLOADS, draw), used)
+    return _small(trial.of(lambda draw: mutation.text(WORKLOADS, draw), used))
 
 
 TARGETS: dict[str, Callable[[], Trial]] = {

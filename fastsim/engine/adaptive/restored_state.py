@@ -22,7 +22,7 @@ from fastsim.engine.checkpoint_folder import (
 )
 from fastsim.engine.rounds.outcome import MOMENT
 from fastsim.engine.rounds.restored_state import METRICS
-from fastsim.engine.tables import ROW
+from fastsim.engine.tables import EVENTS, ROW
 
 if TYPE_CHECKING:
     from fastsim.engine.adaptive.run import AdaptiveDriver
@@ -82,7 +82,7 @@ def check_state(rounds: AdaptiveDriver, meta: Mapping[str, Any], arrays: Mapping
     }, "tasks")  # fmt: skip
     listed = moments[moments["held"] >= 0]
     check_range(listed["held"] + listed["num_gpu"], 0, len(gpus), "ends of tasks.held")
-    check_range(records_of(arrays, "rows", ROW)["t"], *TIME, "rows.t")
+    check_records(records_of(arrays, "rows", ROW), {"t": TIME, "kind": (0, len(EVENTS) - 1)}, "rows")
 
 
 def _check_jobs(rounds: AdaptiveDriver, numbers: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:

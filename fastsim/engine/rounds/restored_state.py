@@ -23,8 +23,8 @@ from fastsim.engine.checkpoint_folder import (
     check_records,
     records_of,
 )
-from fastsim.engine.rounds.outcome import GANG, MOMENT
-from fastsim.engine.tables import ROW
+from fastsim.engine.rounds.outcome import GANG, MOMENT, ROUND
+from fastsim.engine.tables import EVENTS, ROW
 
 SHARE = np.dtype([("received", "f8"), ("deficit", "f8"), ("share", "f8"), ("ran", "i8")])
 """The account of a job or pair on one GPU model, as ``fastsim_ext/rounds/job_table.pxd`` has it."""
@@ -165,6 +165,10 @@ def _check_ordered(numbers: Mapping[str, Any], arrays: Mapping[str, Any], width:
     order = records_of(arrays, "order", np.dtype(np.int32), len(entries))
     if not np.array_equal(np.sort(order), np.arange(len(entries))):
         raise ValueError("order: not every row once")
+    rows, rounds = records_of(arrays, "rows", ROW), records_of(arrays, "round_records", ROUND)["round"]
+    begins = rows["seq"][rows["kind"] == EVENTS.index("sample")]
+    if (np.diff(rounds) <= 0).any() or not np.isin(begins, rounds).all():
+        raise ValueError("rows.seq: not those of the rounds")
 
 
 def check_moments(arrays: Mapping[str, Any], width: int, gpus: int, added: int) -> None:
@@ -178,4 +182,4 @@ def check_moments(arrays: Mapping[str, Any], width: int, gpus: int, added: int) 
     }, "tasks")  # fmt: skip
     listed = moments[moments["held"] >= 0]
     check_range(listed["held"] + listed["num_gpu"], 0, len(held), "ends of tasks.held")
-    check_range(records_of(arrays, "rows", ROW)["t"], *TIME, "rows.t")
+    check_records(records_of(arrays, "rows", ROW), {"t": TIME, "kind": (0, len(EVENTS) - 1)}, "rows")

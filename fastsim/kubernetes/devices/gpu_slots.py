@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from fastsim.errors import InputError
+from fastsim.errors import InputError, short
 from fastsim.hardware import mig
 from fastsim.hardware.gpu_products import product
 from fastsim.hardware.node_constraints import MAX_GPUS
@@ -24,6 +24,8 @@ from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.quantity import whole
 
 REPLICAS = "nvidia.com/gpu.replicas"
+MOST_DIGITS = 15
+"""Of a number in a label."""
 """Label with the number of pods that share one GPU, or one instance, by time-slicing."""
 _SINGLE = re.compile(r"-MIG-(\d+g\.\d+gb)(\.me)?(?:-SHARED)?$")
 
@@ -93,6 +95,7 @@ def label_number(node: Manifest, name: str) -> int | None:
     text = node.part("metadata", "labels").get(name)
     if text is None:
         return None
-    if not str(text).isascii() or not str(text).isdigit():
-        raise InputError(f"{node.where}: metadata: labels: {name}", repr(text), "a whole number")
+    if not str(text).isascii() or not str(text).isdigit() or len(str(text)) > MOST_DIGITS:
+        expected = f"a whole number of at most {MOST_DIGITS} digits"
+        raise InputError(f"{node.where}: metadata: labels: {name}", short(text), expected)
     return int(text)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from fastsim.errors import InputError
 from fastsim.foundation.nested_text import json_value
 from fastsim.kubernetes.objects import Manifest
+from fastsim.kubernetes.quantity import MOST
 
 REGISTERED = ("hami.io/node-nvidia-register", "volcano.sh/node-vgpu-register")
 """Annotations that list a node's boards."""
@@ -41,6 +42,8 @@ def _boards(text: str, where: str) -> list[Board]:
             entries = [_named(entry) for entry in json_value(text)]
         else:
             entries = [_listed(entry.split(",")) for entry in text.split(":") if entry.strip()]
+        if any(board and board.memory_mib > MOST for board in entries):
+            raise ValueError("memory")
     except (ValueError, IndexError, KeyError, TypeError, AttributeError):
         raise InputError(where, repr(text[:80]), EXPECTED) from None
     return [board for board in entries if board is not None]

@@ -31,7 +31,7 @@ from fastsim.kubernetes.devices.device_resources import (
 )  # fmt: skip
 from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, label_number, model_label, slots
 from fastsim.kubernetes.objects import Manifest
-from fastsim.kubernetes.quantity import capacity_mib, quantity, whole
+from fastsim.kubernetes.quantity import MOST, capacity_mib, whole
 
 BYTES_FROM = 1 << 20
 """Smallest number in a label of device memory that means bytes, not MiB: no device has a TiB."""
@@ -97,7 +97,7 @@ def _of_nvidia(
 ) -> Devices:
     where, named, division = f"{node.where}: status: allocatable", model_label(node), slots(node)
     model = product(named or UNLABELLED)
-    counted = {name: whole(value, f"{where}: {name}") for name, value in allocatable.items() if is_instance(name)}
+    counted = {name: whole(value, f"{where}: {name}", MOST) for name, value in allocatable.items() if is_instance(name)}
     instances = {mig.resource_name(name): amount for name, amount in counted.items() if amount}
     resource, count = _count(where, allocatable)
     if count and division != WHOLE and common.get(resource) != division:
@@ -145,8 +145,8 @@ def _count(where: str, allocatable: Mapping[str, Any]) -> tuple[str, int]:
         return MILLI, whole(allocatable[MILLI], f"{where}: {MILLI}", 1000 * MOST_SLOTS) // 1000
     if VGPU in allocatable:
         # Without a list of boards their number follows from the cores.
-        cores = whole(allocatable.get(VGPU_CORES, 0), f"{where}: {VGPU_CORES}")
-        return VGPU, -(-cores // 100) or whole(allocatable[VGPU], f"{where}: {VGPU}")
+        cores = whole(allocatable.get(VGPU_CORES, 0), f"{where}: {VGPU_CORES}", 100 * MOST_SLOTS)
+        return VGPU, -(-cores // 100) or whole(allocatable[VGPU], f"{where}: {VGPU}", MOST_SLOTS)
     return GPU_MEM, int(GPU_MEM in allocatable)
 
 
@@ -164,8 +164,7 @@ def _memory_mib(node: Manifest, allocatable: Mapping[str, Any], count: int, memo
     for name, unit in ((f"{ALIBABA}gpu-mem", 0), (GPU_MEM, MEMORY_UNITS[memory_unit]), (VGPU_MEMORY, 1)):
         if name in allocatable:
             place = f"{where}: {name}"
-            capacity = (
-                int(quantity(allocatable[name], place) * unit) if unit else capacity_mib(allocatable[name], place)
-            )
+            given = allocatable[name]
+            capacity = whole(given, place, MOST // unit) * unit if unit else capacity_mib(given, place)
             return capacity // count
     return None

@@ -27,14 +27,17 @@ from fastsim.engine.rounds.options import Job, RoundOptions
 from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.engine.shares.plan import Allocation, RoundView, SharePlan
 from fastsim.engine.shares.run import run_rounds
-from fastsim.errors import InputError, PolicyError, ResultError, ScenarioError
+from fastsim.engine.tables import EVENTS, ROW
+from fastsim.errors import InputError, PolicyError, ResultError, ScenarioError, StoredError
 from fastsim.policies.shares.max_min_fairness import MaxMinFairness
 from fastsim.policies.shares.pair_rate_estimator import Estimator
 from fastsim_ext.rounds import snapshot as round_state
+from tests.engines import RUNS
 from tests.views import setting
 
 WHERE = setting((2, 1), [[1.0, 2.0]])
 JOBS = [Job(100.0 * job, 0, 1, 1000.0) for job in range(8)]
+ROUND_ENGINES = ("shares", "ordered", "adaptive")
 SIMULATED_JOBS = "synth:gavel?jobs=25&rate_per_hour=4&seed=1"
 
 
@@ -272,3 +275,17 @@ def test_what_is_no_run_in_rounds(work: Path, tmp_path: Path) -> None:
     RoundCheckpoint({**state.meta, "note": {}}, state.arrays).write(tmp_path / STATE)
     with pytest.raises(ResultError, match="found a state without scenario, expected the checkpoint of"):
         stored_state(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("engine", "field", "value"), [*((one, "kind", len(EVENTS)) for one in ROUND_ENGINES), ("ordered", "seq", 1 << 40)]
+)
+def test_rows_of_unknown_events_and_rounds_are_refused(engine: str, field: str, value: int, tmp_path: Path) -> None:
+    fs.simulate(**RUNS[engine], out=tmp_path / "run", checkpoint_pods=3, keep_checkpoint=True)
+    file = tmp_path / "run.checkpoint" / STATE
+    state = RoundCheckpoint.read(file)
+    rows = np.frombuffer(state.arrays["rows"].tobytes(), ROW).copy()
+    rows[field][rows["kind"] == EVENTS.index("sample")] = value
+    dataclasses.replace(state, arrays={**state.arrays, "rows": rows.view(state.arrays["rows"].dtype)}).write(file)
+    with pytest.raises(StoredError, match=rf"rows\.{field}"):
+        fs.resume(tmp_path / "run", overwrite=True)
