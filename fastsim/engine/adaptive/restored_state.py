@@ -21,7 +21,7 @@ from fastsim.engine.checkpoint_folder import (
     records_of,
 )
 from fastsim.engine.rounds.outcome import MOMENT
-from fastsim.engine.rounds.restored_state import METRICS
+from fastsim.engine.rounds.restored_state import METRICS, check_stays
 from fastsim.engine.tables import EVENTS, ROW
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def check_state(rounds: AdaptiveDriver, meta: Mapping[str, Any], arrays: Mapping
         "round": COUNT, "id": (0, len(rounds.jobs) - 1), "mate_id": (-1, -1), "t": TIME, "finish_s": TIME,
         "model": (0, len(groups) - 1), "num_gpu": (0, sum(gpus__n)), "held": (-1, len(gpus)),
     }, "tasks")  # fmt: skip
+    check_stays(moments)
     listed = moments[moments["held"] >= 0]
     check_range(listed["held"] + listed["num_gpu"], 0, len(gpus), "ends of tasks.held")
     check_records(records_of(arrays, "rows", ROW), {"t": TIME, "kind": (0, len(EVENTS) - 1)}, "rows")

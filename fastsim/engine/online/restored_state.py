@@ -137,7 +137,10 @@ def check_pods(run: OnlineRun, meta: Mapping[str, Any], arrays: Mapping[str, Any
     expected = _entries(run, meta, arrays, slots, here & ~running)
     if sorted(waiting) != expected or len(waiting) != line["waiting"]:
         raise ValueError(f"{len(waiting)} pods in the waiting line, expected {len(expected)}")
-    _check_departures(records_of(arrays, "departures", DEPARTURE), meta, slots, running)
+    ends_s = slots["began"] + (slots["duration"] + accounts["delay"])
+    _check_departures(
+        records_of(arrays, "departures", DEPARTURE), meta, slots["turn"], np.where(running, ends_s, np.nan)
+    )
     _check_counts(run, loop, int(running.sum()), int((here & ~running).sum()))
 
 
@@ -209,16 +212,18 @@ def _lowest_bits(count: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     return np.array([(1 << int(bits)) - 1 for bits in count], np.uint64)
 
 
-def _check_departures(departures: Any, meta: Mapping[str, Any], slots: Any, running: npt.NDArray[Any]) -> None:
-    """Each pod that runs and will end has one departure, those of earlier turns are void."""
+def _check_departures(departures: Any, meta: Mapping[str, Any], turns: Any, ends_s: npt.NDArray[Any]) -> None:
+    """Each pod that will end, at this second by slot, has one departure then; those of earlier turns are void."""
     check_numbers(meta, {"scheduled": COUNT}, "header")
     check_records(departures, {
-        "t": (meta["loop"]["now"], LATEST), "seq": (0, meta["scheduled"] - 1), "slot": (0, len(slots) - 1),
+        "t": (meta["loop"]["now"], LATEST), "seq": (0, meta["scheduled"] - 1), "slot": (0, len(turns) - 1),
     }, "departures")  # fmt: skip
-    due = departures["slot"][departures["turn"] == slots["turn"][departures["slot"]]]
-    ends = np.flatnonzero(running & ~np.isnan(slots["duration"]))
-    if sorted(due.tolist()) != ends.tolist():
+    due = departures[departures["turn"] == turns[departures["slot"]]]
+    ends = np.flatnonzero(~np.isnan(ends_s))
+    if sorted(due["slot"].tolist()) != ends.tolist():
         raise ValueError(f"{len(due)} departures of {len(ends)} pods that will end")
+    if (due["t"] != ends_s[due["slot"]]).any():
+        raise ValueError("departures.t: not when the work of a pod is done")
 
 
 def _check_counts(run: OnlineRun, loop: Mapping[str, Any], running: int, pending: int) -> None:

@@ -81,6 +81,8 @@ def check_state(meta: Mapping[str, Any], arrays: Mapping[str, Any], kinds: int) 
     check_numbers(numbers, ORDERS if ordered else SHARES, "loop")
     if numbers["measured"]:
         check_numbers(numbers, METRICS, "loop")
+    if meta["recorded"] != {name: arrays[name].nbytes for name in meta["recorded"]}:
+        raise ValueError("records of another number of rounds")
     jobs = records_of(arrays, "gangs", GANG, numbers["jobs"])
     ended = records_of(arrays, "ended_jobs", GANG)
     check_jobs(np.concatenate([ended, jobs]), kinds, numbers["added"])
@@ -180,6 +182,15 @@ def check_moments(arrays: Mapping[str, Any], width: int, gpus: int, added: int) 
         "round": COUNT, "id": (0, added - 1), "mate_id": (-1, added - 1), "t": TIME, "finish_s": TIME,
         "model": (0, width - 1), "num_gpu": (0, gpus), "held": (-1, len(held)),
     }, "tasks")  # fmt: skip
+    check_stays(moments)
     listed = moments[moments["held"] >= 0]
     check_range(listed["held"] + listed["num_gpu"], 0, len(held), "ends of tasks.held")
     check_records(records_of(arrays, "rows", ROW), {"t": TIME, "kind": (0, len(EVENTS) - 1)}, "rows")
+
+
+def check_stays(moments: Any) -> None:
+    """ValueError where the first round of a stay does not have its GPUs."""
+    rows = moments[np.lexsort((moments["round"], moments["mate_id"], moments["id"]))]
+    begins = np.append(True, np.diff(rows["id"]) | np.diff(rows["mate_id"])).astype(bool)[: len(rows)]
+    if (rows["held"][begins] < 0).any():
+        raise ValueError("tasks: a stay without its GPUs")

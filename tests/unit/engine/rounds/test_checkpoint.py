@@ -24,7 +24,7 @@ from fastsim.engine.rounds.checkpoint import (
 )
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import Job, RoundOptions
-from fastsim.engine.rounds.outcome import RoundOutcome
+from fastsim.engine.rounds.outcome import MOMENT, RoundOutcome
 from fastsim.engine.shares.plan import Allocation, RoundView, SharePlan
 from fastsim.engine.shares.run import run_rounds
 from fastsim.engine.tables import EVENTS, ROW
@@ -144,7 +144,7 @@ def test_another_version_is_refused(path: Path) -> None:
         arrays = dict(stored)
     header = json.loads(arrays.pop("header").tobytes()) | {"version": 99}
     np.savez(path, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
-    with pytest.raises(ResultError, match=r"found 'fastsim.rounds' of version 99, expected .* of version 7"):
+    with pytest.raises(ResultError, match=r"found 'fastsim.rounds' of version 99, expected .* of version 8"):
         RoundCheckpoint.read(path)
 
 
@@ -288,4 +288,16 @@ def test_rows_of_unknown_events_and_rounds_are_refused(engine: str, field: str, 
     rows[field][rows["kind"] == EVENTS.index("sample")] = value
     dataclasses.replace(state, arrays={**state.arrays, "rows": rows.view(state.arrays["rows"].dtype)}).write(file)
     with pytest.raises(StoredError, match=rf"rows\.{field}"):
+        fs.resume(tmp_path / "run", overwrite=True)
+
+
+@pytest.mark.parametrize("engine", ROUND_ENGINES)
+def test_stays_without_their_first_round_are_refused(engine: str, tmp_path: Path) -> None:
+    fs.simulate(**RUNS[engine], out=tmp_path / "run", checkpoint_pods=3, keep_checkpoint=True)
+    file = tmp_path / "run.checkpoint" / STATE
+    state = RoundCheckpoint.read(file)
+    tasks = np.frombuffer(state.arrays["tasks"].tobytes(), MOMENT).copy()
+    tasks["held"] = -1
+    dataclasses.replace(state, arrays={**state.arrays, "tasks": tasks.view(state.arrays["tasks"].dtype)}).write(file)
+    with pytest.raises(StoredError, match="tasks: a stay without its GPUs"):
         fs.resume(tmp_path / "run", overwrite=True)
