@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -71,6 +72,7 @@ AS_FOUND: dict[str, Callable[[str], bytes]] = {
     "BOM": lambda text: b"\xef\xbb\xbf" + text.encode(),
     "gz": lambda text: gzip.compress(text.encode()),
     "zip": str.encode,
+    "tar.gz": str.encode,
     "no last line end": lambda text: text.rstrip("\n").encode(),
 }
 
@@ -101,6 +103,11 @@ def test_a_file_as_it_is_found_says_the_same(kind: str, change: str, tmp_path: P
         source = tmp_path / "found.zip" / path.name
     else:
         path.write_bytes(content)
+    if change == "tar.gz":
+        with tarfile.open(tmp_path / "found.tar.gz", "w:gz") as packed_tar:
+            packed_tar.add(path, path.name)
+        path.unlink()
+        source = tmp_path / "found.tar.gz" / path.name
     for one, output in ((plain, "a.parquet"), (source, "b.parquet")):
         assert imported(kind, one, tmp_path / output) == 0
     assert pl.read_parquet(tmp_path / "b.parquet").equals(pl.read_parquet(tmp_path / "a.parquet"))

@@ -18,6 +18,8 @@ from fastsim.cli.main import exit_code
 from tests.docs.pages import PAGES, ROOT, all_blocks, blocks, commands
 
 SCRIPTS = [(page, block) for page, block in all_blocks("python") if "sys.argv" not in block]
+TRAINING = "sb3_contrib"
+"""Imported by the script that trains for most of a minute."""
 FIRST_SCREEN = 150
 """Lines of README.md: what is longer belongs to a guide."""
 
@@ -52,11 +54,14 @@ def test_sessions_print_what_they_show(page: str) -> None:
     assert runner.failures == 0
 
 
-@pytest.mark.parametrize("script", [block for _, block in SCRIPTS], ids=[page for page, _ in SCRIPTS])
+@pytest.mark.parametrize(
+    "script",
+    [pytest.param(block, marks=[pytest.mark.long] * (TRAINING in block), id=page) for page, block in SCRIPTS],
+)
 def test_scripts_run(script: str, tmp_path: Path) -> None:
-    if "sb3_contrib" in script:
-        pytest.importorskip("sb3_contrib", reason="sb3-contrib, which needs PyTorch, is not installed")
-    assert ran(script, tmp_path).count("\n") == 2
+    if TRAINING in script:
+        pytest.importorskip(TRAINING, reason="sb3-contrib, which needs PyTorch, is not installed")
+    assert ran(script, tmp_path).count("\n") == (3 if TRAINING in script else 2)
 
 
 def test_the_script_on_the_real_trace(shared: Callable[[str], Path], tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.foundation.http import Service
 from fastsim.policies import registry
 from tests.cli.terminal import fastsim_here
 from tests.needs import needed
@@ -231,6 +232,27 @@ def test_a_cluster_of_kubernetes_grows_and_goes_back_as_yaml(tmp_path: Path) -> 
     done(tmp_path, ("run", *inputs, "--policy", "fgd", "-o", "run"), "export kubernetes run -o placed.yaml")
     bound = [one for one in yaml.safe_load_all((tmp_path / "placed.yaml").read_text()) if one]
     assert "nodeName: n1" in (tmp_path / "placed.yaml").read_text() and bound
+
+
+def test_a_policy_answers_a_scheduler(tmp_path: Path) -> None:
+    names: list[str] = ["full", "half", "free"]
+    gpu: dict[str, object] = {"nvidia.com/gpu": 1}
+    nodes = (node(name, A100, amounts={"nvidia.com/gpu": "2"}) for name in names)
+    running = (pod(f"p{k}", gpu, status={"phase": "Running"}, nodeName=names[k // 2]) for k in range(3))
+    written(tmp_path / "live.json", *nodes, *running)
+    asked = json.dumps({"Pod": pod("new", gpu), "NodeNames": names})
+    answers: list[Any] = []
+
+    def once(service: Service, *_: object) -> None:
+        """Two requests, as a scheduler sends them, instead of waiting for them."""
+        replies = (service.answer("POST", path, "127.0.0.1", asked.encode()) for path in ("/filter", "/prioritize"))
+        answers.extend(json.loads(reply.body) for reply in replies)
+        service.run(lambda: True)
+
+    with patch("fastsim.cli.kubernetes.until_ended", once):
+        done(tmp_path, "serve-extender --snapshot live.json --policy best_fit --listen 127.0.0.1:0")
+    assert answers[0]["NodeNames"] == ["half", "free"]
+    assert {one["Host"]: one["Score"] for one in answers[1]}["half"] == 10
 
 
 def test_gangs_of_volcano_and_kubeflow_start_whole_or_not_at_all(tmp_path: Path) -> None:

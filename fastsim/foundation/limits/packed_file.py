@@ -1,15 +1,18 @@
-"""Texts that may be gzipped, or files of a zip archive: unpacked piece by piece up to a stated size.
+"""Texts that may be gzipped, or files of a zip or tar.gz archive: unpacked piece by piece up to a stated size.
 
 So no small file fills memory. ``logs.zip/a/b.csv`` is a file of an archive; ``logs.zip`` stands for the only file in
-one. Damaged compression is an OSError, as an unreadable file is.
+one. What stands before a file of a tar.gz is unpacked too, and counts. Damaged compression is an OSError, as an
+unreadable file is.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import io
 import os
+import tarfile
 import zipfile
 import zlib
 from typing import IO, Any, cast
@@ -19,18 +22,23 @@ from fastsim.errors import InputError
 MOST_MIB = 1024
 """Most MiB that a packed file may hold; ``FASTSIM_UNPACKED_MIB`` raises or lowers it."""
 ZIP = ".zip"
+ARCHIVES = (ZIP, ".tar.gz", ".tgz")
 CHOICE = "FASTSIM_UNPACKED_MIB"
 
 
 class Unpacked(io.RawIOBase):
     """The bytes of a packed file; InputError as soon as there are more of them than may be."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], packed: gzip.GzipFile | None = None) -> None:
         super().__init__()
         self._where, self._left = str(path), most_bytes()
-        self._packed: zipfile.ZipExtFile | gzip.GzipFile = (
-            _archived(str(path)) if is_archived(path) else gzip.GzipFile(path, "rb")
-        )
+        archive, member = ("", "") if packed else _archive_and_member(path)
+        self._files = contextlib.ExitStack()
+        self._packed: gzip.GzipFile | zipfile.ZipExtFile | io.BufferedReader = (
+            packed or gzip.GzipFile(path, "rb") if not archive
+            else _of_zip(archive, member) if archive.endswith(ZIP)
+            else _of_tar(archive, member, self._files)
+        )  # fmt: skip
 
     def readable(self) -> bool:
         """Always."""
@@ -40,7 +48,7 @@ class Unpacked(io.RawIOBase):
         """Fill the buffer as far as one piece reaches; the number of bytes."""
         try:
             piece = self._packed.read1(len(buffer))
-        except (zlib.error, zipfile.BadZipFile, EOFError) as error:
+        except (zlib.error, zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
             raise OSError(f"damaged packed data: {error}") from error
         self._left -= len(piece)
         if self._left < 0:
@@ -52,6 +60,7 @@ class Unpacked(io.RawIOBase):
         """Close the file."""
         if not self.closed:
             self._packed.close()
+            self._files.close()
         super().close()
 
 
@@ -69,28 +78,59 @@ def too_large(where: str) -> InputError:
 
 
 def is_archived(path: str | os.PathLike[str]) -> bool:
-    """Whether a path names a zip archive or a file of one."""
-    archive, ending, _ = str(path).partition(ZIP)
-    return bool(ending) and os.path.isfile(archive + ending) and (str(path) + "/").startswith(f"{archive}{ending}/")
+    """Whether a path names an archive or a file of one."""
+    return bool(_archive_and_member(path)[0])
 
 
-def _archived(path: str) -> zipfile.ZipExtFile:
-    """A file of an archive, or the only one; InputError with their names if there is none of that name."""
-    archive, ending, member = path.partition(ZIP)
+def _archive_and_member(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """An archive and the file of it that a path names ("": the only one); two "" for other paths."""
+    for ending in ARCHIVES:
+        head, found, member = str(path).partition(ending)
+        if found and (member + "/").startswith("/") and os.path.isfile(head + found):
+            return head + found, member.removeprefix("/")
+    return "", ""
+
+
+def _of_zip(archive: str, member: str) -> zipfile.ZipExtFile:
+    """A file of a zip archive, or the only one."""
     try:
-        with zipfile.ZipFile(archive + ending) as files:
+        with zipfile.ZipFile(archive) as files:
             names = [one.filename for one in files.infolist() if not one.is_dir()]
-            name = member.removeprefix("/") or (names[0] if len(names) == 1 else "")
+            name = member or (names[0] if len(names) == 1 else "")
             if name in names:
                 return cast("zipfile.ZipExtFile", files.open(name))  # keeps the archive open until it is closed itself
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:  # damaged, of unknown method, encrypted
         raise OSError(f"damaged zip archive: {error}") from error
-    listed = ", ".join(f"{archive}{ending}/{one}" for one in names[:5]) + ", ..." * (len(names) > 5)
-    raise InputError(path, f"an archive of {len(names)} files without this one", f"one of: {listed}")
+    raise _without(archive, member, names)
+
+
+def _of_tar(archive: str, member: str, files: contextlib.ExitStack) -> io.BufferedReader:
+    """A file of a tar.gz archive, or the only one, for which it is read twice; ``files`` closes the archive."""
+    names = []
+    # Counted as a whole, because tar holds long names and the like in memory.
+    packed = files.enter_context(Unpacked(archive, gzip.GzipFile(archive)))
+    try:
+        tar = files.enter_context(tarfile.open(fileobj=packed, mode="r|"))  # noqa: SIM115
+        for one in filter(tarfile.TarInfo.isfile, tar):
+            names.append(one.name.removeprefix("./"))
+            if names[-1] == member:
+                return cast("io.BufferedReader", tar.extractfile(one))
+    except tarfile.TarError as error:
+        raise OSError(f"damaged tar archive: {error}") from error
+    if not member and len(names) == 1:
+        return _of_tar(archive, names[0], files)
+    raise _without(archive, member, names)
+
+
+def _without(archive: str, member: str, names: list[str]) -> InputError:
+    """The error for an archive that has no such file, with the names of those that it has."""
+    listed = ", ".join(f"{archive}/{one}" for one in names[:5]) + ", ..." * (len(names) > 5)
+    where = archive + f"/{member}" * bool(member)
+    return InputError(where, f"an archive of {len(names)} files without this one", f"one of: {listed}")
 
 
 def opened_bytes(path: str | os.PathLike[str]) -> IO[bytes]:
-    """A file as bytes, unpacked if its name ends in .gz or is of a zip archive."""
+    """A file as bytes, unpacked if its name ends in .gz or is of an archive."""
     packed = str(path).endswith(".gz") or is_archived(path)
     return io.BufferedReader(Unpacked(path), 1 << 16) if packed else open(path, "rb")
 

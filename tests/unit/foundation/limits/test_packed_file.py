@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import io
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -65,6 +67,14 @@ def test_damaged_data_is_an_error_of_the_file(tmp_path: Path) -> None:
 
 
 def archive(path: Path, **files: bytes) -> Path:
+    if path.suffix != ".zip":
+        with tarfile.open(path, "w:gz") as packed_tar:
+            packed_tar.add(path.parent, "folder", recursive=False)
+            for name, content in files.items():
+                entry = tarfile.TarInfo(f"./folder/{name}.csv")
+                entry.size = len(content)
+                packed_tar.addfile(entry, io.BytesIO(content))
+        return path
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed_files:
         packed_files.writestr("folder/", "")
         for name, content in files.items():
@@ -72,14 +82,17 @@ def archive(path: Path, **files: bytes) -> Path:
     return path
 
 
-def test_a_file_of_an_archive_reads_like_a_plain_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    two = archive(tmp_path / "two.zip", a="ä,b\n".encode(), b=bytes(2 << 20))
+@pytest.mark.parametrize("ending", ["zip", "tar.gz", "tgz"])
+def test_a_file_of_an_archive_reads_like_a_plain_one(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = archive(tmp_path / f"two.{ending}", a="ä,b\n".encode(), b=bytes(2 << 20))
     with opened_text(f"{two}/folder/a.csv") as text:
         assert text.read() == "ä,b\n"
-    with opened_bytes(archive(tmp_path / "one.zip", only=b"1\n")) as source:
+    with opened_bytes(archive(tmp_path / f"one.{ending}", only=b"1\n")) as source:
         assert source.read() == b"1\n"
     for path in (two, f"{two}/a.csv"):
-        with pytest.raises(InputError, match=r"archive of 2 files .* one of: \S+two\.zip/folder/a\.csv, \S+b\.csv"):
+        with pytest.raises(InputError, match=r"archive of 2 files .* one of: \S+/two\.\S+/folder/a\.csv, \S+b\.csv"):
             opened_bytes(path)
     monkeypatch.setenv(CHOICE, "1")
     with (
@@ -87,6 +100,9 @@ def test_a_file_of_an_archive_reads_like_a_plain_one(tmp_path: Path, monkeypatch
         pytest.raises(InputError, match="more than 1 MiB when unpacked"),
     ):
         source.read()
+
+
+def test_a_folder_may_have_a_name_like_an_archive(tmp_path: Path) -> None:
     (tmp_path / "v.zip").mkdir()  # a folder whose name has the ending of archives
     (tmp_path / "v.zip" / "a.csv").write_text("1")
     with opened_text(tmp_path / "v.zip" / "a.csv") as text:
@@ -103,3 +119,25 @@ def test_a_damaged_archive_is_an_error_of_the_file(tmp_path: Path) -> None:
     path.write_bytes(whole[:-30])
     with pytest.raises(OSError, match="damaged zip archive: File is not a zip file"):
         opened_bytes(path)
+
+
+def test_a_damaged_tar_is_an_error_of_the_file(tmp_path: Path) -> None:
+    path = archive(tmp_path / "a.tar.gz", a=b"a\n" + b"123\n" * 5000)
+    whole, tar = path.read_bytes(), gzip.decompress(path.read_bytes())
+    for content, message in (
+        (whole[:-30], "damaged"),  # cut while packed
+        (gzip.compress(tar[:9000]), "damaged packed data: unexpected end of data"),
+        (gzip.compress(b"a,b\n" * 300), "damaged tar archive"),  # no tar
+        (b"a,b\n", "Not a gzipped file"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(OSError, match=message), opened_bytes(f"{path}/folder/a.csv") as source:
+            source.read()
+
+
+def test_long_names_in_a_tar_count_as_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CHOICE, "1")
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz", format=tarfile.GNU_FORMAT) as files:
+        files.addfile(tarfile.TarInfo("n" * (2 << 20)))
+    with pytest.raises(InputError, match=r"a\.tar\.gz: found more than 1 MiB when unpacked"):
+        opened_bytes(tmp_path / "a.tar.gz")
