@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.golden.fgd.fgd import FGD, simulated
@@ -20,6 +22,9 @@ PRINTED = {"final_frag_gpu_milli": 1e-3, "at100_frag_gpu_milli": 1e-3}
 LIMITS = {"alloc_pct": 1e-9, "frag_pct": 1e-9, "frag_ratio_pct": 0.01}
 """Two decimals are printed, so two equal figures differ by float noise only; the ratio is printed per step."""
 
+pytestmark = pytest.mark.skipif(
+    bool(os.environ.get("FASTSIM_QUICK")), reason="whole runs as in test_fgd, which the checked build plays, too"
+)
 needs_data = pytest.mark.skipif(not digests(), reason=f"reference data not found: {FGD}")
 
 
