@@ -146,7 +146,7 @@ class Driver(ABC):
         meta = {
             "loop": numbers, "solver_s": self.solver_s, "decided": self.decided, "policy": self.plan.identity,
             "memory": self.memory(), "note": {} if self.clock is None else self.clock.schedule.note(),
-            "estimates": self.estimates(), "recorded": {name: len(parts[name]) for name in self.records},
+            "estimates": self.estimates(), "record_bytes": {name: len(parts[name]) for name in self.records},
         }  # fmt: skip
         return RoundCheckpoint(meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
 

@@ -81,7 +81,7 @@ def check_state(meta: Mapping[str, Any], arrays: Mapping[str, Any], kinds: int) 
     check_numbers(numbers, ORDERS if ordered else SHARES, "loop")
     if numbers["measured"]:
         check_numbers(numbers, METRICS, "loop")
-    if meta["recorded"] != {name: arrays[name].nbytes for name in meta["recorded"]}:
+    if meta["record_bytes"] != {name: arrays[name].nbytes for name in meta["record_bytes"]}:
         raise ValueError("records of another number of rounds")
     jobs = records_of(arrays, "gangs", GANG, numbers["jobs"])
     ended = records_of(arrays, "ended_jobs", GANG)

@@ -19,7 +19,7 @@ from fastsim.engine.online.checkpointing import CheckpointWriter, JournalTables
 from fastsim.engine.online.closing_stages import Deschedule, Inflation
 from fastsim.engine.online.plan import QUEUES
 from fastsim.engine.online.recorder import TABLES, FileTables
-from fastsim.engine.online.restored_state import ACCOUNT, SLOT
+from fastsim.engine.online.restored_state import ACCOUNT, DEPARTURE, SLOT
 from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.engine.result import FRAMES
 from fastsim.engine.tables import INTERVAL, OUTCOME, POD, ROW
@@ -186,6 +186,21 @@ def test_changed_pods_of_a_checkpoint_are_refused_by_name(
     Checkpoint(state.meta, state.arrays | {"slots": slots}).write(folder)
     with pytest.raises(StoredError, match=rf"found .*{message}.*expected the checkpoint of a run"):
         fs.resume(stopped)
+
+
+def test_a_departure_at_another_time_than_the_end_of_the_work_is_refused(tmp_path: Path) -> None:
+    Workload.synth("openb", pods=60, seed=1, arrivals="order").write(tmp_path / "pods.parquet")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fs.simulate("openb:20", str(tmp_path / "pods.parquet"), "best_fit", queue="fifo", out=tmp_path / "run",
+                    checkpoint_pods=50, keep_checkpoint=True)  # fmt: skip
+    folder = working_folder(tmp_path / "run")
+    state = Checkpoint.read(folder)
+    departures = state.arrays["departures"].copy()
+    departures.view(DEPARTURE)["t"][-1] += 1e9
+    Checkpoint(state.meta, state.arrays | {"departures": departures}).write(folder)
+    with pytest.raises(StoredError, match=r"departures\.t"):
+        fs.resume(tmp_path / "run", overwrite=True)
 
 
 def test_other_pods_are_refused(stopped: Path) -> None:

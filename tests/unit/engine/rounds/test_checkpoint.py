@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -277,27 +277,41 @@ def test_what_is_no_run_in_rounds(work: Path, tmp_path: Path) -> None:
         stored_state(tmp_path)
 
 
+def resume_changed(engine: str, folder: Path, name: str, kind: Any, change: Callable[[Any], None]) -> None:
+    """Go on from a checkpoint of a small run whose records of this name were changed."""
+    fs.simulate(**RUNS[engine], out=folder / "run", checkpoint_pods=3, keep_checkpoint=True)
+    file = folder / "run.checkpoint" / STATE
+    state = RoundCheckpoint.read(file)
+    records = np.frombuffer(state.arrays[name].tobytes(), kind).copy()
+    change(records)
+    dataclasses.replace(state, arrays={**state.arrays, name: records.view(state.arrays[name].dtype)}).write(file)
+    fs.resume(folder / "run", overwrite=True)
+
+
 @pytest.mark.parametrize(
     ("engine", "field", "value"), [*((one, "kind", len(EVENTS)) for one in ROUND_ENGINES), ("ordered", "seq", 1 << 40)]
 )
 def test_rows_of_unknown_events_and_rounds_are_refused(engine: str, field: str, value: int, tmp_path: Path) -> None:
-    fs.simulate(**RUNS[engine], out=tmp_path / "run", checkpoint_pods=3, keep_checkpoint=True)
-    file = tmp_path / "run.checkpoint" / STATE
-    state = RoundCheckpoint.read(file)
-    rows = np.frombuffer(state.arrays["rows"].tobytes(), ROW).copy()
-    rows[field][rows["kind"] == EVENTS.index("sample")] = value
-    dataclasses.replace(state, arrays={**state.arrays, "rows": rows.view(state.arrays["rows"].dtype)}).write(file)
+    def change(rows: Any) -> None:
+        rows[field][rows["kind"] == EVENTS.index("sample")] = value
+
     with pytest.raises(StoredError, match=rf"rows\.{field}"):
-        fs.resume(tmp_path / "run", overwrite=True)
+        resume_changed(engine, tmp_path, "rows", ROW, change)
 
 
 @pytest.mark.parametrize("engine", ROUND_ENGINES)
 def test_stays_without_their_first_round_are_refused(engine: str, tmp_path: Path) -> None:
-    fs.simulate(**RUNS[engine], out=tmp_path / "run", checkpoint_pods=3, keep_checkpoint=True)
+    def change(tasks: Any) -> None:
+        tasks["held"] = -1
+
+    with pytest.raises(StoredError, match="tasks: a stay without its GPUs"):
+        resume_changed(engine, tmp_path, "tasks", MOMENT, change)
+
+
+def test_records_that_are_cut_are_refused(tmp_path: Path) -> None:
+    fs.simulate(**RUNS["ordered"], out=tmp_path / "run", checkpoint_pods=3, keep_checkpoint=True)
     file = tmp_path / "run.checkpoint" / STATE
     state = RoundCheckpoint.read(file)
-    tasks = np.frombuffer(state.arrays["tasks"].tobytes(), MOMENT).copy()
-    tasks["held"] = -1
-    dataclasses.replace(state, arrays={**state.arrays, "tasks": tasks.view(state.arrays["tasks"].dtype)}).write(file)
-    with pytest.raises(StoredError, match="tasks: a stay without its GPUs"):
+    dataclasses.replace(state, arrays={**state.arrays, "tasks": state.arrays["tasks"][:0]}).write(file)
+    with pytest.raises(StoredError, match="records of another number of rounds"):
         fs.resume(tmp_path / "run", overwrite=True)
