@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+VERB = re.compile(r"  ([a-z][a-z-]*)(?: +[A-Z]|$)")
 FASTSIM = [sys.executable, "-m", "fastsim"]
 ENGINES = {
     "placement": "--cluster openb:20 --workload synth:openb?pods=200 --policy fgd",
@@ -29,10 +31,10 @@ def answered(*words: str) -> str:
 
 
 def listed_verbs(page: str) -> Iterator[str]:
-    """The verbs that a page of help lists under its commands, whose lines are indented by two."""
-    for line in page.partition("\nCommands:\n")[2].splitlines():
-        if line.startswith("  ") and not line.startswith("   "):
-            yield line.split()[0]
+    """The verbs that a page of help lists behind its options, in sections or not: indented by two, with a sentence."""
+    for line in page.partition("\nOptions:\n")[2].splitlines():
+        if found := VERB.match(line):
+            yield found[1]
 
 
 def helped(*verbs: str) -> int:
