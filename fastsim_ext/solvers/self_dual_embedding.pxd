@@ -1,5 +1,6 @@
 # A linear program by the homogeneous self-dual embedding; the slow twin is fastsim/policies/solvers/interior_point.py.
 # Vectors s, z, room, count and weight have an entry per column, then one per row.
+from libc.stdint cimport int64_t
 
 cdef struct Program:
     int columns
@@ -57,3 +58,6 @@ cdef int embedding_space(int columns, int rows) noexcept nogil
 cdef bint embedding_optimum(const Program* of, double* space, double* x, double* level) noexcept nogil
 cdef void dense_factor(double* a, int n) noexcept nogil
 cdef void dense_solve(const double* a, int n, double* b) noexcept nogil
+cdef bint dense_inverse(double* a, int64_t n, double* left) noexcept nogil
+cdef void dense_product(const double* a, int64_t rows, int64_t columns, const double* b,
+                        double* product) noexcept nogil

@@ -1,10 +1,12 @@
-"""A linear program by the homogeneous self-dual embedding, and the solution of dense symmetric equations.
+"""A linear program by the homogeneous self-dual embedding, and arithmetic of small dense matrices.
 
 The steps are those of ``fastsim/policies/solvers/interior_point.py``, without numpy; that module explains the numbers.
 """
 
 cimport cython
-from libc.math cimport isfinite, sqrt
+from libc.math cimport fabs, isfinite, sqrt
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy, memset
 
 cdef double TOLERANCE = 1e-8
 
@@ -304,3 +306,55 @@ cdef void dense_solve(const double* a, int n, double* b) noexcept nogil:
         for j in range(k + 1, n):
             part -= row[j] * b[j]
         b[k] = part / row[k]
+
+
+@cython.cdivision(True)
+cdef bint dense_inverse(double* a, int64_t n, double* left) noexcept nogil:
+    """Replace ``a`` by its inverse, by elimination with exchange of rows; False if a pivot is 0."""
+    cdef int64_t k, i, j, best
+    cdef double part
+    memcpy(left, a, n * n * sizeof(double))
+    memset(a, 0, n * n * sizeof(double))
+    for k in range(n):
+        a[k * n + k] = 1.0
+    for k in range(n):
+        best = k
+        for i in range(k + 1, n):
+            if fabs(left[i * n + k]) > fabs(left[best * n + k]):
+                best = i
+        if left[best * n + k] == 0:
+            return False
+        if best != k:
+            for j in range(n):
+                left[k * n + j], left[best * n + j] = left[best * n + j], left[k * n + j]
+                a[k * n + j], a[best * n + j] = a[best * n + j], a[k * n + j]
+        for i in range(k + 1, n):
+            part = left[i * n + k] / left[k * n + k]
+            if part == 0:  # many pairs of a row and a column have nothing in common
+                continue
+            for j in range(k + 1, n):
+                left[i * n + j] -= part * left[k * n + j]
+            for j in range(n):
+                a[i * n + j] -= part * a[k * n + j]
+    for k in range(n - 1, -1, -1):
+        for i in range(k + 1, n):
+            part = left[k * n + i]
+            if part == 0:
+                continue
+            for j in range(n):
+                a[k * n + j] -= part * a[i * n + j]
+        for j in range(n):
+            a[k * n + j] /= left[k * n + k]
+    return True
+
+
+cdef void dense_product(const double* a, int64_t rows, int64_t columns, const double* b,
+                        double* product) noexcept nogil:
+    """Product of a matrix and a vector."""
+    cdef int64_t i, k
+    cdef double part
+    for i in range(rows):
+        part = 0.0
+        for k in range(columns):
+            part += a[i * columns + k] * b[k]
+        product[i] = part

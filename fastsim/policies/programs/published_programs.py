@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.engine.shares.plan import Floats, Ints
-from fastsim.policies.programs.block_equations import BlockProgram
-from fastsim.policies.programs.block_path import optimum
+from fastsim_ext.solvers import block_path
 
 Flags = npt.NDArray[np.bool_]
 
@@ -28,11 +27,11 @@ def least_ratio(rate__jg: Floats, use__j: Ints, gpus__g: Ints, past__j: Floats, 
         row = row[::2]
     cost = np.zeros((jobs, models + 1))
     cost[:, models] = left__j if alone else 0.0
-    found = optimum(BlockProgram(
-        use__j.astype(np.float64), gpus__g.astype(np.float64), every if alone else every.repeat(2), row,
+    found = optimum(
+        use__j, gpus__g, every if alone else every.repeat(2), row,
         np.zeros(1) if alone else np.stack([0 * one, -one], axis=1).ravel(),
         one if alone else np.stack([one, -past__j], axis=1).ravel(), cost, 0.0 if alone else 1.0, rate__jg,
-    ))  # fmt: skip
+    )  # fmt: skip
     return None if found is None else np.clip(found[:, :models], 0.0, 1.0)
 
 
@@ -50,8 +49,21 @@ def last_rise(
     room = np.concatenate([np.ones(jobs), -level__j, -(level__j * factor__j)[rises[: 0 if alone else None]]])
     order = np.argsort(job, kind="stable")
     cost = np.where(np.isin(every, rises)[:, None] & alone, -scaled, 0.0)
-    found = optimum(BlockProgram(
-        use__j.astype(np.float64), gpus__g.astype(np.float64), job[order], row[order], lift[order], room[order], cost,
-        0.0 if alone else -1.0, np.zeros((0, models)),
-    ))  # fmt: skip
+    found = optimum(
+        use__j, gpus__g, job[order], row[order], lift[order], room[order], cost, 0.0 if alone else -1.0,
+        np.zeros((0, models)),
+    )  # fmt: skip
     return None if found is None else np.clip(found, 0.0, 1.0)
+
+
+def optimum(
+    use__j: Ints, gpus__g: Ints, job__r: Ints, row__rv: Floats, lift__r: Floats, room__r: Floats, cost__jv: Floats,
+    price: float, rate__jg: Floats,
+) -> Floats | None:  # fmt: skip
+    """Columns of each job where the compiled method ends (it explains the program); None if it does not converge."""
+    found = np.empty(cost__jv.shape)
+    ended = block_path.optimum(
+        use__j.astype(np.float64), gpus__g.astype(np.float64), job__r, np.ascontiguousarray(row__rv), lift__r, room__r,
+        cost__jv, price, np.ascontiguousarray(rate__jg), found,
+    )  # fmt: skip
+    return found if ended else None

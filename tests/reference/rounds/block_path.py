@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fastsim.engine.shares.plan import Floats
-from fastsim.policies.programs.block_equations import HALF, BlockEquations, BlockProgram
 from fastsim.policies.solvers.interior_point import KEEP, LEAST_AIM, LONGEST, MOST_KAPPA, SHORTEST, STEPS, TOLERANCE
+from tests.reference.rounds.block_equations import HALF, BlockEquations, BlockProgram
 
 
 class Step(NamedTuple):

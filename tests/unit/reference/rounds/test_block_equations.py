@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fastsim.policies.programs.block_equations import BlockEquations, BlockProgram
 from fastsim.policies.solvers.interior_point import DAMPING
+from tests.reference.rounds.block_equations import BlockEquations, BlockProgram
 
 
 def program(cones: bool) -> BlockProgram:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fastsim.policies.programs.block_equations import BlockProgram
-from fastsim.policies.programs.block_path import Cones, optimum
+from tests.reference.rounds.block_equations import BlockProgram
+from tests.reference.rounds.block_path import Cones, optimum
 
 INSIDE = np.array([2.0, 0.5, 3.0, 1.0, -2.0, 4.0, 0.5, 3.0])
 """Two plain entries and two cones."""
