@@ -55,12 +55,13 @@ CORES = os.cpu_count() or 1
 TRANSLATORS = CORES if multiprocessing.get_start_method() == "fork" else 0
 
 SOURCES = {".".join(path.with_suffix("").parts): path.as_posix() for path in sorted(Path("fastsim_ext").rglob("*.pyx"))}
-# Modules that work once for a run, a checkpoint or a decision, and not once for an event: small rather than fast.
+# Modules that work once for a run, a checkpoint, a round or a decision, not once for an event: small rather than fast.
 SMALL = {
     f"fastsim_ext.{name}"
     for name in (
-        "_shared", "build", "adaptive.snapshot", "online.decision_trace", "online.stepped_loop", "online.stepped_queue",
-        "rounds.snapshot", "state.gpu_prices",
+        "_shared", "build", "adaptive.snapshot", "adaptive.training_job", "online.decision_trace",
+        "online.stepped_loop", "online.stepped_queue", "rounds.cluster_metrics", "rounds.snapshot",
+        "solvers.block_equations", "solvers.block_path", "state.gpu_prices",
     )
 }  # fmt: skip
 
