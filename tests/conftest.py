@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
-from collections import Counter
+import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,12 @@ from tests.needs import skip_without
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("FASTSIM_SHARED", ROOT.parent / "shared"))
 QUICK_CASES = 1
+GOLDEN_CASES = 8
+"""Cases of a golden test that the whole suite plays without FASTSIM_LONG."""
 
 # A loaded machine is slow, not wrong; and a run must fail for the change, not for the day's random numbers. Who looks
 # for new cases explores: fresh numbers, and what a failure needs to be drawn again.
-examples = 100 if os.environ.get("FASTSIM_LONG") else 40
+examples = 100 if os.environ.get("FASTSIM_LONG") else 20
 settings.register_profile("fixed", deadline=None, derandomize=True, print_blob=True, max_examples=examples)
 settings.register_profile("explore", deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("explore" if os.environ.get("FASTSIM_EXPLORE") else "fixed")
@@ -91,9 +93,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what was not asked for, and put the rest into the order that was."""
-    kept = list(_quick(items)) if os.environ.get("FASTSIM_QUICK") else items
+    kept = list(items)
     if not os.environ.get("FASTSIM_LONG"):
         kept = [item for item in kept if not item.get_closest_marker("long")]
+        if os.environ.get("FASTSIM_QUICK") or [ROOT / name for name in config.args] == [ROOT / "tests"]:
+            kept = _spread(kept)
     chosen = set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = kept
@@ -101,11 +105,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         random.Random(seed).shuffle(items)
 
 
-def _quick(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """The first cases of each golden test: the checked build is slow."""
-    seen: Counter[tuple[Path, str]] = Counter()
+def _spread(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Of tests with many cases some, spread evenly over all of them; who names a file or a folder gets every case."""
+    cases: dict[tuple[Path, str], list[pytest.Item]] = {}
     for item in items:
-        test = (item.path, getattr(item, "originalname", item.name))
-        seen[test] += 1
-        if "golden" not in item.path.parts or seen[test] <= QUICK_CASES:
-            yield item
+        cases.setdefault((item.path, getattr(item, "originalname", item.name)), []).append(item)
+    kept = set[pytest.Item]()
+    for group in cases.values():
+        most = min(_most_cases(group[0]), len(group))
+        kept.update(group[at * len(group) // most] for at in range(most))
+    return [item for item in items if item in kept]
+
+
+def _most_cases(item: pytest.Item) -> int:
+    """How many cases of a test are enough where not all are asked for; the checked build is slow."""
+    if "golden" in item.path.parts:
+        return QUICK_CASES if os.environ.get("FASTSIM_QUICK") else GOLDEN_CASES
+    mark = item.get_closest_marker("spread")
+    return mark.args[0] if mark else sys.maxsize

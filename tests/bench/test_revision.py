@@ -60,6 +60,7 @@ def test_a_worktree_goes_even_after_an_error(repository: Path) -> None:
     assert not tree.exists() and len(git(repository, "worktree", "list").splitlines()) == 1
 
 
+@pytest.mark.long
 def test_what_cannot_be_measured_says_why(repository: Path) -> None:
     with pytest.raises(RevisionError, match="nowhere"):
         measured("nowhere", [], repository)

@@ -212,6 +212,7 @@ def small_files_only() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("verb", ["run", "synth", "demo"])
 def test_a_full_disk_leaves_nothing(verb: str, tmp_path: Path) -> None:
     words: dict[str, tuple[object, ...]] = {

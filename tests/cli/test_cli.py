@@ -229,6 +229,7 @@ def test_compare_reads_saved_runs(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert json.loads(capsys.readouterr().out)[0]["name"] == "fgd"
 
 
+@pytest.mark.long
 def test_demo_leaves_a_report(tmp_path: Path) -> None:
     needed("altair")
     done = fastsim("demo", "--nodes", 20, "--pods", 200, "--seed", 3, "--workers", 2, cwd=tmp_path)

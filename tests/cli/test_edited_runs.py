@@ -151,6 +151,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base
 
 
+@pytest.mark.spread(4)
 @pytest.mark.parametrize("verb", [
     pytest.param(verb, marks=needs("altair")) if verb in DRAWING else verb for verb in VERBS
 ])  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.terminal import fastsim_here
 from tests.cli.test_interrupt import interrupted
 from tests.objects import node, pod, written
@@ -84,6 +86,7 @@ def test_sweep_files_to_begin_with(tmp_path: Path) -> None:
     assert lost.code == 1 and "found no sweep, expected one to go on with" in lost.line
 
 
+@pytest.mark.long
 def test_each_warning_is_told_once_by_any_number_of_workers(tmp_path: Path) -> None:
     service = {"kind": "Service", "metadata": {"name": "s"}}
     path = written(tmp_path / "now.json", node("n1"), pod("p", {"cpu": 1}), pod("q", {"cpu": 100}), service)

@@ -90,6 +90,7 @@ def test_every_verb_has_a_sample() -> None:
     assert {kind.split()[0] for kind in SAMPLES} == known
 
 
+@pytest.mark.spread(30)
 @pytest.mark.parametrize("change", AS_FOUND)
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_a_file_as_it_is_found_says_the_same(kind: str, change: str, tmp_path: Path) -> None:

@@ -154,6 +154,7 @@ def test_an_interrupted_run_goes_on(place: Path) -> None:
     assert {path.name for path in place.iterdir()} - before == {"other"}
 
 
+@pytest.mark.long
 def test_two_runs_to_one_folder_leave_one_result(tmp_path: Path) -> None:
     Workload.synth("openb", pods=3000, seed=4).write(tmp_path / "pods.parquet")
     words = ("run", "--cluster", "openb:20", "--workload", "pods.parquet", "--policy", "random", "--out", "run")

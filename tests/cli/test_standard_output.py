@@ -89,6 +89,7 @@ def test_every_policy_prints_json_alone(tmp_path: Path) -> None:
         assert isinstance(told, dict) and told["summary"]["pods"] > 0
 
 
+@pytest.mark.long
 def test_what_a_scorer_prints_goes_to_standard_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "noisy.py").write_text(NOISY)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))

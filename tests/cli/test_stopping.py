@@ -86,6 +86,7 @@ def assert_stopped(outcome: Outcome, left: set[str]) -> None:
     assert outcome.err == f"fastsim: interrupted{said[min(left)] if left else ', nothing written'}\n"
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_at_every_look_of_a_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = COMMANDS[name].split()
@@ -101,6 +102,7 @@ def test_at_every_look_of_a_run(name: str, tmp_path: Path, monkeypatch: pytest.M
             assert_stopped(outcome, names(folder))
 
 
+@pytest.mark.long
 def test_at_every_look_of_a_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, whole = tmp_path / "begun", tmp_path / "whole"
     begun.mkdir()
@@ -197,6 +199,7 @@ main()
 """
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize(
     "module", ["polars", "fastsim.simulation.simulate", "fastsim.engine.online.run", "fastsim.engine.online.recorder"]
 )

@@ -200,6 +200,7 @@ REFUSED = {("gangs of two", "containers"): "num_gpu: found 2, expected 1"}
 """What an engine does not play, and what it says."""
 
 
+@pytest.mark.spread(24)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_engine_comes_to_the_figures_worked_out_by_hand(name: str, engine: str) -> None:

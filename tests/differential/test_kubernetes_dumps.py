@@ -155,6 +155,7 @@ DUMPS: dict[str, tuple[Objects, dict[str, str | None]]] = {
 """Objects, and the node of each pod; None if it has none."""
 
 
+@pytest.mark.spread(8)
 @pytest.mark.parametrize("name", DUMPS)
 def test_any_order_and_any_files_say_what_was_worked_out(name: str, tmp_path: Path) -> None:
     objects, expected = DUMPS[name]

@@ -56,6 +56,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize(
     "place",
     ["processes", "threads", pytest.param("ray", marks=needs("ray")), pytest.param("dask", marks=needs("distributed"))],

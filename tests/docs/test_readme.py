@@ -42,6 +42,7 @@ def test_the_page_begins_with_an_example() -> None:
     assert lines.index("```pycon") < 25 and len(lines) <= FIRST_SCREEN
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "pycon")])
 def test_sessions_print_what_they_show(page: str) -> None:
     """All sessions of a page are one: later ones know the names of earlier ones."""
@@ -54,6 +55,7 @@ def test_sessions_print_what_they_show(page: str) -> None:
     assert runner.failures == 0
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize(
     "script",
     [pytest.param(block, marks=[pytest.mark.long] * (TRAINING in block), id=page) for page, block in SCRIPTS],
@@ -64,6 +66,7 @@ def test_scripts_run(script: str, tmp_path: Path) -> None:
     assert ran(script, tmp_path).count("\n") == (3 if TRAINING in script else 2)
 
 
+@pytest.mark.long
 def test_the_script_on_the_real_trace(shared: Callable[[str], Path], tmp_path: Path) -> None:
     (script,) = (block for _, block in all_blocks("python") if "sys.argv" in block)
     assert len(script.splitlines()) <= 25
@@ -85,6 +88,7 @@ def test_commands_and_their_options_exist(words: list[str]) -> None:
     assert {word for word in words if word.startswith("-")} <= known
 
 
+@pytest.mark.spread(5)
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page, "console")])
 def test_commands_run_one_after_the_other(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``console`` blocks need nothing but the package; those that need files or servers of the reader are ``sh``."""

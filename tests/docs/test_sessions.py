@@ -52,6 +52,7 @@ def clock(minute: float) -> str:
 # ---------------------------------------------------------------------- own data
 
 
+@pytest.mark.long
 def test_own_jobs_under_five_policies_with_seeds(tmp_path: Path) -> None:
     needed("vl_convert")
     (tmp_path / "mine.csv").write_text("start,gpus,cpus,secs\n" + "".join(f"{9 * k},1,4,{60 + k}\n" for k in range(20)))
@@ -303,6 +304,7 @@ def test_shares_of_a_gavel_trace_and_their_fairness(tmp_path: Path) -> None:
     assert worst[1] <= worst[2] and worst[0] <= worst[2]
 
 
+@pytest.mark.long
 def test_adaptive_jobs_at_three_loads_with_intervals(tmp_path: Path) -> None:
     needed("vl_convert")
     (tmp_path / "s.toml").write_text(
@@ -354,6 +356,7 @@ def test_a_run_that_is_audited_and_one_that_was_changed(tmp_path: Path) -> None:
     assert "gpu_hours" in done(tmp_path, "audit run", code=1)
 
 
+@pytest.mark.long
 def test_a_sweep_on_two_workers_and_its_best_policy(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(
         'cluster = "synergy:2"\nworkload = "synth:synergy?jobs=30&rate_per_hour=6&seed={seed}"\n'

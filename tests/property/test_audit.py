@@ -96,6 +96,7 @@ def monitored(rng: random.Random) -> dict[str, Any]:
     return {"cluster": f"uniform?nodes={rng.randint(1, 2)}&gpu=T4&gpus=2", "workload": text}
 
 
+@pytest.mark.spread(10)
 @pytest.mark.parametrize("policy", registry.names())
 @few
 @given(rng=dice)
@@ -123,6 +124,7 @@ def early(scenario: Scenario) -> bool:
     return any(t_s is not None and t_s < first for t_s in times) or scenario.rules.outages.mtbf_s is not None
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("kind", ["pods before nodes", "nodes before pods"])
 @some
 @given(data=st.data())
@@ -168,6 +170,7 @@ def same(found: pl.DataFrame, expected: pl.DataFrame) -> None:
              for name, value in one.items()} for _, one in rows] == found.rows(named=True)  # fmt: skip
 
 
+@pytest.mark.spread(10)
 @pytest.mark.parametrize("policy", registry.names())
 @fewer
 @given(seed=st.integers(0, 2**32))
@@ -181,6 +184,7 @@ def test_a_shift_of_all_times_changes_instants_only(policy: str, seed: int) -> N
         same(late.frames[table], plain.frames[table].with_columns(moved))
 
 
+@pytest.mark.spread(10)
 @pytest.mark.parametrize("policy", registry.names())
 @fewer
 @given(seed=st.integers(0, 2**32))

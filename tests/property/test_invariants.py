@@ -118,6 +118,7 @@ def same_but(found: dict[str, Any], expected: dict[str, Any], untold: tuple[str,
             assert found[name] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value), name
 
 
+@pytest.mark.spread(10)
 @pytest.mark.parametrize("policy", registry.names())
 @few
 @given(seed=st.integers(0, 2**32))
@@ -135,6 +136,7 @@ def test_idle_time_between_two_crowds_costs_idle_watts_alone(policy: str, seed: 
         assert found == pytest.approx(expected, rel=1e-9), name
 
 
+@pytest.mark.spread(10)
 @pytest.mark.parametrize("policy", registry.names())
 @few
 @given(seed=st.integers(0, 2**32))

@@ -57,6 +57,7 @@ def test_short_jobs_on_an_empty_cluster_start_in_the_next_round(rule: RoundPolic
         assert job["first_s"] == (starts[starts >= job["submit_s"]][0] if working else job["submit_s"])
 
 
+@pytest.mark.spread(10)
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_no_job_waits_while_gpus_it_could_have_are_free(rule: RoundPolicy) -> None:
     """Nor does the first in line, where others may not pass it."""

@@ -89,6 +89,7 @@ def test_samples_of_pods(scenario: Scenario, telemetry: Telemetry, names: list[s
         agree(result, telemetry, scenario.cluster, stays, (begin_s, end_s), scenario.seed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("cluster", "workload", "policy", "options"),
     [

@@ -26,6 +26,7 @@ def played(run: Recorded, **more: Any) -> RoundOutcome:
     return run.played(run.plan(), record_tasks=True, **more)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", [0.3, 0.8])
 @pytest.mark.parametrize("run", chosen(), ids=lambda run: run.id)
 def test_taken_up_it_ends_the_same(run: Recorded, part: float, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ def number(text: str, pattern: str) -> float:
     return float(found[1])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("run", chosen(), ids=lambda run: run.id)
 def test_notebooks_find_what_was_recorded(run: Recorded, tmp_path: Path) -> None:
     plan = run.plan()

@@ -71,6 +71,7 @@ def off(run: RecordedRun, found: AdaptiveOutcome) -> dict[str, float]:
     return differences
 
 
+@pytest.mark.long
 def test_sia() -> None:
     """The mean of our draws among equal choices is as near as runs with another solver are.
 

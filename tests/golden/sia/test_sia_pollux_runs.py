@@ -77,6 +77,7 @@ def as_recorded(place: Place | None, models: tuple[str, ...]) -> tuple[str, str]
     return models[place.group], "-".join(map(str, count.values()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("folder", smallest_first("*_pollux*", 2))
 def test_the_recorded_seed_leads_the_recorded_way(folder: Path) -> None:
     run = RecordedRun(folder)

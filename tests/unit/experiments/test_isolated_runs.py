@@ -31,7 +31,8 @@ def test_a_job_alone_in_the_cluster_is_treated_fairly() -> None:
     assert fairness_of_jobs["rho_max"] == ratios["rho"].max() and 0 <= fairness_of_jobs["unfair_part"] <= 1
 
 
-@pytest.mark.parametrize("policy", [pytest.param("sia", marks=pytest.mark.long), "rotation"])
+@pytest.mark.long
+@pytest.mark.parametrize("policy", ["sia", "rotation"])
 def test_any_number_of_workers_finds_the_same(policy: str) -> None:
     scenario = fs.Scenario("sia:4:2:0", "synth:sia?jobs=5&seed=3&rate_per_hour=20", policy)
     (result,) = fs.simulate_many([scenario], workers=1)

@@ -33,6 +33,7 @@ def test_growth_of_a_line() -> None:
 BASE: dict[str, Any] = {"cluster": "gavel:1:1:1", "jobs": 150, "durations": 3600, "seed": [0, 1]}
 
 
+@pytest.mark.long
 def test_the_search_ends_between_two_loads() -> None:
     found = knees({**BASE, "policy": ["isolated", "isolated()"]}, 0.05, 40.0, tolerance=0.3)
     assert found["policy"].to_list() == ["isolated", "isolated()"]

@@ -45,6 +45,7 @@ def test_its_test_is_green_and_a_plugin_is_found(tmp_path: Path) -> None:
     assert run(tmp_path, "-m", "fastsim.cli.main", "run", *arguments).returncode == 0
 
 
+@pytest.mark.long
 def test_the_tests_of_policies_for_jobs_are_green(tmp_path: Path) -> None:
     kinds = [kind for kind in KINDS if kind != "placement"]
     names = [new_policy(f"my_{kind}", tmp_path / kind, kind)[1].relative_to(tmp_path).as_posix() for kind in kinds]

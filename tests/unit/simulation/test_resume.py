@@ -65,6 +65,7 @@ def started(place: Path, verb: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "script.py", verb], cwd=place, env=os.environ | {"PYTHONPATH": paths})
 
 
+@pytest.mark.long
 def test_a_run_killed_again_and_again_writes_the_same_bytes(place: Path) -> None:
     work = working_folder(place / "run")
     verb, killed = "run", 0
@@ -261,6 +262,7 @@ def test_swapped_waits_are_refused(place: Path, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"run.checkpoint"}
 
 
+@pytest.mark.spread(3)
 @pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
 @pytest.mark.parametrize(
     "rules", [{"queue": "easy"}, {"queue": "conservative"}, {"queue": "drf"}, {"queue": "srtf"}, {"queue": "ftf_skip"},
@@ -356,6 +358,7 @@ class Stop:
             raise KeyboardInterrupt
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize(
     ("policy", "options"),
     [

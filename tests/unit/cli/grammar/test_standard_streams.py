@@ -47,6 +47,7 @@ def test_a_table_from_a_pipe_into_a_pipe() -> None:
     assert code == 0 and json.loads(again)["summary"]["pods"] == 2
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("content", [ROWS, gzip.compress(ROWS)], ids=["plain", "gz"])
 def test_a_workload_of_a_text_with_options(content: bytes) -> None:
     text = f"csv:-?map={MAP}"
@@ -54,6 +55,7 @@ def test_a_workload_of_a_text_with_options(content: bytes) -> None:
     assert (code, err) == (0, "") and json.loads(out)["summary"]["pods"] == 2
 
 
+@pytest.mark.long
 def test_objects_of_kubernetes_in_both_forms() -> None:
     yaml = b"---\napiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: 8, memory: 32Gi}}\n"
     for content in (json.dumps({"kind": "List", "apiVersion": "v1", "items": [NODE]}).encode(), yaml):
@@ -62,6 +64,7 @@ def test_objects_of_kubernetes_in_both_forms() -> None:
         assert pl.read_parquet(io.BytesIO(out))["name"].to_list() == ["n1"]
 
 
+@pytest.mark.long
 def test_a_sweep_file_written_and_read() -> None:
     code, out, _ = piped(b"", "sweep", "init", "sia", "-o", "-")
     assert code == 0 and b"policy" in out
@@ -69,6 +72,7 @@ def test_a_sweep_file_written_and_read() -> None:
     assert (code, err) == (0, "") and b"nothing was run" in listed
 
 
+@pytest.mark.long
 def test_objects_and_tables_of_a_run_on_standard_output(tmp_path: Path) -> None:
     run = ("run", "--cluster", CLUSTER, "--workload", "synth:openb?pods=9&seed=1", "--out", tmp_path / "run")
     assert fastsim(*run).code == 0

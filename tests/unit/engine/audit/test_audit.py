@@ -96,6 +96,7 @@ def test_a_run_that_was_written_to_a_folder_has_no_difference(tmp_path: Path) ->
     assert fs.Result.load(tmp_path / "run").audit().checked == audit.checked
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("engine", ["pods", "shares", "ordered", "adaptive"])
 def test_runs_to_a_folder_resumed_and_forked_ones_have_the_same_figures(engine: str, tmp_path: Path) -> None:
     given = RUNS[engine] | {"deschedule": ()} if engine == "pods" else RUNS[engine]

@@ -76,6 +76,7 @@ def test_a_run_stopped_at_checkpoints_writes_the_same_bytes(
     same_bytes(tmp_path_factory, s, every, stops)
 
 
+@pytest.mark.spread(4)
 @pytest.mark.parametrize("queue", QUEUES)
 @settings(max_examples=scenarios_per_run(6), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data(), every=st.integers(1, 9), stops=st.lists(st.integers(1, 4), min_size=1, max_size=2))

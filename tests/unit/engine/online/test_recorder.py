@@ -125,6 +125,7 @@ def _run(s: Scenario, options: Any, folder: str | None) -> Result:
     return result
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("rows", "breath_s"), [(7, 0.1), (1000, 1e-9)])
 def test_bytes_do_not_depend_on_batches_or_breaths(
     pods: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, breath_s: float

@@ -45,6 +45,7 @@ def simulated(work: str, policy: str, **more: Any) -> fs.Result:
     return fs.simulate(**{"policy": policy, "round_s": 300.0, **WORK[work], **more})
 
 
+@pytest.mark.spread(30)
 @pytest.mark.parametrize("work", WORK)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("order", ORDERS)

@@ -104,6 +104,7 @@ def test_a_death_takes_nothing_with_it(pool: Processes, tmp_path: Path) -> None:
     assert [outcome.attempts for outcome in found] == [1, 2, 1, 2, 1] and pool.retries == before + 2
 
 
+@pytest.mark.long
 def test_what_always_dies_is_one_clear_error() -> None:
     with Processes(2) as pool:
         (found,) = pool.completed(die, [1])

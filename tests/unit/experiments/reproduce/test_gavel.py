@@ -86,6 +86,7 @@ def test_settings_in_brackets_reach_the_run() -> None:
     assert len(figure.LENGTHS) == 4
 
 
+@pytest.mark.long
 def test_rounds_beside_ideal_execution(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figure, "CLUSTER", "gavel:36:36:36")  # jobs of 8 GPUs wait for ever on 8
     reproduction = figure.gavel_reproduction(None, True, 1, figures=("13",))
@@ -98,6 +99,7 @@ def test_rounds_beside_ideal_execution(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(reproduction.cells["verdict"]) == {"indicative"}  # one seed beside means of three
 
 
+@pytest.mark.long
 def test_means_by_priority(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "priorities-multiple (repository figure)"
     few = figure.LOADS[name][0]._replace(policies=("max_min_fairness_water_filling",), rates=(0.8,))

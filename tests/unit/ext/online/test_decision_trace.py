@@ -193,6 +193,7 @@ def test_nothing_is_scored_where_nothing_fits() -> None:
         picked(decision.select, 9, np.zeros(1, np.uint64))
 
 
+@pytest.mark.spread(6)
 @pytest.mark.parametrize("queue", QUEUES)
 @settings(max_examples=scenarios_per_run(20), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())

@@ -77,6 +77,7 @@ def test_states_of_the_last_search_begin_the_next_one() -> None:
     assert np.array_equal(initial[:, 0], states[:, 0]) and np.array_equal(initial[:, 2], states[:, 2])
 
 
+@pytest.mark.long
 def test_whole_runs_and_their_variants() -> None:
     for setting, parameters in (
         (adaptive_setting(), {}),
