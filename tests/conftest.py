@@ -18,17 +18,17 @@ from tests.needs import skip_without
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("FASTSIM_SHARED", ROOT.parent / "shared"))
 QUICK_CASES = 1
-GOLDEN_CASES = 8
+GOLDEN_CASES = 5
 """Cases of a golden test that the whole suite plays without FASTSIM_LONG."""
 
 # A loaded machine is slow, not wrong; and a run must fail for the change, not for the day's random numbers. Who looks
 # for new cases explores: fresh numbers, and what a failure needs to be drawn again.
-examples = 100 if os.environ.get("FASTSIM_LONG") else 20
+examples = 50 if os.environ.get("FASTSIM_LONG") else 20
 settings.register_profile("fixed", deadline=None, derandomize=True, print_blob=True, max_examples=examples)
 settings.register_profile("explore", deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("explore" if os.environ.get("FASTSIM_EXPLORE") else "fixed")
 if os.environ.get("FASTSIM_QUICK"):
-    settings.register_profile("quick", settings(), max_examples=20)
+    settings.register_profile("quick", settings(), max_examples=10)
     settings.load_profile("quick")
 
 

@@ -92,6 +92,7 @@ def test_a_run_in_rounds_says_how_to_go_on(tmp_path: Path) -> None:
     assert one.read_bytes() == two.read_bytes()
 
 
+@pytest.mark.long
 def test_workers_end_with_their_parent(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SCORER)
     (tmp_path / "many.py").write_text(

@@ -56,10 +56,14 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.spread(2)
 @pytest.mark.parametrize(
     "place",
-    ["processes", "threads", pytest.param("ray", marks=needs("ray")), pytest.param("dask", marks=needs("distributed"))],
+    [
+        pytest.param("processes", marks=pytest.mark.long),
+        "threads",
+        pytest.param("ray", marks=needs("ray")),
+        pytest.param("dask", marks=needs("distributed")),
+    ],
 )
 def test_every_place_writes_the_same_bytes(plain: Path, place: str) -> None:
     swept(plain / "sweep.toml", place, "--on", place, "--workers", "2")

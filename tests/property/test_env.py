@@ -37,6 +37,7 @@ def drawn(env: SchedulingEnv, seed: int) -> int:
     return int(np.flatnonzero(one.mask)[place])
 
 
+@pytest.mark.spread(1)
 @pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.PodTooLarge")
 @pytest.mark.parametrize(("policy", "agent"), [("fgd", greedy), ("random", drawn)])
 @settings(max_examples=30)

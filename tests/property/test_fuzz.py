@@ -21,7 +21,7 @@ def worker() -> Iterator[Worker]:
     one.close()
 
 
-@pytest.mark.spread(20)
+@pytest.mark.spread(10)
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_case_ends_otherwise_than_it_may(target: str, worker: Worker) -> None:
     _, findings = worker.lot(target, 0, scenarios_per_run(40))

@@ -141,7 +141,7 @@ COST_MEASURES = {
     "makespan_s": Measure(COST, "makespan", "s", 0.0),
 }  # fmt: skip
 """Quantities by column of the summary."""
-STATIC_JOBS, PACKED_JOBS = (100, 200, 300), (100,)
+STATIC_JOBS, PACKED_JOBS = tuple(range(100, 800, 100)), (100, 200)
 """Numbers of jobs that are run, and those of policies whose jobs share GPUs, which take long."""
 
 ENTITIES = {"fairness": "a:1, b:2, c:3", "first come first served": "a:1:fifo, b:2:fifo, c:3:fifo"}

@@ -95,6 +95,7 @@ class Follower:
         self.others += any((a != b).any() for a, b in zip(theirs, best.chosen, strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("folder", smallest_first("*_sia", 2))
 def test_with_the_recorded_picks_among_equals_runs_are_the_recorded_ones(folder: Path) -> None:
     run = RecordedRun(folder)

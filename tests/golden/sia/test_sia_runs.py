@@ -76,6 +76,7 @@ def compare(pairs: Iterator[tuple[dict[str, Any], State]]) -> int:
     return rounds
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", sorted({RecordedRun(folder).policy for folder in folders()}))
 def test_replay(policy: str) -> None:
     rounds = 0

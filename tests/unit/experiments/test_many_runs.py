@@ -18,6 +18,7 @@ def test_many_runs_are_checked_before_the_first_one() -> None:
     assert fs.simulate_many([]) == []
 
 
+@pytest.mark.long
 def test_one_and_two_workers_write_the_same_bytes(tmp_path: Path) -> None:
     scenarios = [fs.Scenario("openb:30", FEW, policy, seed=5) for policy in ("fgd", "random", "0.5*pwr + 0.5*best_fit")]
     reported: list[int] = []
@@ -32,6 +33,7 @@ def test_one_and_two_workers_write_the_same_bytes(tmp_path: Path) -> None:
             assert one.read_bytes() == (tmp_path / f"2-{scenario.id}" / one.name).read_bytes(), one.name
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_column_that_asks_for_more_than_is_done_is_named(workers: int, tmp_path: Path) -> None:
     elastic = str(tmp_path / "elastic.parquet")

@@ -22,6 +22,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.long
 def test_its_test_is_green_and_a_plugin_is_found(tmp_path: Path) -> None:
     files = new_policy("tight_fit", tmp_path)
     assert [path.name for path in files] == ["tight_fit_policy.py", "test_tight_fit_policy.py", "pyproject.toml"]

@@ -29,6 +29,7 @@ CHARTS = (None, "allocation", "waits", "nodes", "shares", "power", "window", "no
 QUICK = (None, "nodes", "shares")
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize(
     "chart", [chart if chart in QUICK else pytest.param(chart, marks=pytest.mark.long) for chart in CHARTS]
 )

@@ -36,6 +36,7 @@ def test_some_are_drawn_only_where_they_are_asked_for() -> None:
     assert len(set(KEYS)) == len(KEYS) == len(LINES) + len(ON_DEMAND) + 11 + len(gpu_reading_charts.KEYS)
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("kind", ["pods", "gone", "jobs"])
 def test_every_chart_can_be_drawn(kind: str) -> None:
     result = {"pods": reports.filling()[0], "gone": reports.passing(), "jobs": reports.jobs()}[kind]

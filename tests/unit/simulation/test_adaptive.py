@@ -67,6 +67,7 @@ def test_what_makes_no_sense_is_one_error(options: dict[str, Any], complaint: st
         result(**options)
 
 
+@pytest.mark.spread(4)
 @pytest.mark.parametrize(
     "policy",
     ["sia", "sia(aware=False, changed=0.01)", "sia(rigid=True)", "pollux(generations=5)",

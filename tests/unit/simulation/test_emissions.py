@@ -37,6 +37,7 @@ def test_power_over_time_adds_up_to_the_energy(engine: str, even: str) -> None:
     assert row["co2_kg"] == pytest.approx(row["energy_kwh"] * 0.25, rel=1e-9)  # the same sum in another order
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_audit_finds_the_same(engine: str, grid: str) -> None:
     result = small_run(engine, carbon=grid)

@@ -157,6 +157,7 @@ def waiting(out: Path, **options: Any) -> fs.Result:
     return fs.simulate("openb:9", str(pods), "best_fit", out=out, **given)
 
 
+@pytest.mark.spread(2)
 @pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 1000.0])
 def test_a_fork_at_any_time_shares_the_past_until_then(tmp_path: Path, share: float) -> None:

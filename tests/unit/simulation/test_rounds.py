@@ -44,6 +44,7 @@ def test_jobs_keep_the_names_of_their_source(tmp_path: Path) -> None:
     assert fs.simulate("gavel:2:2:2", JOBS, "fifo", record="all").jobs["native_id"].null_count() == 25
 
 
+@pytest.mark.long
 def test_workers_do_not_matter() -> None:
     scenarios = [Scenario("gavel:2:2:2", JOBS, policy) for policy in ("isolated", "gandiva", "max_min_fairness")]
     one, two = fs.simulate_many(scenarios), fs.simulate_many(scenarios, workers=2)

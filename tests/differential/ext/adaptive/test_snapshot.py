@@ -119,6 +119,7 @@ def test_a_decider_without_a_memory_is_refused(tmp_path: Path) -> None:
         run_adaptive(told_of(SETTING), SETTING, plan, [], checkpoint=CheckpointSchedule(tmp_path / "state.npz"))
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("policy", ["sia", "pollux(generations=5)", "rotation"])
 def test_a_run_in_a_folder_goes_on(policy: str, tmp_path: Path) -> None:
     given: dict[str, Any] = {"cluster": "sia:6:2:3", "workload": "synth:sia?jobs=4&seed=1", "policy": policy}
@@ -199,6 +200,7 @@ RUN: dict[str, Any] = {"cluster": "sia:4:2:2", "workload": "synth:sia?jobs=4&see
 TABLES = ("jobs", "timeline", "placements", "summary")
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("at_s", [600.0, 3000.0, None])
 def test_a_fork_of_the_same_policy_is_the_run(at_s: float | None, tmp_path: Path) -> None:
     run = fs.simulate(**RUN, policy="sia", out=tmp_path / "run", checkpoint_s=0.0, keep_checkpoint=True)
@@ -207,6 +209,7 @@ def test_a_fork_of_the_same_policy_is_the_run(at_s: float | None, tmp_path: Path
         assert getattr(same, name).equals(getattr(run, name)), name
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("policy", ["rotation", "pollux(generations=5)", "sia(aware=False)", "served"])
 def test_forks_share_the_past_and_then_differ(policy: str, tmp_path: Path) -> None:
     run = fs.simulate(**RUN, policy="sia", out=tmp_path / "run", checkpoint_s=0.0, keep_checkpoint=True)

@@ -28,7 +28,7 @@ from tests.strategies import DETERMINISTIC, Scenario, ruled, scenarios, scenario
 
 SCENARIOS = scenarios_per_run(300)
 """Random scenarios per run of the test suite."""
-SPELLINGS = scenarios_per_run(1000)
+SPELLINGS = scenarios_per_run(500)
 """And those in which only the two spellings are compared."""
 
 

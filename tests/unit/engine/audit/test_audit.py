@@ -145,6 +145,7 @@ def test_inputs_must_be_those_of_the_run() -> None:
         run.audit(fs.Scenario(cluster, fs.Workload.synth("openb", pods=9, seed=2)))
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("engine", ["shares", "ordered", "adaptive"])
 def test_tables_of_jobs_in_rounds_are_checked(engine: str) -> None:
     run = small_run(engine)

@@ -288,6 +288,7 @@ def resume_changed(engine: str, folder: Path, name: str, kind: Any, change: Call
     fs.resume(folder / "run", overwrite=True)
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize(
     ("engine", "field", "value"), [*((one, "kind", len(EVENTS)) for one in ROUND_ENGINES), ("ordered", "seq", 1 << 40)]
 )
@@ -299,6 +300,7 @@ def test_rows_of_unknown_events_and_rounds_are_refused(engine: str, field: str, 
         resume_changed(engine, tmp_path, "rows", ROW, change)
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("engine", ROUND_ENGINES)
 def test_stays_without_their_first_round_are_refused(engine: str, tmp_path: Path) -> None:
     def change(tasks: Any) -> None:

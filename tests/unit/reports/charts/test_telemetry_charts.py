@@ -76,6 +76,7 @@ def test_few_devices_have_lines_and_many_a_band() -> None:
     assert "mean of 9 GPUs" in crowd and '"many"' in crowd
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("apart", [False, True])
 def test_runs_side_by_side(apart: bool, tmp_path: Path) -> None:
     needed("altair")
