@@ -22,6 +22,7 @@ INT, TERM, KILL = signal.SIGINT, signal.SIGTERM, signal.SIGKILL
 ON = "fastsim: interrupted; go on with: fastsim resume out\n"
 NOTHING = "fastsim: interrupted, nothing written\n"
 COMPLETE = "fastsim: interrupted; out is complete\n"
+DONE = "fastsim: interrupted; all was done\n"
 RUNS = "fastsim: interrupted; 2 of 6 runs are complete; the same command goes on\n"
 
 
@@ -36,6 +37,7 @@ def sight(pressed: signal.Signals, code: int, err: str, left: str, complete: boo
         sight(INT, 130, NOTHING, ""),
         sight(TERM, 143, ON, "out.checkpoint"),
         sight(INT, 130, COMPLETE, "out"),
+        sight(TERM, 143, DONE, "out", kind="export"),  # after its last look
         sight(INT, 0, "", "out", complete=True),
         sight(INT, -INT, "", ""),
         sight(INT, 1, "Traceback ...\nKeyboardInterrupt\n", ""),
@@ -53,6 +55,7 @@ def test_promised(seen: Sight) -> None:
         sight(INT, 130, NOTHING, "out.checkpoint"),
         sight(INT, 130, NOTHING, "out"),
         sight(INT, 130, NOTHING, ".out.lock"),
+        sight(INT, 130, DONE, ""),
         sight(INT, 130, ON, ""),
         sight(INT, 130, ON, "out.checkpoint .out.lock"),
         sight(INT, 0, "", "out"),  # ignored

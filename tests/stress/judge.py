@@ -120,8 +120,8 @@ def _promised(sight: Sight) -> set[str]:
     if sight.kind == "sweep":
         done = re.search(r"; \d+ of \d+ runs are complete; the same command goes on", sight.err)
         return {", nothing written", *([done[0]] if done else [])}
-    if sight.left == {"out"}:
-        return {"; out is complete"}
+    if sight.left == {"out"}:  # all was done: the signal came after the last look at signals
+        return {"; out is complete", "; all was done"}
     if sight.left == {"out.checkpoint"}:
         return {"; go on with: fastsim resume out"}
     return set() if sight.left else {", nothing written"}
