@@ -111,17 +111,18 @@ class StaticPoint(NamedTuple):
 
 
 class StaticFigure(NamedTuple):
-    """A figure of makespans over the number of jobs: cluster, whether jobs have several GPUs, policies."""
+    """A figure of makespans over the number of jobs: cluster, whether jobs have several GPUs, policies, most jobs."""
 
     cluster: str
     multi_gpu: bool
     policies: tuple[str, ...]
+    most_jobs: int
 
 
 DURATION = ("min_total_duration_perf", "min_total_duration_packed")
-STATIC = {"makespan (static-multiple)": StaticFigure("gavel:36:36:36", True, ("fifo", "gandiva", *DURATION))} | {
+STATIC = {"makespan (static-multiple)": StaticFigure("gavel:36:36:36", True, ("fifo", "gandiva", *DURATION), 700)} | {
     f"makespan {kind}_gpu_v100={v100}_p100={p100}_k80={k80} (repository figure)":
-        StaticFigure(f"gavel:{v100}:{p100}:{k80}", kind == "multi", DURATION)
+        StaticFigure(f"gavel:{v100}:{p100}:{k80}", kind == "multi", DURATION, 500)
     for kind, v100, p100, k80 in (
         ("single", 36, 36, 36), ("multi", 64, 0, 0), ("single", 64, 0, 0), ("multi", 48, 32, 16),
         ("single", 48, 32, 16),
@@ -141,8 +142,8 @@ COST_MEASURES = {
     "makespan_s": Measure(COST, "makespan", "s", 0.0),
 }  # fmt: skip
 """Quantities by column of the summary."""
-STATIC_JOBS, PACKED_JOBS = tuple(range(100, 800, 100)), (100, 200)
-"""Numbers of jobs that are run, and those of policies whose jobs share GPUs, which take long."""
+STATIC_STEP, MOST_PACKED = 100, 200
+"""Step of the numbers of jobs that are run, and the most under policies that share GPUs, whose runs take long."""
 
 ENTITIES = {"fairness": "a:1, b:2, c:3", "first come first served": "a:1:fifo, b:2:fifo, c:3:fifo"}
 """Entities of figure 11 by the name of their inner rule in its panels."""
@@ -175,7 +176,7 @@ def _points(quick: bool, figures: Sequence[str]) -> list[Point]:
     every += [
         StaticPoint(static.cluster, static.multi_gpu, policy, jobs, seed)
         for figure, static in STATIC.items() if figure in wanted
-        for policy in static.policies for jobs in _job_counts(policy)[: 1 if quick else None]
+        for policy in static.policies for jobs in _job_counts(static, policy)[: 1 if quick else None]
         for seed in SEEDS
     ]  # fmt: skip
     if ABSTRACT in wanted:
@@ -189,8 +190,9 @@ def _points(quick: bool, figures: Sequence[str]) -> list[Point]:
     return list(dict.fromkeys(every))
 
 
-def _job_counts(policy: str) -> tuple[int, ...]:
-    return PACKED_JOBS if policy.endswith("packed") else STATIC_JOBS
+def _job_counts(static: StaticFigure, policy: str) -> range:
+    most = MOST_PACKED if policy.endswith("packed") else static.most_jobs
+    return range(STATIC_STEP, most + 1, STATIC_STEP)
 
 
 def gavel_reproduction(
