@@ -14,6 +14,7 @@ from fastsim_ext.solvers.block_equations cimport (
     Blocks, blocks_balance, blocks_place, blocks_prices, blocks_solve, blocks_space, blocks_used, blocks_weigh,
 )
 
+# These are the numbers of self_dual_embedding.pyx: variables shared by modules are no constants to the compiler.
 cdef double TOLERANCE = 1e-8
 
 cdef int STEPS = 100
