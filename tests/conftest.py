@@ -19,11 +19,13 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("FASTSIM_SHARED", ROOT.parent / "shared"))
 QUICK_CASES = 1
 GOLDEN_CASES = 5
-"""Cases of a golden test that the whole suite plays without FASTSIM_LONG."""
+"""Cases of a golden test that the whole suite plays without FASTSIM_LONG, which plays all of them."""
+LONG_CASES = 2
+"""Times as many cases of another test that the whole suite plays with FASTSIM_LONG."""
 
 # A loaded machine is slow, not wrong; and a run must fail for the change, not for the day's random numbers. Who looks
 # for new cases explores: fresh numbers, and what a failure needs to be drawn again.
-examples = 50 if os.environ.get("FASTSIM_LONG") else 20
+examples = 30 if os.environ.get("FASTSIM_LONG") else 20
 settings.register_profile("fixed", deadline=None, derandomize=True, print_blob=True, max_examples=examples)
 settings.register_profile("explore", deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("explore" if os.environ.get("FASTSIM_EXPLORE") else "fixed")
@@ -96,8 +98,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = list(items)
     if not os.environ.get("FASTSIM_LONG"):
         kept = [item for item in kept if not item.get_closest_marker("long")]
-        if os.environ.get("FASTSIM_QUICK") or [ROOT / name for name in config.args] == [ROOT / "tests"]:
-            kept = _spread(kept)
+    if os.environ.get("FASTSIM_QUICK") or [ROOT / name for name in config.args] == [ROOT / "tests"]:
+        kept = _spread(kept)
     chosen = set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = kept
@@ -119,7 +121,8 @@ def _spread(items: list[pytest.Item]) -> list[pytest.Item]:
 
 def _most_cases(item: pytest.Item) -> int:
     """How many cases of a test are enough where not all are asked for; the checked build is slow."""
+    long = bool(os.environ.get("FASTSIM_LONG"))
     if "golden" in item.path.parts:
-        return QUICK_CASES if os.environ.get("FASTSIM_QUICK") else GOLDEN_CASES
+        return QUICK_CASES if os.environ.get("FASTSIM_QUICK") else sys.maxsize if long else GOLDEN_CASES
     mark = item.get_closest_marker("spread")
-    return mark.args[0] if mark else sys.maxsize
+    return mark.args[0] * (LONG_CASES if long else 1) if mark else sys.maxsize

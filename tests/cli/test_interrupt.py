@@ -79,7 +79,7 @@ def test_a_run_in_the_loop(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_run_in_rounds_says_how_to_go_on(tmp_path: Path) -> None:
-    jobs = "synth:gavel?jobs=4000&rate_per_hour=0.3&seed=1"
+    jobs = "synth:gavel?jobs=1500&rate_per_hour=0.3&seed=1"
     words = ["--cluster", "gavel:2:2:2", "--workload", jobs, "--policy", "fifo", "--record", "summary"]
     state = tmp_path / "out.checkpoint" / "state.npz"
     code, err = interrupted(["run", *words, "--checkpoint", "20", "--out", "out"], tmp_path, state)

@@ -150,5 +150,5 @@ def test_every_verb_with_json_prints_json_alone(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_reproduction_prints_json_alone(tmp_path: Path) -> None:
-    solved = ("--figure", "ftf-single (repository figure)")  # one whose policies solve programs
+    solved = ("--figure", "11")  # one whose policy solves programs
     assert parsed(fastsim("reproduce", "gavel", "--quick", *solved, "--out", tmp_path / "gavel", "--json"))

@@ -34,7 +34,7 @@ workload = "synth:openb?pods=100"
 policy = ["fgd", "best_fit"]
 seed = [1, 2]
 """
-MOST_LOOKS = 40
+MOST_LOOKS = 24
 """Looks at which each command is stopped: the first and the last one, and others evenly between.
 
 How often a command waits for its files hangs on the machine, so the last ones may never be reached: it is done then.

@@ -20,7 +20,7 @@ from tests.engines import RUNS
 
 ADAPTIVE: dict[str, Any] = {"cluster": "sia:6:2:3", "workload": "synth:sia?jobs=6&seed=1"}
 SCENARIOS: list[dict[str, Any]] = [
-    RUNS["pods"] | {"failures": "mtbf=2000,mttr=200", "on_node_loss": "requeue"},
+    RUNS["pods"] | {"failures": "mtbf=20000,mttr=2000", "on_node_loss": "requeue"},
     RUNS["shares"],
     RUNS["shares"] | {"policy": "max_min_fairness(mode=packed)"},
     RUNS["ordered"],
