@@ -130,7 +130,7 @@ def _ini_keys(path: Path) -> dict[str, int]:
         parser.read_string(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(str(path), "no such file", "an INI file of a cluster") from None
-    except (OSError, UnicodeDecodeError, configparser.Error) as error:
+    except (OSError, ValueError, configparser.Error) as error:  # ValueError: no UTF-8, or a path that cannot be
         raise InputError(str(path), " ".join(str(error).split()), "an INI file of a cluster") from None
     if not parser.has_section(SECTION):
         raise InputError(str(path), f"sections {', '.join(parser.sections()) or '(none)'}", f"a section [{SECTION}]")

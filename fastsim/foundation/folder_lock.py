@@ -55,6 +55,8 @@ def refuse_folder_in_use(folder: Path, overwrite: bool) -> None:
     """ResultError if the path is a file or a folder with files, unless it may be overwritten and fastsim wrote it."""
     try:
         there = folder.exists()
+        if "\0" in str(folder):  # only said to be absent
+            raise OSError("embedded null byte")
     except OSError as error:  # too long for a name
         found = f"found {error.strerror or error}, expected the path of a folder"
         raise ResultError(f"{short(str(folder), 200)}: {found}") from None

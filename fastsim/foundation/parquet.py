@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -250,13 +251,27 @@ def _by_appearance(codes: pa.Array, words: int) -> bool:
 
 
 def open_parquet(path: str | os.PathLike[str]) -> pq.ParquetFile:
-    """The opened file; InputError if it is missing, cut short or no Parquet at all."""
+    """The opened file; InputError if it is missing, cut short or no Parquet at all, or names columns with odd bytes."""
     try:
-        return pq.ParquetFile(path, memory_map=False, pre_buffer=False)
+        file = pq.ParquetFile(path, memory_map=False, pre_buffer=False)
+        for field in file.schema_arrow:
+            _read_names(field)
+        return file
     except FileNotFoundError as error:
         raise InputError(str(path), "no such file", "a Parquet file") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: names of columns", one_line(error), "UTF-8") from None
     except (OSError, pa.ArrowException) as error:
         raise InputError(str(path), one_line(error), "a complete Parquet file") from error
+
+
+def _read_names(field: pa.Field) -> None:
+    """UnicodeDecodeError if a name or a note of a column, or of its parts, is not UTF-8: polars panics over those."""
+    str(field.name)
+    for text in chain.from_iterable((field.metadata or {}).items()):
+        text.decode()
+    for number in range(field.type.num_fields):
+        _read_names(field.type.field(number))
 
 
 def parquet_batches(path: str | os.PathLike[str], columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:

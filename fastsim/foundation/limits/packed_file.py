@@ -131,6 +131,8 @@ def _without(archive: str, member: str, names: list[str]) -> InputError:
 
 def opened_bytes(path: str | os.PathLike[str]) -> IO[bytes]:
     """A file as bytes, unpacked if its name ends in .gz or is of an archive."""
+    if "\0" in str(path):  # a ValueError of Python, while all other paths that cannot be are an OSError
+        raise OSError("embedded null byte")
     packed = str(path).endswith(".gz") or is_archived(path)
     return io.BufferedReader(Unpacked(path), 1 << 16) if packed else open(path, "rb")
 

@@ -27,6 +27,8 @@ from fastsim.workload.workload import Held, Workload
 
 RULES = ("all", "synergy")
 """Which jobs are kept: all that ran, or those that Synergy's experiments keep."""
+MOST_GPUS = 2**15 - 1
+"""Most GPUs of a job that a workload holds."""
 SYNERGY_GPUS = (1, 2, 4, 8, 16)
 """Numbers of GPUs of those experiments."""
 SYNERGY_DURATION_S = (60 * 10**1.5, 60 * 10.0**4)
@@ -202,7 +204,9 @@ def _attempt(given: dict[str, Any]) -> Attempt:
     for gpus in lists:
         if not isinstance(gpus, list):
             raise TypeError(f"gpus of {short(gpus)} are no list")
-    return Attempt(known, sum(map(len, lists)), start, end)
+    if (gpus := sum(map(len, lists))) > MOST_GPUS:
+        raise ValueError(f"{gpus:,} GPUs are more than {MOST_GPUS:,}")
+    return Attempt(known, gpus, start, end)
 
 
 def _time(text: str | None) -> datetime | None:
@@ -224,10 +228,10 @@ def _reduced(path: str | os.PathLike[str]) -> list[PhillyJob]:
             submit = _time(row["timestamp"])
         except ValueError:
             submit = None
-        if submit is None or row["duration"] is None or row["num_gpus"] is None:
-            where, expected = f"{path}:{csv_line(path, number)}", "a time, a duration in seconds and GPUs"
-            raise InputError(where, f"{row['timestamp']}, {row['duration']}, {row['num_gpus']}", expected)
-        jobs.append(
-            PhillyJob(submit, (Attempt(row["duration"], row["num_gpus"], None, None),), None, row.get("cluster"), None)
-        )
+        gpus = row["num_gpus"]
+        if submit is None or row["duration"] is None or gpus is None or gpus > MOST_GPUS:
+            where = f"{path}:{csv_line(path, number)}"
+            expected = f"a time, a duration in seconds and GPUs, {MOST_GPUS:,} at most"
+            raise InputError(where, f"{row['timestamp']}, {row['duration']}, {gpus}", expected)
+        jobs.append(PhillyJob(submit, (Attempt(row["duration"], gpus, None, None),), None, row.get("cluster"), None))
     return jobs

@@ -123,6 +123,8 @@ def test_a_wrong_file_is_one_clear_error(tmp_path: Path, text: str, message: str
 def test_missing_files_and_contradictions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         Cluster.from_synergy(tmp_path / "none.ini")
+    with pytest.raises(InputError, match="embedded null byte, expected an INI file"):
+        Cluster.from_synergy("none\0.ini")
     with pytest.raises(ScenarioError, match="with a file"):
         Cluster.from_synergy(tmp_path / "none.ini", cpus=3)
     with pytest.raises(InputError, match="servers_per_rack: found 0"):

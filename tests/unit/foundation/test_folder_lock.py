@@ -134,7 +134,8 @@ def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
-def test_a_path_too_long_for_a_name_is_one_clear_error(tmp_path: Path) -> None:
-    message = "found File name too long, expected the path of a folder"
-    with pytest.raises(ResultError, match=message), held(tmp_path / ("x" * 300), overwrite=False):
+@pytest.mark.parametrize(("name", "found"), [("x" * 300, "File name too long"), ("a\0b", "embedded null byte")])
+def test_a_path_that_no_folder_can_have_is_one_clear_error(tmp_path: Path, name: str, found: str) -> None:
+    message = f"found {found}, expected the path of a folder"
+    with pytest.raises(ResultError, match=message), held(tmp_path / name, overwrite=False):
         pass

@@ -144,6 +144,19 @@ def test_unreadable_files_are_named(tmp_path: Path) -> None:
         list(parquet_batches(path, ["pod_id"], 10))
 
 
+def test_names_that_are_no_utf8_are_named_before_any_library_panics(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "p.parquet"
+    part = pa.field("part", pa.int64())
+    for field in (pa.field("outer", pa.struct([part])), pa.field("outer", pa.list_(part)), part.with_name("outer")):
+        pq.write_table(pa.table([pa.nulls(2, field.type)], schema=pa.schema([field])), path, store_schema=False)
+        path.write_bytes(path.read_bytes().replace(b"outer", b"out\xffr"))
+        with pytest.raises(InputError, match=r"p\.parquet: names of columns: found .*, expected UTF-8"):
+            parquet_table(path)
+    assert capfd.readouterr().err == ""
+
+
 def test_batches_are_of_the_columns_and_size_asked_for(tmp_path: Path) -> None:
     write_parquet(tmp_path / "a", [batch()], SCHEMA)
     pieces = list(parquet_batches(tmp_path / "a", ["cpu", "pod_id"], 3))

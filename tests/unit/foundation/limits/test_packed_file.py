@@ -55,6 +55,14 @@ def test_a_limit_that_is_no_number_is_the_usual_one(text: str, monkeypatch: pyte
     assert most_bytes() == MOST_MIB << 20
 
 
+@pytest.mark.parametrize("name", ["a\0.csv", "a\0.csv.gz"])
+def test_a_path_that_no_file_can_have_is_an_error_of_the_file(name: str) -> None:
+    with pytest.raises(OSError, match="null byte"):
+        opened_bytes(name)
+    with pytest.raises(InputError, match=r"a\\x00.*: found embedded null byte, expected a CSV file"):
+        read_csv(name, {"a": pa.int64()}, ("a",))
+
+
 def test_damaged_data_is_an_error_of_the_file(tmp_path: Path) -> None:
     path = packed(tmp_path / "a.csv.gz", b"a\n" + b"123\n" * 1000)
     content = bytearray(path.read_bytes())

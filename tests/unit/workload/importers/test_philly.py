@@ -91,6 +91,9 @@ def test_the_reduced_form(tmp_path: Path) -> None:
     path.write_text("timestamp,duration,num_gpus\nmonday,5,2\n")
     with pytest.raises(InputError, match=r"philly.csv:2: found monday, 5.0, 2, expected a time"):
         import_jobs(path)
+    path.write_text("timestamp,duration,num_gpus\n2017-10-09 07:00:10,66.0,32768\n")
+    with pytest.raises(InputError, match=r"philly.csv:2: found .*, 32768, expected .* GPUs, 32,767 at most"):
+        import_jobs(path)
 
 
 def test_the_window_of_synergy_counts_from_the_first_day_of_the_log_that_the_reduced_form_lacks(tmp_path: Path) -> None:
@@ -122,6 +125,11 @@ def test_the_window_of_synergy_counts_from_the_first_day_of_the_log_that_the_red
             "gpus of 'gpu0' are no list",
         ),
         ('[{"submitted_time": ["2017"], "attempts": []}]', "job 1: found ValueError"),
+        (
+            '[{"submitted_time": "2017-10-09 07:00:00", "attempts": [{"start_time": null, "end_time": null, '
+            f'"detail": [{{"ip": "m1", "gpus": {[0] * 2**15}}}]}}]}}]',
+            "job 1: found ValueError: 32,768 GPUs are more than 32,767",
+        ),
         (
             '[{"submitted_time": "2017-10-09 07:00:00", "attempts": [{"start_time": "2017-10-09 07:00:00+01:00", '
             '"end_time": null, "detail": []}]}]',
