@@ -65,7 +65,8 @@ class Rules:
             return 0.0
         if self.checkpoint_every_s == 0:
             return worked_s
-        return math.floor(worked_s / self.checkpoint_every_s) * self.checkpoint_every_s
+        # The product may be rounded up beyond what was worked.
+        return min(worked_s, math.floor(worked_s / self.checkpoint_every_s) * self.checkpoint_every_s)
 
     def refuse(self, queue: str, columns: Any, deschedules: bool = False) -> None:
         """ScenarioError if these rules have no meaning together, or with a queue rule or a pod column."""

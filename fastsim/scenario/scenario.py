@@ -25,6 +25,8 @@ RECORDS = ("none", "summary", "timeline", "placements", "all")
 
 UNDECIDED = ("name", "out", "log")
 """Fields that no result depends on."""
+LEAST_CHECKPOINT_S = 1e-6
+"""Shortest work between two checkpoints of a pod, s; 0 is none at all."""
 
 CHECKS: dict[str, Callable[[Any], object]] = {}
 """For each field, a function that raises a :class:`FastsimError` for a value that is not valid."""
@@ -267,10 +269,12 @@ class Scenario:
                 yield _problem(name, repr(getattr(self, name)), "true or false")
         if self.inflation is not None and not (_is_number(self.inflation) and 1 <= self.inflation < math.inf):
             yield _problem("inflation", repr(self.inflation), "a ratio of 1 or more")
-        for name in ("checkpoint_every_s", "restart_s"):
-            value = getattr(self, name)
-            if not is_span(value) and not (value is None and name == "checkpoint_every_s"):
-                yield _problem(name, repr(value), f"seconds of 0 or more, at most {MOST_SECONDS_TEXT}")
+        every_s = self.checkpoint_every_s
+        if not (every_s is None or every_s == 0 or is_span(every_s, LEAST_CHECKPOINT_S)):
+            expected = f"0, or seconds from {LEAST_CHECKPOINT_S:g} to {MOST_SECONDS_TEXT}"
+            yield _problem("checkpoint_every_s", repr(every_s), expected)
+        if not is_span(self.restart_s):
+            yield _problem("restart_s", repr(self.restart_s), f"seconds of 0 or more, at most {MOST_SECONDS_TEXT}")
         if not isinstance(self.deschedule, tuple):
             yield _problem("deschedule", repr(self.deschedule), "a list such as ['frag_one_pod:0.05']")
         for name, what in (("out", "a folder"), ("log", "a file")):

@@ -491,7 +491,7 @@ cdef class RulesLoop(OnlineLoop):
         if self.checkpoint == 0.0:
             saved_s = worked
         elif not isnan(self.checkpoint):
-            saved_s = floor(worked / self.checkpoint) * self.checkpoint
+            saved_s = min(worked, floor(worked / self.checkpoint) * self.checkpoint)  # the product may be rounded up
         s.lost = s.lost + (worked - saved_s)
         m.attained += self.now - s.began
         if not isnan(s.duration):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -124,7 +125,10 @@ def _steps(table: Mapping[str, Any], where: str) -> list[Any]:
     """Equal steps from one number to another, without a 0 at the beginning."""
     numbers = [table.get(name) for name in ("from", "to")]
     points = table.get("points")
-    plain = all(isinstance(item, int | float) and not isinstance(item, bool) and item >= 0 for item in numbers)
+    plain = all(
+        isinstance(item, int | float) and not isinstance(item, bool) and 0 <= item <= sys.float_info.max
+        for item in numbers
+    )
     if len(table) != 3 or not plain or not isinstance(points, int) or isinstance(points, bool) or points < 1:
         raise ScenarioError(where, str(dict(table)), "{ from = A, to = B, points = N } with 0 <= A and 0 <= B")
     refuse_excess(where, points, Work.RUNS)

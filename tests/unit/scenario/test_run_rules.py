@@ -61,6 +61,12 @@ def test_work_that_is_kept(every_s: float | None, kept_s: float) -> None:
     assert Rules(checkpoint_every_s=every_s).kept_s(7.5) == kept_s
 
 
+def test_no_more_is_kept_than_was_worked() -> None:
+    every_s, worked_s = 4.89, math.nextafter(618 * 4.89, 0)
+    assert math.floor(worked_s / every_s) * every_s > worked_s
+    assert Rules(checkpoint_every_s=every_s).kept_s(worked_s) == worked_s
+
+
 @pytest.mark.parametrize(
     ("rules", "queue", "columns", "deschedules", "said"),
     [

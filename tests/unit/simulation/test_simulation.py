@@ -212,6 +212,7 @@ def test_rules_reach_the_engine_however_they_are_spelled(tmp_path: Path) -> None
         ({"preempt": "all"}, "preempt: found 'all', expected one of none, priority"),
         ({"on_node_loss": "requeue"}, "on_node_loss: found 'requeue' with queue='drop'"),
         ({"checkpoint_every_s": -1.0}, "checkpoint_every_s: found -1.0"),
+        ({"checkpoint_every_s": 5e-324}, "checkpoint_every_s: found 5e-324, expected 0, or seconds from 1e-06 to"),
         ({"restart_s": float("inf")}, "restart_s: found inf"),
         ({"preempt": "priority", "queue": "easy"}, "preempt: found 'priority' with queue='easy'"),
     ],

@@ -127,6 +127,7 @@ def test_cutoffs_may_stand_in_a_file(tmp_path: Path) -> None:
         ({"seed": ["a"]}, r"x: seed\[0\]: found 'a'.*x: workload: synth.seed: found 'a'"),
         ({"seed": {"from": 0, "to": 3, "points": 3}}, "x: seed"),
         ({"jobs": {"from": 0, "to": 0, "points": 1}}, "x: jobs: .*a number besides 0"),
+        ({"jobs": {"from": 0, "to": 10**400, "points": 2}}, "x: jobs: "),
         ({"jobs": {"from": 0, "to": "9", "points": 3}}, "x: jobs: found"),
         ({"jobs": [0]}, "x: jobs: found 0"),
         ({"policy_names": "yarn"}, "x: policy_names: found 'yarn'"),
