@@ -260,6 +260,8 @@ def _entries(run: OnlineRun, meta: Mapping[str, Any], arrays: Mapping[str, Any],
         "next_in_gang": (-1, len(slots) - 1), "preemptible": (0, 1), "joined": (0, ends["joins"]), "place": COUNT,
         "est": (*TIME, True), "est_left": (*TIME, True), "restart": SPAN, "attained": SPAN,
     }, "members")  # fmt: skip
+    if (members["next_in_gang"][here & (members["gang"] == -1)] != -1).any():
+        raise ValueError("members: next_in_gang, a next pod of no gang")
     check_records(gangs, {"next_gang": (-1, last), "first": (-1, len(slots) - 1), "last": (-1, len(slots) - 1)},
                   "gangs")  # fmt: skip
     free, forming = (followed(gangs["next_gang"], ends[name], name) for name in ("free_gang", "forming"))

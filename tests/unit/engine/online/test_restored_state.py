@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import count
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fastsim.engine.online.restored_state import check_past, followed, past_changes
+import fastsim as fs
+from fastsim.engine.checkpoint_folder import Checkpoint, records_of, working_folder
+from fastsim.engine.online.restored_state import MEMBER, check_past, followed, past_changes
+from fastsim.errors import FastsimError
 from fastsim.scenario.outages import Change
 
 AWAY = np.zeros(2, np.int32)
@@ -40,3 +45,19 @@ def test_a_linked_list_that_comes_back_is_refused() -> None:
     assert followed(np.array([1, -1, 0]), 2, "line") == [2, 0, 1]
     with pytest.raises(ValueError, match="line without end"):
         followed(np.array([1, 0]), 0, "line")
+
+
+def test_a_pod_of_no_gang_has_no_next_pod(tmp_path: Path) -> None:
+    fs.simulate(
+        "openb:9", "synth:openb?pods=300&seed=4&rate_per_hour=20", "best_fit", queue="las_skip", preempt="priority",
+        out=tmp_path / "run", checkpoint_pods=200, keep_checkpoint=True,
+    )  # fmt: skip
+    kept, again = working_folder(tmp_path / "run"), tmp_path / "again.checkpoint"
+    shutil.copytree(kept, again)
+    state = Checkpoint.read(kept)
+    members = records_of(state.arrays, "members", MEMBER).copy()
+    assert (members["gang"] == -1).any()
+    members["next_in_gang"][members["gang"] == -1] = 1
+    Checkpoint(state.meta, state.arrays | {"members": members.view(np.uint8).reshape(-1)}).write(again)
+    with pytest.raises(FastsimError, match="members: next_in_gang, a next pod of no gang"):
+        fs.resume(tmp_path / "again")
