@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import click
 
+from fastsim.cli.grammar.json_output import print_json
 from fastsim.cli.grammar.saved_runs import reads_saved_runs
 from fastsim.cli.strict import allow_code_option
 
@@ -29,7 +29,7 @@ def audit(folder: Path, as_json: bool) -> None:
 
     report = Result.load(folder).audit()
     if as_json:
-        click.echo(json.dumps(dataclasses.asdict(report), indent=2, default=str))
+        print_json(dataclasses.asdict(report))
     else:
         click.echo(str(report))
         for difference in report.differences[:SHOWN]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -68,6 +67,8 @@ def import_csv(
 
 def _preview(table: pa.Table) -> None:
     """The first ten rows; columns that do not fit beside the others stand below them."""
+    from shutil import get_terminal_size
+
     width, lines = get_terminal_size((120, 24)).columns, [""] * (PREVIEWED + 1)
     for name, values in table.slice(0, PREVIEWED).to_pydict().items():
         texts = [name, *("" if value is None else " ".join(str(value).split())[:CELL] for value in values)]

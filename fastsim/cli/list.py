@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import click
+
+from fastsim.cli.grammar.json_output import print_json
 
 KINDS = ("policies", "clusters", "workloads", "importers", "gpus", "mig")
 POLICY_KINDS = ("placement", "order", "shares", "adaptive")
@@ -44,7 +45,7 @@ def list_(kind: str, as_json: bool) -> None:
     """Names that the other verbs understand."""
     texts = _known_names(kind)
     if as_json:
-        click.echo(json.dumps(texts, indent=2))
+        print_json(texts)
         return
     width = max(map(len, texts))
     for name, text in texts.items():
@@ -94,7 +95,7 @@ def _describe_metrics(names: tuple[str, ...], table: str, as_json: bool) -> None
         raise ScenarioError("table", repr(table), f"one of {', '.join(FIGURE_TABLES)}")
     definitions = chosen(names, table)
     if as_json:
-        click.echo(json.dumps([dataclasses.asdict(one) for one in definitions], indent=2))
+        print_json([dataclasses.asdict(one) for one in definitions])
         return
     click.echo("\n".join(definition_text(one) for one in definitions))
 
@@ -103,7 +104,10 @@ def _describe_fields(words: tuple[str, ...], as_json: bool) -> None:
     from fastsim.kubernetes.fields import chosen, fields_text
 
     fields = chosen(words)
-    click.echo(json.dumps([one._asdict() for one in fields], indent=2) if as_json else fields_text(fields))
+    if as_json:
+        print_json([one._asdict() for one in fields])
+    else:
+        click.echo(fields_text(fields))
 
 
 def _describe_policy(policy: str, as_json: bool) -> None:
@@ -111,7 +115,7 @@ def _describe_policy(policy: str, as_json: bool) -> None:
 
     description = registry.describe(policy)
     if as_json:
-        click.echo(json.dumps(dataclasses.asdict(description), indent=2, default=str))
+        print_json(dataclasses.asdict(description))
         return
     click.echo(f"{description.name} [{description.socket}]\n\n{description.text}\n\nparameters")
     for parameter in description.parameters:

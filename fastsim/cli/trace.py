@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 import click
 
+from fastsim.cli.grammar.json_output import print_json
 from fastsim.cli.grammar.standard_streams import READ_TEXT, FileWritten
 
 CLUSTER = click.option("--cluster", type=READ_TEXT, metavar="C", help="Cluster that the trace is for.")
@@ -33,7 +33,7 @@ def lint(workload: str, cluster: str | None, as_json: bool) -> None:
     where = None if cluster is None else cluster_from(cluster)
     findings = traces.trace_findings(workload_from(workload, where).workload, where)
     if as_json:
-        click.echo(json.dumps([one._asdict() for one in findings], indent=2))
+        print_json([one._asdict() for one in findings])
     else:
         for one in findings:
             click.echo(traces.finding_text(one))
@@ -60,7 +60,7 @@ def stats(workload: str, cluster: str | None, out: Path | None, as_json: bool) -
     if as_json:
         curve = traces.load_curve(frame, where).to_dicts() if len(frame) else []
         document = {"figures": [line._asdict() for line in lines], "offered_load": curve}
-        click.echo(json.dumps(document, indent=2))
+        print_json(document)
     else:
         width = max(len(line.what) for line in lines)
         for line in lines:

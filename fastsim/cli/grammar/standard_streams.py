@@ -7,15 +7,11 @@ that a verb prints beside it goes to standard error. Each stream stands for one 
 
 from __future__ import annotations
 
-import gzip
 import io
 import re
-import shutil
 import sys
-import zlib
 from contextlib import redirect_stdout
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -85,6 +81,8 @@ def refuse_terminal(ending: str) -> None:
 
 def _from_input(ctx: click.Context) -> str:
     """The path of a file with all of standard input."""
+    import shutil
+
     root = ctx.find_root()
     folder = _own_folder(root, "input")
     if sys.stdin is None or sys.stdin.isatty():
@@ -102,6 +100,9 @@ def _ending(path: Path) -> str:
         head = file.read(HEAD_BYTES)
     packed = head.startswith(GZIP)
     if packed:
+        import gzip
+        import zlib
+
         try:
             with gzip.open(path) as content:
                 head = content.read(HEAD_BYTES)
@@ -133,6 +134,8 @@ def _to_output(ctx: click.Context, ending: str) -> str:
 
 def _pass_on(file: Any, stream: Any) -> None:
     if hasattr(stream, "buffer"):
+        import shutil
+
         shutil.copyfileobj(file, stream.buffer)
         stream.buffer.flush()
     else:  # standard output is replaced by a stream of text
@@ -141,6 +144,8 @@ def _pass_on(file: Any, stream: Any) -> None:
 
 def _own_folder(root: click.Context, stream: str) -> Path:
     """A temporary folder for the one file that a stream stands for."""
+    from tempfile import TemporaryDirectory
+
     used = root.meta.setdefault(__name__, set())
     if stream in used:
         raise click.UsageError(f"'-' stands for standard {stream} twice: expected one file of a command")
