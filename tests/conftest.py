@@ -18,15 +18,12 @@ from tests.needs import skip_without
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("FASTSIM_SHARED", ROOT.parent / "shared"))
 QUICK_CASES = 1
-GOLDEN_CASES = 5
+GOLDEN_CASES = 3
 """Cases of a golden test that the whole suite plays without FASTSIM_LONG, which plays all of them."""
-LONG_CASES = 2
-"""Times as many cases of another test that the whole suite plays with FASTSIM_LONG."""
 
 # A loaded machine is slow, not wrong; and a run must fail for the change, not for the day's random numbers. Who looks
 # for new cases explores: fresh numbers, and what a failure needs to be drawn again.
-examples = 30 if os.environ.get("FASTSIM_LONG") else 20
-settings.register_profile("fixed", deadline=None, derandomize=True, print_blob=True, max_examples=examples)
+settings.register_profile("fixed", deadline=None, derandomize=True, print_blob=True, max_examples=20)
 settings.register_profile("explore", deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("explore" if os.environ.get("FASTSIM_EXPLORE") else "fixed")
 if os.environ.get("FASTSIM_QUICK"):
@@ -125,4 +122,4 @@ def _most_cases(item: pytest.Item) -> int:
     if "golden" in item.path.parts:
         return QUICK_CASES if os.environ.get("FASTSIM_QUICK") else sys.maxsize if long else GOLDEN_CASES
     mark = item.get_closest_marker("spread")
-    return mark.args[0] * (LONG_CASES if long else 1) if mark else sys.maxsize
+    return mark.args[0] if mark else sys.maxsize

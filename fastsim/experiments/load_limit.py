@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -122,7 +124,7 @@ def knees(
             growths = iter(list(pool.map(growth_in, flat)))
         for (case, load), group in zip(due.items(), scenarios, strict=True):
             parts = [next(growths).part for _ in group]
-            searches[case].learn(load, sum(parts) / len(parts), growth)
+            searches[case].learn(load, reduce(add, parts) / len(parts), growth)
     rows = [dict(case) | searches[case].answer() for case in cases]
     return pl.DataFrame(rows, infer_schema_length=None)
 

@@ -8,7 +8,8 @@ one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -80,7 +81,7 @@ def _pinned(observed: tuple[Observation, ...]) -> dict[int, float]:
     alpha_c, _, alpha_n, beta_n, alpha_r, beta_r, _ = range(len(START))
     pinned = {}
     if len({at.atomic for at in observed}) == 1:
-        pinned[alpha_c] = sum(at.turn_s for at in observed) / len(observed) / 2
+        pinned[alpha_c] = reduce(add, (at.turn_s for at in observed)) / len(observed) / 2
     if all(at.nodes == 1 for at in observed):
         pinned |= {alpha_n: FREE, beta_n: FREE}
     if not any(at.nodes == 1 and at.replicas > 1 for at in observed):

@@ -50,7 +50,7 @@ def write_site(folder: str | os.PathLike[str], overwrite: bool = False) -> Path:
     target = Path(folder)
     with TemporaryDirectory() as sources, held(target, overwrite), replacing_folder(target) as partial:
         _write_pages(Path(sources))
-        _build(Path(sources), partial)
+        _build(Path(sources), partial.absolute())  # MkDocs counts relative ones from its sources
     return target
 
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -25,6 +26,8 @@ RECORDS = ("none", "summary", "timeline", "placements", "all")
 
 UNDECIDED = ("name", "out", "log")
 """Fields that no result depends on."""
+PLAIN_PATH = re.compile(r"(?=.*[./\\])[^?:,*=]+")
+"""Paths that mean the same as texts: of several parts or with an ending, without signs that mean something in texts."""
 LEAST_CHECKPOINT_S = 1e-6
 """Shortest work between two checkpoints of a pod, s; 0 is none at all."""
 
@@ -102,15 +105,18 @@ class Scenario:
     log: str | None = None
 
     def __post_init__(self) -> None:
-        """Names of queues may be spelled with a hyphen, a folder may be a path, and texts stand for tables."""
+        """Names of queues may be spelled with a hyphen, files and folders may be paths, and texts stand for tables."""
         for name, text in (("quotas", _quotas), ("weights", _weights)):
             if isinstance(getattr(self, name), Mapping):
                 object.__setattr__(self, name, text(getattr(self, name)))
         if isinstance(self.window, Sequence) and not isinstance(self.window, str):
             object.__setattr__(self, "window", ":".join(map(str, self.window)))
-        for name in ("out", "log"):
-            if isinstance(getattr(self, name), os.PathLike):
-                object.__setattr__(self, name, os.fspath(getattr(self, name)))
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, os.PathLike) and (
+                item.name in ("out", "log") or PLAIN_PATH.fullmatch(os.fspath(value))
+            ):
+                object.__setattr__(self, item.name, os.fspath(value))
         if isinstance(self.queue, str):
             object.__setattr__(self, "queue", self.queue.replace("-", "_"))
 

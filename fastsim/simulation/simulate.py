@@ -58,22 +58,26 @@ FASTSIM = """@software{fastsim,
 }"""
 
 
+Text = str | os.PathLike[str]
+"""A text that names something, or the path of a file or folder."""
+
+
 def simulate(
-    cluster: Cluster | str, workload: Workload | str, policy: OnlinePolicy | RoundPolicy | str = "fgd", *,
-    seed: int = 0, typical: TypicalPods | Workload | str | None = None,
+    cluster: Cluster | Text, workload: Workload | Text, policy: OnlinePolicy | RoundPolicy | str = "fgd", *,
+    seed: int = 0, typical: TypicalPods | Workload | Text | None = None,
     queue: str = "drop", gpu_pick: str | None = None,
     sample_s: float | None = None, until_s: float | None = None, record: str = "all",
     deschedule: Sequence[Deschedule | str] = (), inflation: float | None = None,
-    retarget: TypicalPods | Workload | str | None = None,
+    retarget: TypicalPods | Workload | Text | None = None,
     preempt: str = "none", on_node_loss: str = "lost", checkpoint_every_s: float | None = None, restart_s: float = 0.0,
     quotas: Mapping[str, Mapping[str, int]] | str = "", weights: Mapping[str, float] | str = "",
     failures: str = "", maintenance: Any = None, compat: str = "",
     round_s: float | None = None, realloc_s: float | None = None, begin_s: float | None = None,
-    window: str | Sequence[int] | None = None, rates: Oracle | Sensitivity | str | None = None,
-    prices: Prices | str | None = None, carbon: Carbon | float | str | None = None,
+    window: str | Sequence[int] | None = None, rates: Oracle | Sensitivity | Text | None = None,
+    prices: Prices | Text | None = None, carbon: Carbon | float | Text | None = None,
     global_queue: bool = False, profiling: float = 1.0, references: int | None = None, ideal: bool = False,
-    telemetry: Telemetry | float | str | None = None, out: str | os.PathLike[str] | None = None,
-    log: str | os.PathLike[str] | None = None, overwrite: bool = False, checkpoint_pods: int | None = None,
+    telemetry: Telemetry | float | str | None = None, out: Text | None = None,
+    log: Text | None = None, overwrite: bool = False, checkpoint_pods: int | None = None,
     checkpoint_s: float | None = None, keep_checkpoint: bool = False, progress: Progress | None = None,
 ) -> Result:  # fmt: skip
     """The result of running a workload under a policy on this cluster: pods placed one by one, or jobs in rounds.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -184,7 +186,7 @@ def totals(measurements: MeasuredRun) -> JobTotals:
     return JobTotals.of_jobs(
         restarts=[len(run.stays()) - ran], paused_s=[paused[request.pod] for request in done],
         slowdown=slowdowns(jct_s, [ideal_s(request) for request in done]), gpu_s=hours,
-        cost=None if measurements.cost is None else sum(measurements.cost.values()),
+        cost=None if measurements.cost is None else reduce(add, measurements.cost.values(), 0.0),
         tenant_gpu_s=by_tenant(measurements),
     )  # fmt: skip
 
@@ -219,5 +221,6 @@ def summary(measurements: MeasuredRun) -> pl.DataFrame:
     waits.close()
     queue_s = float(np.mean(queued)) if queued else None
     return frame.with_columns(
-        lost_work_s=pl.lit(float(sum(one.lost_s for one in histories))), queue_mean_s=pl.lit(queue_s, pl.Float64)
+        lost_work_s=pl.lit(reduce(add, (one.lost_s for one in histories), 0.0)),
+        queue_mean_s=pl.lit(queue_s, pl.Float64),
     )

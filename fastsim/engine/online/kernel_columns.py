@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
+from functools import reduce, wraps
+from operator import add
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -276,7 +277,7 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
         "fits": (left >= milli).astype(np.int32), "small": np.where(left < milli, left, 0).astype(np.int32),
         "open": np.array(open_, np.int32), "share": share, "count": count.astype(np.float64), "cpu_only": cpu_only,
         "opens": -np.array(open_, np.int64) @ count.T, "with_gpu": int(count[-1].sum()),
-        "all": float(sum(typical.frequency)), "scratch": np.zeros((MAX_GPUS, n), np.int32),
+        "all": reduce(add, typical.frequency, 0.0), "scratch": np.zeros((MAX_GPUS, n), np.int32),
     }  # fmt: skip
 
 

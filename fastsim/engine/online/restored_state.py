@@ -265,6 +265,8 @@ def _entries(run: OnlineRun, meta: Mapping[str, Any], arrays: Mapping[str, Any],
     check_records(gangs, {"next_gang": (-1, last), "first": (-1, len(slots) - 1), "last": (-1, len(slots) - 1)},
                   "gangs")  # fmt: skip
     free, forming = (followed(gangs["next_gang"], ends[name], name) for name in ("free_gang", "forming"))
+    if both := sorted(set(free) & set(forming)):
+        raise ValueError(f"gangs: {both[0]} both free and forming")
     alone = waits & (members["gang"] == -1)
     entries: list[int] = np.flatnonzero(alone).tolist()
     for number in set(range(len(gangs))) - set(free):

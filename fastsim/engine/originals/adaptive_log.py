@@ -11,7 +11,9 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import reduce
 from itertools import pairwise
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +68,7 @@ def _log(path: Path) -> OriginalRun:
     figures = _figures(times)
     if len(times) == len(jobs):
         figures["makespan_s"] = Printed(max(ends.values()) - min(job["submission_time"] for job in jobs.values()))
-        gpu_s = sum(gpus * (then - now) for (now, gpus), (then, _) in pairwise(held))
+        gpu_s = reduce(add, (gpus * (then - now) for (now, gpus), (then, _) in pairwise(held)), 0.0)
         figures["round_gpu_hours_mean"] = Printed(gpu_s / HOUR_S / len(jobs))
         figures["job_rounds"] = Printed(float(active))
     restarts = {name: float(job["num_restarts"]) for name, job in jobs.items() if job["num_restarts"] is not None}
@@ -104,7 +106,7 @@ def _figures(times: Mapping[str, float]) -> dict[str, Printed]:
     if not times:
         return {}
     return {
-        "jct_mean_s": Printed(sum(times.values()) / len(times)),
+        "jct_mean_s": Printed(reduce(add, times.values()) / len(times)),
         "jct_p99_rank_s": Printed(rank_p99(times.values())),
     }
 

@@ -6,6 +6,8 @@ the jobs in the window. ``job_completion.csv`` has hours; the tables of a whole 
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from pathlib import Path
 
 from fastsim.engine.originals import original_run as file
@@ -45,5 +47,5 @@ def _table(path: Path) -> OriginalRun:
     jobs, values = (file.numbers(path, table[name]) for name in COLUMNS)
     factor = HOUR_S if path.name == IN_HOURS else 1.0
     times = {str(int(job)): Printed(value * factor) for job, value in zip(jobs, values, strict=False)}
-    mean = Printed(sum(time.value for time in times.values()) / len(times))
+    mean = Printed(reduce(add, (time.value for time in times.values())) / len(times))
     return OriginalRun(f"synergy:{path}", {"jct_mean_s": mean}, {"jct_s": times})

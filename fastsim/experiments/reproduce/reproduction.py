@@ -310,7 +310,8 @@ def _beside_chart(altair: Any, part: pl.DataFrame) -> tuple[str, Any]:
         x=altair.X("at:Q", title=None, scale=altair.Scale(nice=False)), color=looks["color"],
         tooltip=["policy:N", *(altair.Tooltip(f"{name}:Q", format=",.4g") for name in columns[1:])],
     )  # fmt: skip
-    y_title = f"{first['quantity']} ({first['unit']})" if first["unit"] else first["quantity"]
+    quantity = first["quantity"].replace("_", " ")
+    y_title = f"{quantity} ({first['unit']})" if first["unit"] else quantity
     y = {"title": y_title, "scale": altair.Scale(zero=False)}
     line = base.mark_line(strokeWidth=1.2).encode(y=altair.Y("published:Q", **y), strokeDash=looks["strokeDash"])
     marks = base.mark_point(size=32, filled=True, opacity=1).encode(y=altair.Y("ours:Q", **y), shape=looks["shape"])

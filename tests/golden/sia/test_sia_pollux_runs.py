@@ -103,6 +103,7 @@ def everything() -> bool:
     return os.environ.get("FASTSIM_GOLDEN") == "full"
 
 
+@cache
 def chosen() -> list[str]:
     """Workloads with recorded runs of Pollux; without FASTSIM_GOLDEN=full the one that takes least to play."""
     found = recorded()
@@ -111,6 +112,7 @@ def chosen() -> list[str]:
     return [min(found, key=lambda name: (found[name][0].summary["avg_jct_h"] * len(found[name][0].jobs()), name))]
 
 
+@cache
 def workloads() -> dict[str, dict[str, list[RecordedRun]]]:
     """Recorded runs by workload and policy, Gavel's with its usual program: those where somebody can be compared."""
     found: dict[str, dict[str, list[RecordedRun]]] = defaultdict(lambda: defaultdict(list))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 from fastsim.engine.online.plan import PodRequest
@@ -274,13 +276,15 @@ def paused_s(pod: Outcome, now_s: float) -> float:
     """Seconds between the stays of a pod, and after the last one if it waits again."""
     stays = [held for held in pod.intervals if held.node is not None]
     starts = [held.start_s for held in stays[1:]] + ([now_s] if pod.reason == "pending" else [])
-    return sum((after or 0.0) - (held.end_s or 0.0) for held, after in zip(stays, starts, strict=False))
+    return reduce(add, ((after or 0.0) - (held.end_s or 0.0) for held, after in zip(stays, starts, strict=False)), 0.0)
 
 
 def held_milli_s(pod: Outcome, now_s: float) -> float:
     """Milli-GPU seconds of the stays of a pod; a stay that still runs counts until now."""
     milli, held = demand_with_instances(pod.request), [stay for stay in pod.intervals if stay.node is not None]
-    return sum(((now_s if stay.end_s is None else stay.end_s) - (stay.start_s or 0.0)) * milli for stay in held)
+    return reduce(
+        add, (((now_s if stay.end_s is None else stay.end_s) - (stay.start_s or 0.0)) * milli for stay in held), 0.0
+    )
 
 
 def stage_row(stage: str, row: dict[str, Any]) -> dict[str, Any]:

@@ -41,8 +41,9 @@ def test_a_site_without_its_extra_says_what_to_install(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(find_spec("mkdocs") is None, reason="mkdocs is not installed (extra docs)")
-def test_the_site_has_a_page_for_each_guide_and_the_reference(tmp_path: Path) -> None:
-    site = guides.write_site(tmp_path / "site")
+def test_the_site_has_a_page_for_each_guide_and_the_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    site = guides.write_site("site")
     assert {f"{topic}.html" for topic in guides.TOPICS} <= {path.name for path in site.iterdir()}
     for look in ("", ": light", ": dark"):
         assert f'data-md-color-media="(prefers-color-scheme{look})"' in (site / "index.html").read_text(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -139,3 +140,16 @@ def test_compat_names_are_checked() -> None:
 def test_the_end_of_a_run_has_a_limit(until_s: Any) -> None:
     [problem] = Scenario(workload="synth:openb?pods=1", until_s=until_s).problems()
     assert problem.path == "until_s" and "expected seconds of 0 or more, at most 2**53 s" in problem.text
+
+
+def test_a_path_is_written_down_like_its_text() -> None:
+    scenario = Scenario(cluster=Path("nodes.csv"), workload=Path("pods") / "a.parquet", carbon=Path("grid.csv"))
+    assert scenario.to_dict() == {
+        "cluster": "nodes.csv", "workload": os.path.join("pods", "a.parquet"), "carbon": "grid.csv", "policy": "fgd"
+    }  # fmt: skip
+    assert Scenario.from_dict(scenario.to_dict()) == scenario
+
+
+@pytest.mark.parametrize("name", ["openb", "a.parquet?as=trace", "csv:a.csv"])
+def test_a_path_that_would_mean_something_else_as_a_text_stays_a_path(name: str) -> None:
+    assert Scenario(workload=Path(name)).workload == Path(name)

@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import fastsim as fs
@@ -47,17 +48,36 @@ def test_a_linked_list_that_comes_back_is_refused() -> None:
         followed(np.array([1, 0]), 0, "line")
 
 
-def test_a_pod_of_no_gang_has_no_next_pod(tmp_path: Path) -> None:
+def kept_state(folder: Path, workload: str | Path) -> Checkpoint:
+    """A checkpoint of a run with preemption; ``again.checkpoint`` is a copy to be changed."""
     fs.simulate(
-        "openb:9", "synth:openb?pods=300&seed=4&rate_per_hour=20", "best_fit", queue="las_skip", preempt="priority",
-        out=tmp_path / "run", checkpoint_pods=200, keep_checkpoint=True,
+        "openb:9", workload, "best_fit", queue="las_skip", preempt="priority", out=folder / "run", checkpoint_pods=200,
+        keep_checkpoint=True,
     )  # fmt: skip
-    kept, again = working_folder(tmp_path / "run"), tmp_path / "again.checkpoint"
-    shutil.copytree(kept, again)
-    state = Checkpoint.read(kept)
+    shutil.copytree(working_folder(folder / "run"), folder / "again.checkpoint")
+    return Checkpoint.read(folder / "again.checkpoint")
+
+
+def test_a_pod_of_no_gang_has_no_next_pod(tmp_path: Path) -> None:
+    state, again = kept_state(tmp_path, "synth:openb?pods=300&seed=4&rate_per_hour=20"), tmp_path / "again.checkpoint"
     members = records_of(state.arrays, "members", MEMBER).copy()
     assert (members["gang"] == -1).any()
     members["next_in_gang"][members["gang"] == -1] = 1
     Checkpoint(state.meta, state.arrays | {"members": members.view(np.uint8).reshape(-1)}).write(again)
     with pytest.raises(FastsimError, match="members: next_in_gang, a next pod of no gang"):
+        fs.resume(tmp_path / "again")
+
+
+def test_a_gang_is_not_free_while_it_forms(tmp_path: Path) -> None:
+    pods = pl.DataFrame({
+        "submit_s": [float(k) for k in range(300)], "duration_s": 900.0, "cpu_milli": 1000, "memory_mib": 1024,
+        "num_gpu": 1, "gpu_milli": 1000, "job_id": [f"g{k // 3}" for k in range(300)], "gang_size": 3,
+    })  # fmt: skip
+    fs.Workload.from_polars(pods).write(tmp_path / "pods.parquet")
+    state, again = kept_state(tmp_path, tmp_path / "pods.parquet"), tmp_path / "again.checkpoint"
+    rules = state.meta["rules"]
+    both = max(rules["free_gang"], rules["forming"])
+    assert both >= 0
+    Checkpoint(state.meta | {"rules": rules | {"free_gang": both, "forming": both}}, state.arrays).write(again)
+    with pytest.raises(FastsimError, match=f"gangs: {both} both free and forming"):
         fs.resume(tmp_path / "again")
