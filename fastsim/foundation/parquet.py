@@ -46,7 +46,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.replace(partial, target)
         flush_names(target.absolute().parent)
     except OSError as error:
-        raise ResultError(f"{target}: cannot be written: {error.strerror or error}") from error
+        raise ResultError(f"{target}: cannot be written: {_reason(target, error)}") from error
     finally:
         with suppress(OSError):
             partial.unlink()
@@ -69,9 +69,16 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         exchange(partial, target, former)
         flush_names(target.absolute().parent)
     except OSError as error:
-        raise ResultError(f"{target}: cannot be written: {error.strerror or error}") from error
+        raise ResultError(f"{target}: cannot be written: {_reason(target, error)}") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _reason(target: Path, error: OSError) -> str:
+    """Why there is no file: the folder that is missing, which Arrow tells in terms of the temporary file."""
+    if not target.absolute().parent.is_dir():
+        return f"there is no folder {target.parent}"
+    return error.strerror or str(error)
 
 
 def rechunked(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, ClassVar
 
 import click
+
+from fastsim.errors import suggestion
 
 
 class UsualVerb(click.Group):
@@ -15,8 +18,17 @@ class UsualVerb(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """The verb and its arguments."""
         if args and args[0] not in self.commands:
+            self._refuse_other_words(args)
             args = [self.usual, *args]
         return super().resolve_command(ctx, args)
+
+    def _refuse_other_words(self, args: list[str]) -> None:
+        """UsageError for a word before a path that is neither a verb nor a path; click complains about the path."""
+        word, *rest = args
+        if rest and not rest[0].startswith("-") and word != "-" and not os.path.exists(word):
+            near = suggestion(word, self.commands)
+            expected = f"one of {', '.join(self.commands)}, or a path"
+            raise click.UsageError(f"found {word!r}, expected {expected}" + (f": {near}" if near else ""))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The arguments that are left."""

@@ -7,8 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastsim.errors import FastsimError, ResultError, ScenarioError
+from fastsim.errors import FastsimError, ScenarioError
 from fastsim.foundation import interrupts
+from fastsim.foundation.parquet import replacing
 
 if TYPE_CHECKING:
     import altair as alt
@@ -60,16 +61,9 @@ def _bundle() -> str:
 
 def written_file(path: str | os.PathLike[str], content: bytes) -> Path:
     """Write the file, complete or not at all; its path."""
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
+    with replacing(path) as partial:
         partial.write_bytes(content)
-        os.replace(partial, target)
-    except OSError as error:
-        raise ResultError(f"{target}: cannot be written: {error.strerror or error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
-    return target
+    return Path(path)
 
 
 def written_chart(chart: alt.TopLevelMixin, path: str | os.PathLike[str], scale: float = 1.5) -> Path:

@@ -96,6 +96,12 @@ def test_replacing_names_the_target_in_its_error(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "folder"]
 
 
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ResultError, match=r"nowhere/a: cannot be written: there is no folder .*nowhere$"):
+        write_parquet(tmp_path / "nowhere" / "a", [batch()], SCHEMA)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_rechunked_cuts_and_joins() -> None:
     pieces = [batch().slice(0, 3), batch().slice(0, 0), batch().slice(3, 1), batch()]
     assert [piece.num_rows for piece in rechunked(pieces, 3)] == [3, 3, 2]

@@ -20,3 +20,10 @@ def test_the_usual_verb_may_be_left_out(tmp_path: Path) -> None:
 
 def test_a_group_shows_its_verbs(tmp_path: Path) -> None:
     assert "table" in fastsim_here("export", "--help", cwd=tmp_path).out
+
+
+def test_a_word_that_is_neither_a_verb_nor_a_path_is_named(tmp_path: Path) -> None:
+    done = fastsim_here("export", "sia", "r", "-o", "a.json", cwd=tmp_path)
+    told = "found 'sia', expected one of kubernetes, sia-log, table, or a path: did you mean 'sia-log'?"
+    assert (done.code, done.line.removeprefix("fastsim: ")) == (2, told)
+    assert "expected a folder" in fastsim_here("export", "sia", "-o", "a.json", cwd=tmp_path).line
