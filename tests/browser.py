@@ -15,6 +15,16 @@ from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PATIENCE_S = 60.0
+BRIGHT_AND_LAST_PIXELS = """[...document.querySelectorAll('canvas')].map((one) => {
+  const data = one.getContext('2d').getImageData(0, 0, one.width, one.height).data;
+  let bright = 0, last = 0;
+  for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 128) {
+    bright += Math.min(data[i], data[i + 1], data[i + 2]) > 130;
+    last += (i / 4) % one.width > one.width - 3;
+  }
+  return [bright, last];
+})"""
+"""Of each chart: how many pixels are bright, such as letters on a dark page, and how many touch its right edge."""
 
 
 def browser() -> str | None:

@@ -313,3 +313,11 @@ def test_what_figures_mean_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_means_nothing_is_refused(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
     assert called("describe", *words) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_end_of_the_file_is_the_form_of_a_table(tmp_path: Path) -> None:
+    assert called("run", *SMALL, "--out", tmp_path / "run") == 0
+    for name in ("jobs.csv", "jobs.tex", "jobs.parquet"):
+        assert called("export", "table", tmp_path / "run", "jobs", "-o", tmp_path / name) == 0
+    assert len(pl.read_csv(tmp_path / "jobs.csv")) == len(pl.read_parquet(tmp_path / "jobs.parquet")) > 0
+    assert (tmp_path / "jobs.tex").read_text().startswith("\\begin{tabular}")

@@ -96,3 +96,13 @@ def test_each_warning_is_told_once_by_any_number_of_workers(tmp_path: Path) -> N
     lines = done.err.splitlines()
     assert done.code == 0 and len(lines) == 2 and all(line.startswith("fastsim: warning: ") for line in lines), lines
     assert "objects of kind Service: 1" in done.err and "1 pod is larger than any node" in done.err
+
+
+def test_stats_put_first_what_the_metric_calls_better(tmp_path: Path) -> None:
+    crowded = 'cluster = "openb:8"\nworkload = "synth:openb?pods=150&seed=1&tune=1.2"\n'
+    (tmp_path / "s.toml").write_text(crowded + 'policy = ["random", "fgd"]\nseed = [0, 1]\n')
+    assert fastsim_here("sweep", "s.toml", "-o", "runs", cwd=tmp_path).code == 0
+    for more, falls in (((), True), (("--lower",), False)):
+        told = fastsim_here("sweep", "stats", "runs", "--metric", "gpu_alloc_pct", *more, "--json", cwd=tmp_path)
+        means = [row["mean"] for row in json.loads(told.out)]
+        assert means[0] != means[1] and (means[0] > means[1]) == falls

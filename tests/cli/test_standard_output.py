@@ -9,11 +9,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
 import pytest
 
 from fastsim.policies import registry
 from fastsim.workload import Workload
 from tests.cli.terminal import Outcome, environment, fastsim
+from tests.cli.test_grammar import VERBS
 
 NOISY = """
 import os
@@ -144,6 +146,13 @@ def test_every_verb_with_json_prints_json_alone(tmp_path: Path) -> None:
         ("describe", "sia"),
         ("describe", "metrics"),
     ]
+    flagged = {
+        name for name, verb in VERBS.items()
+        if any(isinstance(one, click.Option) and one.is_flag and "--json" in one.opts for one in verb.params)
+    }  # fmt: skip
+    told = [" ".join(map(str, command)) + " " for command in commands]
+    missing = {name for name in flagged if not any(words.startswith(f"{name} ") for words in told)}
+    assert missing == {"sweep run", "reproduce"}  # which stands there as `sweep`, and below
     found = printed([(*command, "--json") for command in commands], tmp_path)
     assert all(isinstance(told, list | dict) for told in found)
 

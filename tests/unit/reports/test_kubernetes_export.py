@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from fastsim.cli.main import exit_code
@@ -133,3 +134,19 @@ def test_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     simulate(Cluster.mix(t4=1), Workload.synth("openb", pods=3), out=tmp_path / "b")
     with pytest.raises(InputError, match="objects in memory"):
         saved_run(tmp_path / "b")
+
+
+def test_pods_keep_their_instances() -> None:
+    row = {
+        "pod_id": 0,
+        "submit_s": 0.0,
+        "cpu_milli": 1000,
+        "memory_mib": 1,
+        "num_gpu": 0,
+        "gpu_milli": 0,
+        "mig": "1g.10gb",
+    }
+    workload = Workload.from_arrow(pa.Table.from_pylist([row]))
+    result = simulate(Cluster.uniform(nodes=1, gpu="A100", gpus=1, mig="3g.40gb+2*1g.10gb"), workload)
+    [bound] = bound_pods(result, workload)
+    assert bound["spec"]["containers"][0]["resources"]["requests"]["nvidia.com/mig-1g.10gb"] == "1"

@@ -455,10 +455,11 @@ def test_what_cannot_change(tmp_path: Path) -> None:
     for changes, match in (({"seed": 3}, "fork: seed"), ({"round_s": 9.0}, "fork: round_s"), ({"at_s": "5"}, "at_s")):
         with pytest.raises(ScenarioError, match=match):
             fs.fork(tmp_path / "base", tmp_path / "other", **changes)
-    with pytest.raises(PolicyError, match="found fgd, expected a policy for jobs"):
-        fs.fork(tmp_path / "base", tmp_path / "other", policy="fgd")
-    with pytest.raises(PolicyError, match="found isolated, expected a policy for pods"):
-        fs.fork(tmp_path / "pods", tmp_path / "other", policy="isolated")
+    for run, policy, kind in (("base", "fgd", "jobs"), ("base", "sia", "jobs"), ("pods", "isolated", "pods")):
+        with pytest.raises(
+            PolicyError, match=f"found {policy}, expected a policy for {kind}.*begin anew with fastsim run"
+        ):
+            fs.fork(tmp_path / run, tmp_path / "other", policy=policy)
     assert not (tmp_path / "other").exists() and not working_folder(tmp_path / "other").exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from fastsim.workload import Workload
 from fastsim.workload.oversized_pods import JobOversized, Oversized, fitting
 from fastsim.workload.pod_classes import PodClasses
 from fastsim.workload.texts import workload_from
+from tests.cli.terminal import fastsim_here
 from tests.unit.engine.online.test_online import pods
 
 CLUSTER = Cluster.from_arrow(
@@ -110,3 +112,15 @@ def test_oversized_jobs_are_refused_with_what_to_do() -> None:
     with pytest.raises(ScenarioError, match="one of drop, shrink, refuse"):
         fitting(jobs, cluster, "cut")
     assert fitting(jobs, Cluster.uniform(nodes=6, gpu="T4", gpus=4), "drop") is jobs
+
+
+@pytest.mark.parametrize("options", ["", "?tune=0"])
+def test_the_option_stands_beside_others_of_the_workload(options: str, tmp_path: Path) -> None:
+    Workload.from_arrow(pl.DataFrame(JOBS)).write(tmp_path / "jobs.parquet")
+    words = ["run", "--cluster", "uniform?nodes=5&gpu=T4&gpus=4", "--workload", f"jobs.parquet{options}"]
+    words += ["--policy", "las", "--json"]
+    assert "--oversized drop" in fastsim_here(*words, cwd=tmp_path).line
+    for how, count, act in (("drop", 2, "left out"), ("shrink", 3, "run on 20 GPUs")):
+        done = fastsim_here(*words, "--oversized", how, cwd=tmp_path)
+        assert json.loads(done.out)["summary"]["pods_finished"] == count
+        assert "1 of 3 jobs" in done.err and act in done.err

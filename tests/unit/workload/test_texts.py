@@ -11,6 +11,7 @@ import pytest
 import fastsim as fs
 from fastsim.cluster.cluster import Cluster
 from fastsim.errors import FastsimError, InputError, ScenarioError
+from fastsim.foundation.object_cache import OBJECTS
 from fastsim.workload import Workload, texts
 from fastsim.workload.texts import HELD_ROWS, in_memory
 from fastsim.workload.typical_pods import TypicalPods
@@ -261,3 +262,15 @@ def test_a_load_is_relative_to_the_cluster_beside_it() -> None:
     assert last[0] > last[1] > 0
     with pytest.raises(ScenarioError, match="no cluster with GPUs"):
         texts.workload_from(text)
+
+
+def test_a_load_is_relative_to_each_cluster_of_a_sweep() -> None:
+    text = "synth:openb?pods=50&seed=1&load=1"
+    clusters = [texts.cluster_from(f"uniform?nodes={nodes}&gpu=T4") for nodes in (2, 20)]
+    alone = [texts.workload_from(text, cluster).workload.table() for cluster in clusters]
+    OBJECTS.cache_for("test")
+    try:
+        cached = [texts.workload_from(text, cluster).workload.table() for cluster in clusters]
+    finally:
+        OBJECTS.cache_for(None)
+    assert all(one.equals(other) for one, other in zip(alone, cached, strict=True))

@@ -20,7 +20,7 @@ from fastsim.experiments.reproduce.reproduction import (
     page,
     points,
 )
-from tests.browser import Page, browser
+from tests.browser import BRIGHT_AND_LAST_PIXELS, Page, browser
 from tests.needs import needed
 
 
@@ -74,8 +74,22 @@ def test_charts_have_the_colours_of_the_page_and_are_not_cut(width: int, dark: b
         corner = "[...document.querySelector('canvas').getContext('2d').getImageData(1, 1, 1, 1).data]"
         assert shown.value(corner) == [0, 0, 0, 0]  # nothing is painted behind a chart
         assert shown.complaints == []
+        [[bright, edge]] = shown.value(BRIGHT_AND_LAST_PIXELS)
+        assert (bright > 500) == dark and edge == 0
     finally:
         shown.close()
+
+
+def test_published_values_are_lines_and_ours_marks() -> None:
+    needed("altair")
+    what = Measure("1", "alloc_pct", "%", 0.01)
+    cells = [cell(what, "default", "fgd", at, 1.0, published=2.0) for at in (1, 2, 3)]
+    text = page(
+        Reproduction("x", "A paper", "generated", cell_table(cells), points("", "", "", "", [], []), 1, 1.0, "")
+    )
+    spec = json.loads(text.partition('id="specs">')[2].partition("</script>")[0])[0]
+    drawn = [(layer["mark"]["type"], layer["encoding"]["y"]["field"]) for layer in spec["layer"]]
+    assert drawn == [("line", "published"), ("point", "ours")]
 
 
 def test_a_line_of_one_point_has_a_mark() -> None:

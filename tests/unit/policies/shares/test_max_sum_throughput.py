@@ -122,3 +122,5 @@ def test_a_truth_value_in_small_letters_says_how_to_write_it(text: str, said: st
 def test_truth_in_small_letters_says_what_to_write() -> None:
     with pytest.raises(PolicyError, match="found 'true', expected True or False; write deadlines=True"):
         registry.parse("max_sum_throughput(deadlines=true)")
+    with pytest.raises(PolicyError, match="found 'true', expected True or False; write deadlines=True"):
+        MaxSumThroughput(deadlines="true")  # type: ignore[arg-type]
