@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 STREAM_ROWS = 1024
 """Jobs drawn at once from a stream without end."""
+ESTIMATED_ROWS = 32
+"""The same where rates are estimated, which takes milliseconds for each job, whether it will arrive or not."""
 
 
 class PreparedRounds(NamedTuple):
@@ -216,7 +218,8 @@ def _jobs(
     """
     stream = workload.endless()
     endless = stream is not None and scenario.window is not None
-    source = (lambda: stream.batches(rows=STREAM_ROWS)) if stream is not None and endless else workload.batches
+    rows = ESTIMATED_ROWS if scenario.profiling != 1 or scenario.references is not None else STREAM_ROWS
+    source = (lambda: stream.batches(rows=rows)) if stream is not None and endless else workload.batches
     columns = (workload.name, source, setting.oracle, setting.reference__k)
     jobs = JobBatches(*columns) if requests is None else PodBatches(*columns, requests=requests)
     jobs.accepted = AcceptedKinds.of(workload, jobs, setting.gpu_models)

@@ -55,8 +55,11 @@ class ShareDriver(Driver):
         """The kind that each of these jobs is taken for when it shares GPUs; None without estimates."""
         if self.plan.estimates is None:
             return None
-        jobs = enumerate(columns.kind.tolist(), self.loop.table.added)
-        return np.array([self.plan.estimates.arrive(job, kind) for job, kind in jobs], np.int32)
+        kinds = np.empty(len(columns.kind), np.int32)
+        for row, kind in enumerate(columns.kind.tolist()):
+            interrupts.check()  # to match a job takes milliseconds
+            kinds[row] = self.plan.estimates.arrive(self.loop.table.added + row, kind)
+        return kinds
 
     def collect_records(self) -> None:
         """Collect the records that the loop has written, and remove jobs that have ended from the estimates."""

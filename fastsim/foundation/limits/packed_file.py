@@ -31,14 +31,15 @@ class Unpacked(io.RawIOBase):
 
     def __init__(self, path: str | os.PathLike[str], packed: gzip.GzipFile | None = None) -> None:
         super().__init__()
+        self._files = contextlib.ExitStack()  # before anything that may fail, as what failed is closed, too
         self._where, self._left = str(path), most_bytes()
         archive, member = ("", "") if packed else _archive_and_member(path)
-        self._files = contextlib.ExitStack()
-        self._packed: gzip.GzipFile | zipfile.ZipExtFile | io.BufferedReader = (
+        content: gzip.GzipFile | zipfile.ZipExtFile | io.BufferedReader = (
             packed or gzip.GzipFile(path, "rb") if not archive
             else _of_zip(archive, member) if archive.endswith(ZIP)
             else _of_tar(archive, member, self._files)
         )  # fmt: skip
+        self._packed = self._files.enter_context(content)
 
     def readable(self) -> bool:
         """Always."""
@@ -57,10 +58,8 @@ class Unpacked(io.RawIOBase):
         return len(piece)
 
     def close(self) -> None:
-        """Close the file."""
-        if not self.closed:
-            self._packed.close()
-            self._files.close()
+        """Close the file, and what it is read from."""
+        self._files.close()
         super().close()
 
 

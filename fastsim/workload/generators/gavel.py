@@ -48,9 +48,9 @@ class JobSource:
         """The jobs in batches of one good size: they do not depend on `rows`."""
         return JobStream(self.recipe).batches(self.jobs)
 
-    def stream(self) -> JobStream:
-        """The endless stream that these jobs are the beginning of."""
-        return JobStream(self.recipe)
+    def stream(self) -> JobStream | None:
+        """The endless stream that these jobs are the beginning of; None if all jobs come at once."""
+        return JobStream(self.recipe) if self.recipe.mean_gap_s else None
 
 
 def synth_gavel(

@@ -33,8 +33,9 @@ class SynergySource:
         return SynergyStream(self.recipe).batches(self.jobs)
 
     def stream(self) -> SynergyStream | None:
-        """The endless stream that these jobs are the beginning of; None if the log ends it."""
-        return None if self.recipe.end is not None else SynergyStream(self.recipe)
+        """The endless stream that these jobs are the beginning of; None if the log ends it or all jobs come at once."""
+        ends = self.recipe.end is not None or self.recipe.arrivals == "static"
+        return None if ends else SynergyStream(self.recipe)
 
 
 def synth_synergy(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from polars.testing import assert_frame_equal
 
 import fastsim as fs
 from fastsim.engine.shares.plan import SharePlan, setting_of
@@ -16,6 +18,7 @@ from fastsim.performance.oracle import Oracle
 from fastsim.policies.allocators.pair_rate_estimates import Estimates
 from fastsim.reports.text_tables import summary_text
 from fastsim.scenario.scenario import Scenario
+from fastsim.simulation import rounds
 from fastsim.simulation.rounds import with_estimates
 from fastsim.workload import Workload
 from tests.rounds import oracle, setting
@@ -68,6 +71,18 @@ def test_jobs_of_a_window_are_followed_by_others_for_ever() -> None:
     assert re.search(r"jobs that count +37\n", summary_text(run))
     assert run.jobs[3:40]["state"].unique().to_list() == ["finished"]
     assert run.summary["jct_mean_s"][0] == pytest.approx(run.jobs[3:40]["jct_s"].mean())
+
+
+@pytest.mark.parametrize(
+    ("cluster", "jobs", "policy"),
+    [
+        ("gavel:4:4:4", "synth:gavel?jobs=40", "isolated"),
+        ("synergy:2", "synth:synergy?jobs=40&arrivals=static&log=40", "srtf"),
+    ],
+)
+def test_no_others_follow_jobs_that_come_at_once(cluster: str, jobs: str, policy: str) -> None:
+    run = fs.simulate(cluster, jobs, policy, window="3:40")
+    assert (run.jobs.height, run.summary["jobs_counted"].to_list()) == (40, [37])
 
 
 @pytest.mark.parametrize("policy", ["isolated", "las"])
@@ -205,6 +220,22 @@ def test_what_is_believed_changes_the_run_and_a_seed_repeats_it() -> None:
 def test_profiles_of_everything_change_nothing() -> None:
     known, told = (fs.simulate("gavel:2:2:2", PAIRED_JOBS, "gandiva", references=n).jobs for n in (None, 26))
     assert told.equals(known)
+
+
+def test_few_jobs_are_matched_that_will_never_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    matched, match = [], Estimates._most_alike
+
+    def counted(self: Estimates, *measured: Any) -> int:
+        matched.append(measured)
+        return match(self, *measured)
+
+    monkeypatch.setattr(Estimates, "_most_alike", counted)
+    jobs = "synth:gavel?jobs=4&seed=3&rate_per_hour=1"
+    run = partial(fs.simulate, "gavel:2:2:2", jobs, PACKED, window=(1, 3), profiling=0.5, references=2)
+    few = run()
+    assert len(matched) < 4 * rounds.ESTIMATED_ROWS
+    monkeypatch.setattr(rounds, "ESTIMATED_ROWS", 3)
+    assert_frame_equal(run().jobs.head(4), few.jobs.head(4))
 
 
 @pytest.mark.parametrize(

@@ -149,3 +149,12 @@ def test_long_names_in_a_tar_count_as_unpacked(tmp_path: Path, monkeypatch: pyte
         files.addfile(tarfile.TarInfo("n" * (2 << 20)))
     with pytest.raises(InputError, match=r"a\.tar\.gz: found more than 1 MiB when unpacked"):
         opened_bytes(tmp_path / "a.tar.gz")
+
+
+def test_what_could_not_be_opened_is_closed_like_the_rest(tmp_path: Path) -> None:
+    two = archive(tmp_path / "two.zip", a=b"1", b=b"2")
+    lost = Unpacked.__new__(Unpacked)
+    with pytest.raises(InputError):
+        lost.__init__(two)  # type: ignore[misc]
+    lost.close()  # as Python does at the end of its life
+    assert lost.closed
