@@ -1,9 +1,9 @@
 """Tables that runs with equal inputs share: memos of node states, and columns of target workloads.
 
 A memo belongs to one run at a time, so runs on threads never share one. Its key covers everything that points depend
-on: kinds of nodes, typical pods, GPU models and the plan's kernels. A memo that reaches its size is cleared; idle memos
-take at most ``POOL_BYTES`` together, the least recently used are dropped first. Columns of a target workload are
-computed once and copied for each run. No result depends on any of this.
+on: kinds of nodes, typical pods, GPU models and the plan's kernels. A memo that reaches its size is cleared; at most
+``MOST_IDLE`` are idle, which take at most ``POOL_BYTES`` together, the least recently used are dropped first. Columns
+of a target workload are computed once and copied for each run. No result depends on any of this.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 POOL_BYTES = 256 * 2**20
 """Most bytes of all idle memos."""
+MOST_IDLE = 64
+"""Most idle memos, so that thousands of small runs of different workloads do not fill those bytes."""
 MOST = 8
 """Cached targets; the least recently used are dropped first. One takes up to about a megabyte."""
 
@@ -47,6 +49,7 @@ class MemoPool:
         """Add a memo to the idle ones."""
         with self._lock:
             self._idle.append((key, memo))
+            del self._idle[:-MOST_IDLE]
             while sum(memo.bytes for _, memo in self._idle) > self._most_bytes:
                 self._idle.pop(0)
 

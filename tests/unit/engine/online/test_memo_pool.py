@@ -9,7 +9,8 @@ import numpy as np
 
 import fastsim as fs
 from fastsim.engine.online.kernel_columns import ModelIds, typical_columns
-from fastsim.engine.online.memo_pool import memo_key, target
+from fastsim.engine.online.memo_pool import MOST_IDLE, MemoPool, memo_key, target
+from fastsim_ext.select.state_memo import Memo
 
 TYPICAL = fs.TypicalPods((1000, 4000), (500, 0), (1, 0), (("T4",), ()), (3, 2), (0.6, 0.4))
 MODELS = ("T4", "P100")
@@ -36,3 +37,20 @@ def test_a_target_made_of_lists_will_do() -> None:
     lists: Any = (["T4"], [])
     listed = dataclasses.replace(TYPICAL, gpu_models=lists)
     assert target(listed, MODELS)[1] == target(TYPICAL, MODELS)[1]
+
+
+def test_few_memos_are_idle_whatever_their_size() -> None:
+    pool = MemoPool()
+    memos = [Memo(2, 1, 1 << 20) for _ in range(MOST_IDLE + 3)]
+    for number, memo in enumerate(memos):
+        pool.release(str(number), memo)
+    assert pool.acquire("2", 2, 1, 1 << 20) is not memos[2]  # dropped with those before it
+    assert pool.acquire("3", 2, 1, 1 << 20) is memos[3]
+
+
+def test_idle_memos_have_a_limit_of_bytes() -> None:
+    first, second = Memo(2, 1, 1 << 20), Memo(2, 1, 1 << 20)
+    pool = MemoPool(most_bytes=first.bytes + second.bytes - 1)
+    pool.release("a", first)
+    pool.release("b", second)
+    assert pool.acquire("a", 2, 1, 1 << 20) is not first and pool.acquire("b", 2, 1, 1 << 20) is second
