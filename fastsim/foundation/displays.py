@@ -6,20 +6,22 @@ above those whose objects have ``plot``; ``fastsim`` itself names the function t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+TYPE_CHECKING = False  # ``fastsim`` loads this module first, and without ``typing``
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any, Protocol
+
+    class Drawing(Protocol):
+        """A function that draws an object."""
+
+        def __call__(self, shown: Any, chart: str | None = None, **options: Any) -> Any:
+            """The named chart of an object, or its first one."""
+
 
 ROWS, LETTERS = 10, 80
 """Most rows of a table and letters of a cell; what is beyond is counted, or cut."""
 _LINE = "border-bottom:1px solid currentColor"
 _TABLE = "border-collapse:collapse;background:transparent;color:inherit;font-variant-numeric:tabular-nums"
-
-
-class Drawing(Protocol):
-    """A function that draws an object."""
-
-    def __call__(self, shown: Any, chart: str | None = None, **options: Any) -> Any:
-        """The named chart of an object, or its first one."""
 
 
 _drawings: list[Drawing] = []
