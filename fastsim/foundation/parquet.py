@@ -69,7 +69,7 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         exchange(partial, target, former)
         flush_names(target.absolute().parent)
     except OSError as error:
-        raise ResultError(f"{target}: cannot be written: {_reason(target, error)}") from error
+        raise ResultError(f"{target}: cannot be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

@@ -23,6 +23,7 @@ from fastsim.foundation.parquet import (
     parquet_table,
     rechunked,
     replacing,
+    replacing_folder,
     streaming,
     write_parquet,
 )
@@ -100,6 +101,15 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(ResultError, match=r"nowhere/a: cannot be written: there is no folder .*nowhere$"):
         write_parquet(tmp_path / "nowhere" / "a", [batch()], SCHEMA)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_says_why(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with (
+        pytest.raises(ResultError, match=r"cannot be written: Not a directory$"),
+        replacing_folder(tmp_path / "file" / "a" / "b"),
+    ):
+        pass
 
 
 def test_rechunked_cuts_and_joins() -> None:
