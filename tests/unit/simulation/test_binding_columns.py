@@ -72,6 +72,11 @@ def test_lists_that_accept_every_model_change_nothing() -> None:
     [
         ({"gpu_models": [["k80"]] * 5 + [["T4"]]}, r"jobs:6: gpu_models: found \['T4'\], expected one of k80, v100"),
         ({"pinned_node": [None, "nowhere"] + [None] * 4}, "jobs:2: pinned_node: found 'nowhere', expected nothing"),
+        ({"bound_node": [None] * 5 + ["v100-0"]}, "jobs:6: bound_node: found 'v100-0', expected nothing.*empty ones"),
+        (
+            {"spread": [[{"pods": "a", "topology": "zone", "max_skew": 1}]] * 6},
+            "jobs:1: spread: found .*zone.*, expected nothing",
+        ),
         ({"gpu_milli": [1000, 1000, 500, 500, 1000, 1000]}, "jobs:3: gpu_milli: found 500, expected 1000"),
         ({"cpu_milli": 500_000}, "jobs:1: cpu_milli: found 500,000, expected no more than nodes"),
         ({"memory_mib": [0] * 5 + [2**30]}, "jobs:6: memory_mib: found 1,073,741,824, expected no more"),

@@ -93,6 +93,15 @@ def test_a_window_beyond_the_jobs_is_refused(name: str, policy: str) -> None:
     assert fs.simulate("gavel:4:4:4", f"{name}?jobs=10", policy).summary["jobs_counted"].to_list() == [10]
 
 
+@pytest.mark.parametrize("policy", ["isolated", "las"])
+def test_a_window_beyond_the_jobs_of_a_table_is_refused(policy: str) -> None:
+    listed = fs.Workload.from_arrow(fs.Workload.synth("gavel", jobs=10).table(), name="listed")
+    for window in ("5:11", "30:40"):
+        with pytest.raises(ScenarioError, match=f"window: found {window}, expected FIRST:LAST with LAST at most 10"):
+            fs.simulate("gavel:4:4:4", listed, policy, window=window)
+    assert fs.simulate("gavel:4:4:4", listed, policy, window="5:10").summary["jobs_counted"].to_list() == [5]
+
+
 def test_more_jobs_than_a_cluster_can_ever_finish_are_no_endless_run() -> None:
     with pytest.raises(ScenarioError, match="more jobs arrive than the cluster finishes"):
         fs.simulate("gavel:1:0:0", "synth:gavel?jobs=500&rate_per_hour=3600", "isolated", window="0:500",
