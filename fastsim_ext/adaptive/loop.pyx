@@ -39,18 +39,19 @@ cdef class AdaptiveLoop:
         """Advance by one round: jobs train, those that are done leave, others arrive."""
         cdef TrainingJob job
         cdef double end_s = self.now_s + self.round_s
-        cdef double spent_s, finish_s
+        cdef double delay_s, spent_s, finish_s
         cdef int64_t at = self.first_task
         cdef int32_t gpu
         staying = []
         for job in self.active:
+            delay_s = min(job.restart_left_s, self.round_s)
             job.step(self.round_s)
             finish_s = end_s if isnan(job.finish_s) else job.finish_s
             if job.placement is not None:
                 spent_s = finish_s - self.now_s
                 job.hold(min(spent_s, self.round_s))
                 for gpu in self.held[job.id][1]:
-                    self.busy_s[gpu] += spent_s
+                    self.busy_s[gpu] += spent_s - delay_s
                 if self.recorded:
                     (<list> self.tasks[at])[FINISH] = finish_s
                     at += 1

@@ -395,7 +395,7 @@ cdef class OrderedLoop:
         entry.attained_s += self.round_s
         entry.last_s = self.now_s + self.round_s
         for i in range(task.held, task.held + task.num_gpu):
-            busy_s[self.leases.gpu[i]] += spent_s
+            busy_s[self.leases.gpu[i]] += max(spent_s - delay_s, 0.0)
 
     cdef int measure(self) except -1 nogil:
         """Append the record of the round and update the metrics."""

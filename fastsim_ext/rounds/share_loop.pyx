@@ -316,7 +316,7 @@ cdef class ShareLoop:
         account[task.model].received += spent
         type_time[task.model] += spent
         for i in range(task.held, task.held + task.num_gpu):
-            busy_s[self.leases.gpu[i]] += spent
+            busy_s[self.leases.gpu[i]] += max(spent - task.wasted / task.num_gpu, 0.0)
         self.gain(job, task, task.steps, spent)
         if task.mate >= 0:
             self.gain(&self.table.jobs[task.mate], task, task.mate_steps, spent)

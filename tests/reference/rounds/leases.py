@@ -23,6 +23,8 @@ class Task:
     deficit: float = 0.0
     gpus: tuple[int, ...] = ()
     price: float = 0.0
+    lost_gpu_s: float = 0.0
+    """To restart delays."""
 
 
 @dataclass

@@ -163,7 +163,7 @@ class Rounds:
         self.received[task.candidate][task.model] += spent
         self.type_time[task.model] += spent
         for worker in self.workers[task.candidate]:
-            self.busy_s[worker] += spent
+            self.busy_s[worker] += max(spent - task.lost_gpu_s / len(task.gpus), 0.0)
         for job, steps in told:
             outcome = self.outcomes[job]
             outcome.failures = 0
@@ -335,16 +335,17 @@ class Rounds:
 
     def _dispatched(self, candidate: Pair, model: int, before: dict[Pair, tuple[int, ...]]) -> Task:
         again = before.get(candidate) == self.workers[candidate]
-        work = []
+        work, lost_gpu_s = [], 0.0
         for job, rate in zip(candidate, self._rates(candidate, model), strict=True):
             outcome = self.outcomes[job]
             delay = 0.0 if again or outcome.first_s is None else self.options.restart_s
+            lost_gpu_s += delay * self._size(candidate) / len(candidate)
             work.append(round_of(rate, outcome.steps_left, self.now_s, delay, self.options))
             outcome.rounds += 1
             outcome.first_s = self.now_s if outcome.first_s is None else outcome.first_s
         told = self.priority[candidate][model], self.deficit[candidate][model], self.workers[candidate]
         steps, ends = zip(*work, strict=True)
-        task = Task(candidate, model, list(steps), max(ends), *told, float(self.price[model]))
+        task = Task(candidate, model, list(steps), max(ends), *told, float(self.price[model]), lost_gpu_s)
         heapq.heappush(self.running, (-task.finish_s, in_order(candidate), task))
         self.history.append((self.rounds - 1, self.now_s, task))
         return task

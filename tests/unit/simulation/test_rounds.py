@@ -87,10 +87,13 @@ def test_no_others_follow_jobs_that_come_at_once(cluster: str, jobs: str, policy
 
 @pytest.mark.parametrize("policy", ["isolated", "las"])
 @pytest.mark.parametrize("name", ["synth:gavel", "synth:gavel-trace"])
-def test_a_window_beyond_the_jobs_is_refused(name: str, policy: str) -> None:
-    with pytest.raises(ScenarioError, match=f"window: found 5:11, expected FIRST:LAST with LAST at most 10, .* {name}"):
-        fs.simulate("gavel:4:4:4", f"{name}?jobs=10", policy, window="5:11")
-    assert fs.simulate("gavel:4:4:4", f"{name}?jobs=10", policy).summary["jobs_counted"].to_list() == [10]
+@pytest.mark.parametrize("more", ["", "&rate_per_hour=1"])
+def test_a_window_beyond_the_jobs_is_refused(name: str, more: str, policy: str) -> None:
+    for window in ("5:11", "20:30"):
+        expected = f"window: found {window}, expected FIRST:LAST with LAST at most 10, .* {name}"
+        with pytest.raises(ScenarioError, match=expected):
+            fs.simulate("gavel:4:4:4", f"{name}?jobs=10{more}", policy, window=window)
+    assert fs.simulate("gavel:4:4:4", f"{name}?jobs=10{more}", policy).summary["jobs_counted"].to_list() == [10]
 
 
 @pytest.mark.parametrize("policy", ["isolated", "las"])

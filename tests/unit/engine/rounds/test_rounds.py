@@ -97,6 +97,26 @@ def test_an_idle_cluster_holds_nothing(policy: str) -> None:
     assert run.timeline.filter(pl.col("active_gpus") == 1)["t_s"].to_list() == [0, 10_080]
 
 
+@pytest.mark.parametrize("policy", ["las", "fcfs", "srtf", "tiresias", "max_min_fairness", "fifo", "isolated"])
+def test_of_two_jobs_of_a_round_each_frees_its_gpu_when_it_is_done(policy: str) -> None:
+    run = fs.simulate("gavel:2:0:0", pods((0, 1, 30), (0, 1, 50)), policy)
+    row = run.summary.row(0, named=True)
+    assert row["gpu_hours"] == pytest.approx(80 / 3600, rel=1e-12)
+    assert (row["utilization_pct"], row["mean_gpu_alloc_pct"]) == (pytest.approx(80), pytest.approx(80))
+    left = run.timeline.filter(pl.col("event") == "departure").select("t_s", "active_gpus").rows()
+    idle_w = run.timeline["power_w"][-1]
+    assert left == [(30, 1), (50, 0)]
+    assert row["energy_kwh"] == pytest.approx((50 * idle_w + 80 * (300 - 30)) / 3.6e6, rel=1e-12)
+
+
+@pytest.mark.parametrize("policy", ["las", "fcfs", "srtf", "tiresias"])
+def test_gpus_bring_their_part_of_a_server_and_leave_with_it(policy: str) -> None:
+    rows = fs.simulate("synergy:1", "synth:synergy?jobs=12&rate_per_hour=6&seed=3", policy).timeline
+    assert rows.filter(pl.col("event") == "departure").height == 12 and rows["gpu_milli_alloc"].max() == 8000
+    assert (8 * rows["cpu_milli_alloc"] == 24 * rows["gpu_milli_alloc"]).all()
+    assert (8 * rows["memory_mib_alloc"] == 500 * 1024 * rows["gpu_milli_alloc"] // 1000).all()
+
+
 @pytest.mark.parametrize("policy", ["las", "max_min_fairness", "fifo"])
 def test_no_figure_depends_on_the_hour(policy: str) -> None:
     early, late = (
