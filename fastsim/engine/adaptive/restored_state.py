@@ -20,7 +20,7 @@ from fastsim.engine.checkpoint_folder import (
     check_records,
     records_of,
 )
-from fastsim.engine.rounds.outcome import MOMENT
+from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.engine.rounds.restored_state import METRICS, check_stays
 from fastsim.engine.tables import EVENTS, ROW
 
@@ -58,6 +58,8 @@ NUMBERS = {"now_s": TIME, "measured": (0, 1), "quiet": (0, 1 << 30), **dict.from
 """Ranges of the loop's numbers."""
 MOST_SAMPLES = 1 << 40
 """More than any batch size."""
+STAYS = (0, np.iinfo(GANG["restarts"]).max)
+"""As many as the record of a job can tell."""
 
 
 def check_state(rounds: AdaptiveDriver, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
@@ -94,6 +96,7 @@ def _check_jobs(rounds: AdaptiveDriver, numbers: Mapping[str, Any], arrays: Mapp
     jobs = records_of(arrays, "jobs", TRAINED, len(ids))
     check_records(jobs, {
         **dict.fromkeys(WHOLE, COUNT), **dict.fromkeys(SPANS, SPAN), "restarts": (-1, COUNT[1]), "noisy": (0, 1),
+        "stays": STAYS, "preemptions": STAYS,
         "atomic": (0, MOST_SAMPLES), "accum": (0, MOST_SAMPLES), "first_s": (*TIME, True),
         "finish_s": (*TIME, True), "left_s": (*TIME, True),
     }, "jobs")  # fmt: skip

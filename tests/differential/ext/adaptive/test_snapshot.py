@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import fastsim as fs
 from fastsim.engine.adaptive.checkpoint import decisions, take_over
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan
+from fastsim.engine.adaptive.restored_state import TRAINED
 from fastsim.engine.adaptive.run import AdaptiveOutcome, adaptive_driver, run_adaptive
 from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint
 from fastsim.errors import FastsimError, PolicyError, ResultError, ScenarioError
@@ -111,6 +112,16 @@ def test_another_run_is_refused(tmp_path: Path) -> None:
     broken = dataclasses.replace(kept, arrays=kept.arrays | {"busy_s": kept.arrays["busy_s"][:8]})
     with pytest.raises(ResultError, match="expected the state of a run of adaptive jobs"):
         played(Sia(), jobs, resume=broken)
+
+
+@pytest.mark.parametrize("name", ["stays", "preemptions"])
+def test_more_stays_than_a_record_can_tell_are_refused(name: str, tmp_path: Path) -> None:
+    kept = state(tmp_path)
+    rows = np.frombuffer(kept.arrays["jobs"], TRAINED).copy()
+    rows[name][-1] = 2**31
+    broken = dataclasses.replace(kept, arrays=kept.arrays | {"jobs": rows.view(kept.arrays["jobs"].dtype)})
+    with pytest.raises(ResultError, match=rf"jobs\.{name}"):
+        played(Sia(), random_jobs(random.Random(1), 3), resume=broken)
 
 
 def test_a_decider_without_a_memory_is_refused(tmp_path: Path) -> None:
