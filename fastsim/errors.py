@@ -40,9 +40,11 @@ class _BadInput(FastsimError):
 
     def __init__(self, where: str, found: object, expected: str, do: str = "") -> None:
         self.where, self.found, self.expected, self.do = where, found, expected, do
-        tail = f"; {_line(do, 4000)}" if do else ""
-        listed = [_line(item, 200) for item in (found if isinstance(found, tuple) else (found,))]
-        super().__init__(f"{_line(where, 1000)}: found {'; '.join(listed)}, expected {_line(expected, 2000)}{tail}")
+        tail = f"; {on_one_line(do, 4000)}" if do else ""
+        listed = [on_one_line(item, 200) for item in (found if isinstance(found, tuple) else (found,))]
+        super().__init__(
+            f"{on_one_line(where, 1000)}: found {'; '.join(listed)}, expected {on_one_line(expected, 2000)}{tail}"
+        )
 
     def __reduce__(self) -> tuple[type[_BadInput], tuple[str, object, str, str]]:
         # Exceptions cross process boundaries when runs are spread over workers.
@@ -141,7 +143,7 @@ def _pieces(value: object) -> Iterator[str]:
         yield repr(value)
 
 
-def _line(value: object, most: int) -> str:
+def on_one_line(value: object, most: int) -> str:
     """The text of a value on one line: cut to ``most`` characters, unprintable ones escaped."""
     text = str(value)
     text = text if len(text) <= most else f"{text[: most - 3]}..."

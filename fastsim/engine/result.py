@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from fastsim.engine.tables import arrow, check_table
-from fastsim.errors import InputError, ResultError, StoredError, reading
+from fastsim.errors import InputError, ResultError, StoredError, on_one_line, reading
 from fastsim.foundation.displays import chart_of, html_table
 from fastsim.foundation.folder_lock import held, recover
 from fastsim.foundation.nested_text import json_value
@@ -206,7 +206,8 @@ class Result:
                 raise TypeError("citations as one text")
         except (OSError, ValueError, TypeError, KeyError) as error:
             kind = ResultError if isinstance(error, OSError) else StoredError
-            raise kind(f"{source}: found no readable run.json, expected a folder of a saved run") from error
+            where = on_one_line(source, 200)
+            raise kind(f"{where}: found no readable run.json, expected a folder of a saved run") from error
         _check_record(source / "run.json", known)
         frames = FolderFrames(source)
         for name in frames:

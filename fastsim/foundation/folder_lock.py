@@ -54,15 +54,24 @@ def lock_file(folder: Path) -> Path:
 def refuse_folder_in_use(folder: Path, overwrite: bool) -> None:
     """ResultError if the path is a file or a folder with files, unless it may be overwritten and fastsim wrote it."""
     try:
-        there = folder.exists()
-        if "\0" in str(folder):  # only said to be absent
+        if "\0" in str(folder):
             raise OSError("embedded null byte")
+        there = _is_there(folder)
     except OSError as error:  # too long for a name
         found = f"found {error.strerror or error}, expected the path of a folder"
         raise ResultError(f"{short(str(folder), 200)}: {found}") from None
     if there and not overwrite and (not folder.is_dir() or any(folder.iterdir())):
         raise ResultError(f"{folder}: exists already; choose another folder or overwrite it")
     refuse_replacing(folder)
+
+
+def _is_there(folder: Path) -> bool:
+    """Whether something has this path; OSError if nothing can, for which ``exists`` says no since Python 3.14."""
+    try:
+        os.stat(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def recover(folder: Path) -> None:

@@ -189,7 +189,9 @@ def answer_of(
             body: bytes = answer.read(most_bytes + 1)
             missing = answer.length or 0
     except urllib.error.HTTPError as error:
-        raise InputError(address, f"{error.code} {_reason(error)}", "an answer", f"is it {whose}?") from None
+        with error:  # it is the open answer, too
+            found = f"{error.code} {_reason(error)}"
+        raise InputError(address, found, "an answer", f"is it {whose}?") from None
     except (OSError, http.client.HTTPException) as error:
         raise InputError(address, one_line(error), f"a complete answer of {whose} server") from None
     if len(body) > most_bytes:

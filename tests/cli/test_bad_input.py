@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -293,7 +294,11 @@ def test_a_scorer_that_fails_is_the_user_s(
 
 
 @pytest.mark.parametrize("verb", [["report"], ["compare"], ["explain", "--sample", "1"], ["run"], ["audit"]])
-def test_texts_too_long_for_a_path_or_a_line_are_bounded(verb: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("exists", [Path.exists, os.path.exists], ids=["", "since Python 3.14"])
+def test_texts_too_long_for_a_path_or_a_line_are_bounded(
+    verb: list[str], exists: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "exists", exists)
     for length in (300, 30_000):
         assert exit_code([verb[0], "x" * length, *verb[1:]]) in (1, 2)
         [line] = capsys.readouterr().err.splitlines()

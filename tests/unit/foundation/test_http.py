@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import socket
 import threading
 import time
+import urllib.error
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -269,6 +271,19 @@ def test_answer_of_a_server(url: str) -> None:
         answer_of(f"{url}/403", "a test")
     with pytest.raises(InputError, match="found more than 2 bytes"):
         answer_of(f"{url}/here", "a test", most_bytes=2)
+
+
+def test_an_answer_that_is_an_error_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = io.BytesIO(b'{"error": "no such query"}')
+    error = urllib.error.HTTPError("http://h", 400, "Bad Request", http.client.HTTPMessage(), body)
+
+    def refused(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("urllib.request.urlopen", refused)
+    with pytest.raises(InputError, match="found 400 no such query"):
+        answer_of("http://h", "a test")
+    assert body.closed
 
 
 def test_base_address() -> None:
