@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 import pickle
+import tracemalloc
 import zlib
 from collections.abc import Iterator
 
@@ -100,6 +101,27 @@ def test_no_more_of_a_value_is_looked_at_than_is_told() -> None:
     inner: list[object] = []
     inner.append(inner)
     assert short(inner) == "[" * 57 + "..."
+
+
+class Unspeakable:
+    """A value that may not be formatted."""
+
+    def __repr__(self) -> str:
+        raise AssertionError("this is far beyond the cut")
+
+
+@pytest.mark.parametrize("mapping", [{"a" * 100: Unspeakable()}, {"a": "b" * 100, "c": Unspeakable()}])
+def test_no_more_of_a_mapping_is_written_than_is_told(mapping: dict[str, object]) -> None:
+    assert short(mapping).startswith("{'a") and short(mapping).endswith("...") and len(short(mapping)) == 60
+
+
+@pytest.mark.parametrize("text", ["\x00" * 3_000_000, b"\x00" * 3_000_000])
+def test_no_more_of_a_text_is_written_than_is_told(text: str | bytes) -> None:
+    tracemalloc.start()
+    told = short([text])
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(told) == 60 and most < 1_000_000
 
 
 def test_a_message_is_one_line_however_long_and_odd_its_input() -> None:

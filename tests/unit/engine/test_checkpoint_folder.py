@@ -64,6 +64,14 @@ def test_a_complete_run_leaves_its_checkpoint_only_if_asked(
     assert folder.exists() == left
 
 
+def test_a_strangers_file_outlives_the_checkpoint_it_stands_beside(tmp_path: Path) -> None:
+    with unfinished(tmp_path / "run", Checkpoints(), False, False) as folder:
+        EMPTY.write(folder)
+        for name in ("notes.txt", "weights"):
+            (folder / name).touch()
+    assert sorted(path.name for path in folder.iterdir()) == ["notes.txt", "weights"]
+
+
 @pytest.mark.parametrize("state", [False, True])
 def test_a_broken_run_leaves_what_can_be_gone_on_from(tmp_path: Path, state: bool) -> None:
     with pytest.raises(KeyboardInterrupt), unfinished(tmp_path / "run", Checkpoints(), False, False) as folder:

@@ -11,7 +11,7 @@ import pytest
 
 from fastsim.engine import result as module
 from fastsim.engine.result import FRAMES, LATER, Result
-from fastsim.errors import ResultError
+from fastsim.errors import InputError, ResultError
 from fastsim.foundation.written_folder import RUN_FILES, RUN_RECORD
 from tests.unit.engine.online.test_online import one_gpu_nodes, played, pods
 
@@ -77,6 +77,27 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path, content: str | None)
         (tmp_path / "run.json").write_text(content)
     with pytest.raises(ResultError, match="expected a folder of a saved run"):
         Result.load(tmp_path)
+
+
+@pytest.mark.parametrize(("place", "value", "told"), [
+    (("timing", "wall_s"), "long", "timing.wall_s: found str, expected a number"),
+    (("provenance", "cluster"), 5, "provenance.cluster: found int, expected what a run wrote"),
+    (("provenance", "workload", "pods"), "many", "provenance.workload.pods: found str, expected what a run wrote"),
+    (("citations",), [7], "citations: found int, expected a list of texts"),
+    (("timing",), [], "timing: found list, expected a mapping"),
+])  # fmt: skip
+def test_a_record_edited_by_hand_is_refused_where_it_is_wrong(
+    tmp_path: Path, place: tuple[str, ...], value: object, told: str
+) -> None:
+    record = tmp_path / "run" / RUN_RECORD
+    make().save(tmp_path / "run")
+    whole = part = json.loads(record.read_text())
+    for name in place[:-1]:
+        part = part[name]
+    part[place[-1]] = value
+    record.write_text(json.dumps(whole))
+    with pytest.raises(InputError, match=f"run.json: {told}"):
+        Result.load(tmp_path / "run")
 
 
 def test_provenance_says_what_decides_the_bytes() -> None:

@@ -105,13 +105,15 @@ def test_folders_and_links_with_known_names_are_strangers(tmp_path: Path) -> Non
 def test_places_that_must_stay_are_refused_even_with_a_run_in_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here, home = run_at(tmp_path / "a" / "here"), run_at(tmp_path / "home")
+    here, people = run_at(tmp_path / "a" / "here"), run_at(tmp_path / "people")
+    home = run_at(people / "home")
     monkeypatch.chdir(here)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))
     (tmp_path / "link").symlink_to(run_at(tmp_path / "run"))
     for place, told in ((Path("."), "working folder"), (Path(".."), "working folder"), (home, "home folder"),
-                        (tmp_path, "working folder"), (tmp_path / "link", "symbolic link")):  # fmt: skip
+                        (people, "home folder"), (tmp_path, "working folder"),
+                        (tmp_path / "link", "symbolic link")):  # fmt: skip
         with pytest.raises(ResultError, match=told):
             refuse_replacing(place)
     monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == (tmp_path / "run").resolve())

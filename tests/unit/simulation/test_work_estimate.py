@@ -76,7 +76,10 @@ def test_a_gang_that_restarts_often_is_warned_about_before_it_begins() -> None:
     ({"inflation": 1e9}, "inflation: found 1,000,000,000 pods or jobs in memory, expected at most 50,000,000"),
     ({"failures": "mtbf=1e-7,mttr=1e-7"}, "failures: found 400,000,000 failures and repairs of nodes, expected at"),
 ])  # fmt: skip
-def test_what_would_take_too_much_is_refused_before_it_begins(options: dict[str, Any], message: str) -> None:
+def test_what_would_take_too_much_is_refused_before_it_begins(
+    options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fastsim.engine.online.run.run_online", lambda *inputs: pytest.fail("it has begun"))
     with pytest.raises(ScenarioError, match=message):
         played(table(), **options)
 

@@ -77,6 +77,7 @@ GOOD = 'dcgm_fb_used{gpu="0"} 5 1\n'
         ('dcgm_fb_used{gpu="0"} much 1\n# EOF\n', "a value and a time"),
         ('{gpu="0"} 5 1\n', "a name"),
         ('dcgm_fb_used{gpu="0"} 5 9e11\n# EOF\n', "a value and a time"),
+        (GOOD + 'dcgm_fb_used{gpu="0"} 5 9e11\n# EOF\n', "a.om:2"),
         ('dcgm_fb_used{gpu="0"} 5 8000000000000000\n# EOF\n', "a value and a time"),
         ('dcgm_fb_used{gpu="0"} 5 inf\n# EOF\n', "a value and a time"),
         (GOOD + 'dcgm_fb_used{gpu="0"} 5\n# EOF\n', "a.om:2"),

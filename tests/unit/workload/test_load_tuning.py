@@ -74,6 +74,13 @@ def test_instances_of_partitioned_gpus_count() -> None:
     assert table["mig"].to_pylist().count("1g.5gb") == 7
 
 
+@pytest.mark.parametrize("ratio", [-0.1, float("nan"), float("inf")])
+def test_a_ratio_that_no_load_has_is_named(ratio: float) -> None:
+    pods = {name: [1] for name in REQUIRED}
+    with pytest.raises(ScenarioError, match=f"workload.tune: ratio: found {ratio}, expected a finite number"):
+        Workload.from_arrow(pa.table(pods)).tune(ratio, 1000)
+
+
 def test_a_candidate_that_lands_on_the_target_is_taken() -> None:
     _, clones = tune_rows([500], [1], 1_000, Scripted([]))
     assert clones.tolist() == [0]

@@ -171,6 +171,7 @@ def test_wrong_cluster_texts(files: Path, text: str, part: str) -> None:
         ("synth:openb?pods=3&tune=-1", "tune=-1"),
         ("synth:openb?pods=3&tune=true", "tune=True"),
         ("synth:openb?pods=3&tune=nan", "tune=nan"),
+        ("synth:openb?pods=3&tune=inf", "tune=inf"),
         ("synth:openb?pods=3&tune=2&tune_seed=-1", "tune_seed=-1"),
         ("synth:openb?pods=10000000000", "at most 1,000,000,000 pods or jobs; FASTSIM_BUDGET=10 allows it"),
         ("synth:openb?pods=3&rate_per_hour=1e-320", "1e-06 to 4,000,000 arrivals per hour"),
