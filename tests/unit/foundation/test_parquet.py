@@ -173,6 +173,16 @@ def test_names_that_are_no_utf8_are_named_before_any_library_panics(
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.parametrize("note", [{b"unit": b"\xff"}, {b"\xff": b"unit"}])
+def test_notes_of_columns_that_are_no_utf8_are_named(tmp_path: Path, note: dict[bytes, bytes]) -> None:
+    path = tmp_path / "p.parquet"
+    noted = pa.field("part", pa.int64(), metadata=note)
+    for field in (noted, pa.field("outer", pa.struct([noted]))):
+        pq.write_table(pa.table([pa.nulls(2, field.type)], schema=pa.schema([field])), path)
+        with pytest.raises(InputError, match=r"p\.parquet: names of columns: found .*, expected UTF-8"):
+            open_parquet(path)
+
+
 def test_batches_are_of_the_columns_and_size_asked_for(tmp_path: Path) -> None:
     write_parquet(tmp_path / "a", [batch()], SCHEMA)
     pieces = list(parquet_batches(tmp_path / "a", ["cpu", "pod_id"], 3))
