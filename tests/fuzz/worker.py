@@ -19,7 +19,9 @@ from typing import Any
 from fastsim.foundation.object_cache import OBJECTS
 from tests.fuzz.trial import Trial
 
-CASE_CPU_S = 10
+SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
+"""Whether every access to memory is looked at, which takes several times as long."""
+CASE_CPU_S = 60 if SANITIZED else 10
 """Longest that a case may compute, seconds of a processor; the clock would depend on what else the machine does."""
 CASE_S = 90.0
 """Longest that a case may take by the clock, as one that waits does not compute."""
@@ -55,7 +57,7 @@ def _serve(conn: Connection, current: Any, base: str, targets: Mapping[str, Call
     os.chdir(base)  # where no case finds or leaves files, and no project with defaults of options is read each time
     os.fsync = lambda _: None  # type: ignore[assignment]  # what a loss of power leaves is no matter of these tests
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if "libasan" not in os.environ.get("LD_PRELOAD", ""):  # which reserves many terabytes
+    if not SANITIZED:  # sanitizers reserve many terabytes
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     trials: dict[str, Trial] = {}
     conn.send("ready")
