@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,9 @@ import pytest
 
 import fastsim as fs
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
-from fastsim.errors import InputError, ScenarioError
+from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.simulation.simulate import PodTooLarge
+from tests.engines import RUNS, small_run
 
 CLUSTER = "uniform?nodes=6&gpu=T4&gpus=2"
 FEW = "synth:openb?pods=60&seed=1&arrivals=order&durations=forever"
@@ -220,3 +223,17 @@ def test_rules_reach_the_engine_however_they_are_spelled(tmp_path: Path) -> None
 def test_rules_that_mean_nothing_are_one_clear_error(given: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError if "maintenance" in given else ScenarioError, match=said):
         fs.simulate(CLUSTER, pods(3), **given)
+
+
+@pytest.mark.parametrize("engine", sorted(RUNS))
+def test_no_engine_answers_with_an_impossible_figure(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overflown(result: fs.Result, *others: object) -> fs.Result:
+        summary = result.summary.with_columns(mean_power_w=pl.lit(math.inf))
+        return dataclasses.replace(result, frames={**result.frames, "summary": summary})
+
+    monkeypatch.setattr("fastsim.simulation.simulate.with_emissions", overflown)
+    with pytest.raises(ResultError, match="summary: mean_power_w: found inf, expected a finite number of 0 or more"):
+        small_run(engine, out=tmp_path / "run")
+    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == []
