@@ -42,6 +42,7 @@ def sight(pressed: signal.Signals, code: int, err: str, left: str, complete: boo
         sight(INT, -INT, "", ""),
         sight(INT, 1, "Traceback ...\nKeyboardInterrupt\n", ""),
         sight(INT, 130, RUNS, "out", kind="sweep"),
+        sight(TERM, 143, DONE, "out", complete=True, kind="sweep"),
     ],
 )
 def test_promised(seen: Sight) -> None:
@@ -56,6 +57,7 @@ def test_promised(seen: Sight) -> None:
         sight(INT, 130, NOTHING, "out"),
         sight(INT, 130, NOTHING, ".out.lock"),
         sight(INT, 130, DONE, ""),
+        sight(INT, 130, DONE, "out", kind="sweep"),  # while runs are missing
         sight(INT, 130, ON, ""),
         sight(INT, 130, ON, "out.checkpoint .out.lock"),
         sight(INT, 0, "", "out"),  # ignored

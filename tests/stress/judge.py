@@ -119,7 +119,8 @@ def _promised(sight: Sight) -> set[str]:
     """Ends of that line that agree with the files left."""
     if sight.kind == "sweep":
         done = re.search(r"; \d+ of \d+ runs are complete; the same command goes on", sight.err)
-        return {", nothing written", *([done[0]] if done else [])}
+        after = {"; all was done"} if sight.complete and sight.left == {"out"} else set()
+        return {", nothing written", *([done[0]] if done else []), *after}
     if sight.left == {"out"}:  # all was done: the signal came after the last look at signals
         return {"; out is complete", "; all was done"}
     if sight.left == {"out.checkpoint"}:

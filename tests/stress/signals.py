@@ -24,6 +24,8 @@ def interrupts(ground: Ground, draw: random.Random) -> tuple[str, str]:
     sight, running = met(case, folder, pressed, delay_s)
     text = f"{case.name}, {pressed.name} after {delay_s:.3f} s"
     findings = [wrong_stop(sight), *([f"processes {running} still run"] if running else [])]
+    if sight.err.endswith("; all was done\n"):
+        findings.append(_difference(ground, case, folder))
     if not any(findings):
         findings.append(_next(ground, case, folder))
     return text, _summed(findings, sight)
