@@ -125,6 +125,8 @@ cdef void goodput_best(const Perf* perf, const Noise* noise, const Limits* limit
             batch = replicas * at.atomic * (at.accum + 1)
             at.goodput = (goodput_rate(perf, network_power, replicas, at.atomic, at.accum)
                           * goodput_efficiency(noise, batch))
+            if at.goodput != at.goodput:  # of times that are no numbers: worth nothing, like what does not fit
+                at.goodput = 0.0
         if at.goodput > best.goodput:
             best[0] = at
 

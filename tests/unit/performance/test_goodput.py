@@ -49,6 +49,13 @@ def test_the_best_batch_sizes_are_those_by_hand(
     assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
 
 
+@pytest.mark.parametrize("field", range(7))
+def test_times_that_are_no_numbers_are_worth_nothing_and_divide_nothing(field: int) -> None:
+    perf = Perf(*(float("nan") if at == field else value for at, value in enumerate(PERF)))
+    found = Goodput(perf, NOISE).best([1, 2], [2, 4], BatchLimits(4096, 32, 512, True, True, False))
+    assert (found.accum >= 0).all() and (found.atomic > 0).all() and not np.isnan(found.goodput).any()
+
+
 @given(perfs, noises, st.integers(1, 8), st.integers(1, 64), st.integers(1, 4096), st.integers(0, 9))
 @settings(max_examples=scenarios_per_run(200))
 def test_evaluation_is_that_by_hand_and_within_its_parts(

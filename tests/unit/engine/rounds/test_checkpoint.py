@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import fastsim as fs
+from fastsim.engine.adaptive.restored_state import MEASUREMENTS
 from fastsim.engine.checkpoint_folder import STATE, Checkpoints
 from fastsim.engine.rounds.checkpoint import (
     CheckpointClock,
@@ -308,6 +309,15 @@ def test_stays_without_their_first_round_are_refused(engine: str, tmp_path: Path
 
     with pytest.raises(StoredError, match="tasks: a stay without its GPUs"):
         resume_changed(engine, tmp_path, "tasks", MOMENT, change)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
+def test_fitted_step_times_that_are_no_numbers_are_refused(value: float, tmp_path: Path) -> None:
+    def change(rows: Any) -> None:
+        rows["perf"][-1, 6] = value
+
+    with pytest.raises(StoredError, match=r"measurements\.perf"):
+        resume_changed("adaptive", tmp_path, "measurements", MEASUREMENTS, change)
 
 
 def test_records_that_are_cut_are_refused(tmp_path: Path) -> None:
