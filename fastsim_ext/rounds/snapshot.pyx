@@ -252,6 +252,7 @@ cdef int check_metrics(ClusterMetrics metrics) except -1:
     for k in range(metrics.n_touched):
         if not 0 <= metrics.touched[k] < nodes:
             raise ValueError(f"touched[{k}] = {metrics.touched[k]} (allowed: 0 to {nodes - 1})")
+    check_marks(metrics, nodes)
     for k in range(metrics.n_freed):
         if not 0 <= metrics.freed[k] < gpus:
             raise ValueError(f"given[{k}] = {metrics.freed[k]} (allowed: 0 to {gpus - 1})")
@@ -273,6 +274,21 @@ cdef int check_metrics(ClusterMetrics metrics) except -1:
             raise ValueError(f"area[{k}] = {metrics.area[k]}")
     check_row(&metrics.now)
     return check_row(&metrics.at_capacity)
+
+
+cdef int check_marks(ClusterMetrics metrics, int64_t nodes) except -1:
+    """The nodes in use are those that the last round marked, each once: the next round adds those without its mark."""
+    cdef int64_t node
+    marked = set()
+    for node in range(nodes):
+        if not -1 <= metrics.mark[node] <= metrics.round_number:
+            raise ValueError(f"mark[{node}] = {metrics.mark[node]} (allowed: -1 to {metrics.round_number})")
+        if metrics.mark[node] == metrics.round_number:
+            marked.add(node)
+    touched = [metrics.touched[node] for node in range(metrics.n_touched)]
+    if len(touched) != len(marked) or set(touched) != marked:
+        raise ValueError(f"touched: {len(touched)} nodes, of which the last round marked {len(marked)}")
+    return 0
 
 
 cdef int check_row(const Row* row) except -1:

@@ -311,6 +311,20 @@ def test_stays_without_their_first_round_are_refused(engine: str, tmp_path: Path
         resume_changed(engine, tmp_path, "tasks", MOMENT, change)
 
 
+@pytest.mark.parametrize(
+    ("engine", "value", "told"),
+    [*((one, 1 << 40, "mark") for one in ROUND_ENGINES), *((one, -1, "touched") for one in ("shares", "ordered"))],
+)
+def test_nodes_in_use_without_the_mark_of_their_round_are_refused(
+    engine: str, value: int, told: str, tmp_path: Path
+) -> None:
+    def change(mark: Any) -> None:
+        mark[mark == mark.max()] = value  # those in use would be added to a full list of them once more
+
+    with pytest.raises(StoredError, match=told):
+        resume_changed(engine, tmp_path, "mark", np.dtype(np.int64), change)
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
 def test_fitted_step_times_that_are_no_numbers_are_refused(value: float, tmp_path: Path) -> None:
     def change(rows: Any) -> None:
