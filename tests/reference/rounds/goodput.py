@@ -68,6 +68,7 @@ def best(perf: Perf, noise: Noise, limits: BatchLimits, nodes: int, replicas: in
         if limits.low <= atomic <= limits.high:
             goodput = throughput(perf, nodes, replicas, atomic, accum, tiny)
             goodput *= efficiency(noise, replicas * atomic * (accum + 1))
+            goodput = 0.0 if math.isnan(goodput) else goodput
         found.append((goodput, atomic, accum))
     return max(found, key=lambda choice: choice[0])
 

@@ -52,7 +52,10 @@ def test_the_best_batch_sizes_are_those_by_hand(
 @pytest.mark.parametrize("field", range(7))
 def test_times_that_are_no_numbers_are_worth_nothing_and_divide_nothing(field: int) -> None:
     perf = Perf(*(float("nan") if at == field else value for at, value in enumerate(PERF)))
-    found = Goodput(perf, NOISE).best([1, 2], [2, 4], BatchLimits(4096, 32, 512, True, True, False))
+    bounds = BatchLimits(4096, 32, 512, True, True, False)
+    found = Goodput(perf, NOISE).best([1, 2], [2, 4], bounds)
+    expected = [by_hand.best(perf, NOISE, bounds, n, k) for n, k in ((1, 2), (2, 4))]
+    assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
     assert (found.accum >= 0).all() and (found.atomic > 0).all() and not np.isnan(found.goodput).any()
 
 
