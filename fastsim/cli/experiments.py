@@ -304,10 +304,12 @@ def reproduce(
             nl=as_json,
         )
         return
-    folder, choice = out or Path(f"reproduced-{paper}"), {"policies": policies, "figures": figures}
+    folder = out or Path(f"reproduced-{paper}")
     count = papers.run_count(paper, data, quick, policies, figures)
     with held(folder, overwrite=out is None), progress_bar("runs", count) as progress:
-        reproduction = papers.reproduce(paper, data, quick=quick, workers=workers, progress=progress, **choice)
+        reproduction = papers.reproduce(
+            paper, data, quick=quick, workers=workers, policies=policies, figures=figures, progress=progress
+        )
         reproduction.write(folder)
     if as_json:
         click.echo(text_tables.table_json(reproduction.cells))

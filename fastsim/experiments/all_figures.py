@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from fastsim.errors import FastsimError, ResultError
+from fastsim.experiments.many_runs import sharing
 from fastsim.experiments.reproduce import papers
 from fastsim.experiments.reproduce.figures import MADE, figure_table
 from fastsim.experiments.reproduce.reproduction import SCHEMA, STYLE, VERDICTS
@@ -70,20 +71,24 @@ def reproduce_all(
 ) -> Iterator[FigureOutcome]:  # fmt: skip
     """Reproduce the figures without a folder yet; ResultError for a folder of other data or another ``quick``.
 
-    A figure that fails with an error of fastsim, such as one without its data, leaves the others as they are.
+    A run that several of them need is made once. A figure that fails with an error of fastsim, such as one without its
+    data, leaves the others as they are.
     """
     target, todo = Path(folder), in_order_of_cost() if figures is None else list(figures)
     _check_plan(target, {"data": None if data is None else os.path.abspath(data), "quick": quick})
     todo = [one for one in todo if not (target / one.folder / CELLS).is_file()]
-    for number, one in enumerate(todo, 1):
-        left, cells, error = todo[number:], pl.DataFrame(schema=SCHEMA), ""
-        try:
-            reproduction = papers.reproduce(one.paper, data, quick=quick, workers=workers, figures=[one.figure])
-            reproduction.write(target / one.folder)
-            cells = reproduction.cells
-        except FastsimError as failure:
-            error = str(failure)
-        yield FigureOutcome(one, cells, error, len(left), sum(other.cpu_s or 0.0 for other in left))
+    with sharing() as shared:
+        for number, one in enumerate(todo, 1):
+            left, cells, error = todo[number:], pl.DataFrame(schema=SCHEMA), ""
+            try:
+                reproduction = papers.reproduce(
+                    one.paper, data, quick=quick, workers=workers, figures=[one.figure], shared=shared
+                )
+                reproduction.write(target / one.folder)
+                cells = reproduction.cells
+            except FastsimError as failure:
+                error = str(failure)
+            yield FigureOutcome(one, cells, error, len(left), sum(other.cpu_s or 0.0 for other in left))
 
 
 def _check_plan(target: Path, plan: dict[str, Any]) -> None:

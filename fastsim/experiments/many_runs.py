@@ -1,9 +1,11 @@
-"""Many runs at once: one result for each scenario, on any number of workers."""
+"""Many runs at once: one result for each scenario, on any number of workers; those that several callers need, once."""
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +45,36 @@ def simulate_many(
             if progress is not None:
                 progress(len(results))
     return results
+
+
+class SharedRuns:
+    """Results by the scenarios' ids, in memory; ``folder`` is the place of files that scenarios name."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._result_of: dict[str, Result] = {}
+
+    def results(
+        self, scenarios: Sequence[Scenario], workers: int = 1, progress: Progress | None = None
+    ) -> list[Result]:
+        """One result for each scenario, in their order; those that are known already are reported first."""
+        new = {key: scenario for scenario in scenarios if (key := scenario.id) not in self._result_of}
+        known = len(scenarios) - len(new)
+        if known and progress is not None:
+            progress(known)
+        later = None if progress is None else lambda count: progress(known + count)
+        self._result_of.update(zip(new, simulate_many(new.values(), workers, later), strict=True))
+        return [self._result_of[scenario.id] for scenario in scenarios]
+
+
+@contextmanager
+def sharing(shared: SharedRuns | None = None) -> Iterator[SharedRuns]:
+    """``shared`` itself, or new ones, whose folder ends with the block."""
+    if shared is not None:
+        yield shared
+        return
+    with tempfile.TemporaryDirectory(prefix="fastsim-") as folder:
+        yield SharedRuns(Path(folder))
 
 
 def _refuse_shared_folders(scenarios: Sequence[Scenario]) -> None:

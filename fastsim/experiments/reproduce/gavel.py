@@ -14,7 +14,7 @@ import polars as pl
 from fastsim.engine.result import Result
 from fastsim.engine.rounds.options import Setting
 from fastsim.engine.shares.plan import Floats, RoundView
-from fastsim.experiments.many_runs import simulate_many
+from fastsim.experiments.many_runs import SharedRuns, sharing
 from fastsim.experiments.reproduce.published_numbers import number_cell, published_numbers
 from fastsim.experiments.reproduce.reproduction import Cell, Measure, Reproduction, cell, cell_table, points
 from fastsim.performance.gavel_rates import JOB_NAMES
@@ -197,12 +197,13 @@ def _job_counts(static: StaticFigure, policy: str) -> range:
 
 def gavel_reproduction(
     data: Path | None, quick: bool, workers: int, progress: Callable[[int], None] | None = None,
-    figures: Sequence[str] = (),
+    figures: Sequence[str] = (), shared: SharedRuns | None = None,
 ) -> Reproduction:  # fmt: skip
     """Figure 1, the figures over the load, and makespans: seed 0 and means of three seeds beside published values."""
     began, runs, wanted = time.perf_counter(), _points(quick, figures), _wanted(quick, figures)
     rates = str(data / RECORDED) if data is not None and (data / RECORDED).exists() else "default"
-    results = simulate_many([_scenario(point, rates) for point in runs], workers, progress)
+    with sharing(shared) as made:
+        results = made.results([_scenario(point, rates) for point in runs], workers, progress)
     done = dict(zip(runs, results, strict=True))
     cells = list(_ratio_cells(rates)) if "1" in wanted else []
     cells += list(_entity_cells(rates)) if "11" in wanted else []

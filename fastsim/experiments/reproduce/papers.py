@@ -12,6 +12,7 @@ from fastsim.errors import InputError, ScenarioError, suggestion
 from fastsim.experiments.reproduce.figures import made_figures
 
 if TYPE_CHECKING:
+    from fastsim.experiments.many_runs import SharedRuns
     from fastsim.experiments.reproduce.reproduction import Reproduction
 
 MAKERS = {
@@ -24,11 +25,14 @@ MAKERS = {
 PAPERS = tuple(MAKERS)
 CHOOSABLE = ("sia", "pollux", "synergy")
 """Papers whose policies may be chosen; the others compare their policies with each other."""
+SHARING = ("gavel", "sia", "pollux")
+"""Papers with figures that need the same long runs."""
 
 
 def reproduce(
     paper: str, data: str | os.PathLike[str] | None = None, *, quick: bool = False, workers: int = 1,
     policies: Sequence[str] = (), figures: Sequence[str] = (), progress: Callable[[int], None] | None = None,
+    shared: SharedRuns | None = None,
 ) -> Reproduction:  # fmt: skip
     """The figures of a paper, one of ``PAPERS``.
 
@@ -37,11 +41,13 @@ def reproduce(
     ``data``, pods and jobs are generated, which ``source`` notes. ``quick`` runs the first trace, load and seeds only.
     ``policies`` selects policies of one of ``CHOOSABLE``; those that are not in the paper have no published figure.
     ``figures`` selects figures by their names in :func:`~fastsim.experiments.reproduce.figures.figure_table`.
-    ``progress`` is called with the number of finished runs.
+    ``progress`` is called with the number of finished runs. Runs in ``shared`` are not made again, and new ones of
+    the papers in ``SHARING`` are added to it.
     """
     folder, maker = _folder(paper, data), MAKERS[paper][1]
+    options = {**_chosen(paper, policies), **({"shared": shared} if paper in SHARING else {})}
     reproduction: Reproduction = getattr(_module(paper), maker)(
-        folder, quick, workers, progress, **_chosen(paper, policies), figures=made_figures(paper, figures)
+        folder, quick, workers, progress, figures=made_figures(paper, figures), **options
     )
     return reproduction
 

@@ -7,7 +7,6 @@ of it differ by 5 % by its authors' word, which is the bar of its quantities, an
 from __future__ import annotations
 
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ import polars as pl
 
 from fastsim.engine.result import Result
 from fastsim.errors import InputError
-from fastsim.experiments.many_runs import simulate_many
+from fastsim.experiments.many_runs import SharedRuns, sharing
 from fastsim.experiments.reproduce import sia_pollux
 from fastsim.experiments.reproduce.published_numbers import number_cell, published_numbers, published_value
 from fastsim.experiments.reproduce.reproduction import (
@@ -93,16 +92,16 @@ def _has_equal(figures: Sequence[str], quick: bool) -> bool:
 
 def pollux_reproduction(
     data: Path | None, quick: bool, workers: int, progress: Callable[[int], None] | None = None,
-    policies: Sequence[str] = (), figures: Sequence[str] = (),
+    policies: Sequence[str] = (), figures: Sequence[str] = (), shared: SharedRuns | None = None,
 ) -> Reproduction:  # fmt: skip
     """Pollux, Optimus and Tiresias over load and interval, beside the published results; table 4 of the Sia paper."""
     began = time.perf_counter()
     done: dict[Point, Result] = {}
-    with tempfile.TemporaryDirectory(prefix="fastsim-") as scratch:
-        lists = _lists(data, quick, Path(scratch))
-        apps = None if data is None else applications_file(data, Path(scratch), pollux=True)
+    with sharing(shared) as made:
+        lists = _lists(data, quick, made.folder)
+        apps = None if data is None else applications_file(data, made.folder, pollux=True)
         runs = _points(lists, policies, figures) if _is_own(figures) else []
-        results = simulate_many([_scenario(point, lists, apps) for point in runs], workers, progress)
+        results = made.results([_scenario(point, lists, apps) for point in runs], workers, progress)
         done = dict(zip(runs, results, strict=True))
     comparable = data is not None and apps is not None
     cells = [one for one in _cells(done, comparable) if not figures or one.figure in figures]
@@ -114,7 +113,7 @@ def pollux_reproduction(
     if not _has_equal(figures, quick):
         return own
     later = None if progress is None else lambda count: progress(len(runs) + count)
-    return _joined(own, sia_pollux.equal_reproduction(data, quick, workers, later, policies))
+    return _joined(own, sia_pollux.equal_reproduction(data, quick, workers, later, policies, shared))
 
 
 def _joined(own: Reproduction, other: Reproduction) -> Reproduction:

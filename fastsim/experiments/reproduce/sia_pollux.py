@@ -6,7 +6,6 @@ printed deviation, or that of our lists if none is printed, plus half a printed 
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ import polars as pl
 from fastsim.engine.result import Result
 from fastsim.errors import InputError
 from fastsim.experiments.isolated_runs import fairness, finish_time_ratios
-from fastsim.experiments.many_runs import simulate_many
+from fastsim.experiments.many_runs import SharedRuns, sharing
 from fastsim.experiments.reproduce.published_numbers import number_cell, published_numbers, published_value
 from fastsim.experiments.reproduce.reproduction import (
     Cell,
@@ -162,18 +161,18 @@ Done = Mapping[Row, Sequence[Result]]
 
 def sia_reproduction(
     data: Path | None, quick: bool, workers: int, progress: Callable[[int], None] | None = None,
-    policies: Sequence[str] = (), figures: Sequence[str] = (),
+    policies: Sequence[str] = (), figures: Sequence[str] = (), shared: SharedRuns | None = None,
 ) -> Reproduction:  # fmt: skip
     """Tables 3 and 4, and the effects of measuring, projecting and tuning."""
-    return _reproduction("sia", data, quick, workers, progress, policies, figures)
+    return _reproduction("sia", data, quick, workers, progress, policies, figures, shared)
 
 
 def equal_reproduction(
     data: Path | None, quick: bool, workers: int, progress: Callable[[int], None] | None = None,
-    policies: Sequence[str] = (),
+    policies: Sequence[str] = (), shared: SharedRuns | None = None,
 ) -> Reproduction:  # fmt: skip
     """Table 4, Pollux beside others on equal GPUs, as a part of the reproduction of Pollux."""
-    return _reproduction("pollux", data, quick, workers, progress, policies, ("table 4",))
+    return _reproduction("pollux", data, quick, workers, progress, policies, ("table 4",), shared)
 
 
 def run_count(
@@ -202,14 +201,14 @@ def _is_in(row: Row, figures: Sequence[str]) -> bool:
 
 def _reproduction(
     paper: str, data: Path | None, quick: bool, workers: int, progress: Callable[[int], None] | None,
-    policies: Sequence[str], figures: Sequence[str],
+    policies: Sequence[str], figures: Sequence[str], shared: SharedRuns | None,
 ) -> Reproduction:  # fmt: skip
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="fastsim-") as scratch:
-        rows = _chosen(_rows(data, paper, quick, figures, Path(scratch)), policies, figures)
-        apps = None if data is None else applications_file(data, Path(scratch))
+    with sharing(shared) as made:
+        rows = _chosen(_rows(data, paper, quick, figures, made.folder), policies, figures)
+        apps = None if data is None else applications_file(data, made.folder)
         runs = [(row, item) for row in rows for item in row.lists]
-        results = simulate_many([_scenario(row, item, apps) for row, item in runs], workers, progress)
+        results = made.results([_scenario(row, item, apps) for row, item in runs], workers, progress)
         fair = {
             row.series: finish_time_ratios(_scenario(row, item, apps), result)
             for (row, item), result in zip(runs, results, strict=True) if row.figure == FAIRNESS
@@ -229,9 +228,14 @@ def _reproduction(
         "sia": "Sia: goodput on GPUs of several models (SOSP 2023)", "pollux": "Pollux: goodput shared out (OSDI 2021)",
     }[paper]  # fmt: skip
     citation = str(getattr(parse(paper), "citation", ""))
-    wall_s, spent_s = time.perf_counter() - began, sum(result.timing["cpu_s"] for result in results)
+    wall_s, spent_s = time.perf_counter() - began, _spent_s(results)
     source = _source(data, apps, rows)
     return Reproduction(paper, title, source, cell_table(cells), _curves(done), len(runs), wall_s, citation, spent_s)
+
+
+def _spent_s(results: Sequence[Result]) -> float:
+    """CPU time of these results, each once."""
+    return float(sum({id(result): result.timing["cpu_s"] for result in results}.values()))
 
 
 def _source(data: Path | None, apps: str | None, rows: Sequence[Row]) -> str:
@@ -245,8 +249,8 @@ def _source(data: Path | None, apps: str | None, rows: Sequence[Row]) -> str:
 
 def _scenario(row: Row, workload: str, apps: str | None) -> Scenario:
     round_s = ROUND_S.get(row.policy.partition("(")[0], 360.0)
-    record = "placements" if row.figure == GPU_HOURS else "summary"
-    return Scenario(row.cluster, workload, row.policy, round_s=row.round_s or round_s, rates=apps, record=record)
+    # One figure needs the placements of runs that it shares with others.
+    return Scenario(row.cluster, workload, row.policy, round_s=row.round_s or round_s, rates=apps, record="placements")
 
 
 def _rows(

@@ -1,13 +1,19 @@
-"""Many runs: checked before the first one, the same bytes on any number of workers and in threads."""
+"""Many runs: checked before the first one, the same bytes on any number of workers and in threads; shared ones once."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import fastsim as fs
+from fastsim.experiments import many_runs
+from fastsim.experiments.many_runs import SharedRuns, sharing
+from fastsim.experiments.reproduce import papers
+from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import PodTooLarge
 from tests.unit.simulation.test_simulation import CLUSTER, FEW, pods
 
@@ -59,3 +65,53 @@ def test_threads_write_the_same_bytes_and_the_same_warnings(tmp_path: Path) -> N
     for one in files:
         other = tmp_path / "threads-True" / one.relative_to(tmp_path / "threads-False")
         assert one.read_bytes() == other.read_bytes(), one.name
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Ids of the scenarios that are simulated."""
+    ids: list[str] = []
+    real = many_runs.simulate_many
+
+    def simulate_many(scenarios: Iterable[Scenario], *given: Any) -> Any:
+        given_scenarios = list(scenarios)
+        ids.extend(one.id for one in given_scenarios)
+        return real(given_scenarios, *given)
+
+    monkeypatch.setattr(many_runs, "simulate_many", simulate_many)
+    return ids
+
+
+def scenario(seed: int, name: str = "") -> Scenario:
+    return Scenario("openb", f"synth:openb?pods=20&seed={seed}", "fgd", name=name)
+
+
+def test_a_scenario_is_run_once(tmp_path: Path, made: list[str]) -> None:
+    shared = SharedRuns(tmp_path)
+    reported: list[int] = []
+    first = shared.results([scenario(1), scenario(2), scenario(1, "another name")], progress=reported.append)
+    assert len(made) == 2 and first[0] is first[2] and first[0] is not first[1] and reported == [1, 2, 3]
+    again = shared.results([scenario(3), scenario(2)], progress=reported.append)
+    assert len(made) == 3 and again[1] is first[1] and reported[3:] == [1, 2]
+
+
+def test_the_folder_ends_with_the_block() -> None:
+    with sharing() as outer:
+        (outer.folder / "list.csv").touch()
+        with sharing(outer) as inner:
+            assert inner is outer
+        assert (outer.folder / "list.csv").exists()
+    assert not outer.folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("paper", "policy", "figures"), [("sia", "rotation", ("1", "table 3")), ("pollux", "tiresias", ("8a", "abstract"))]
+)
+def test_figures_share_their_runs(paper: str, policy: str, figures: tuple[str, ...], made: list[str]) -> None:
+    with sharing() as shared:
+        both = [papers.reproduce(paper, quick=True, policies=[policy], figures=[one], shared=shared) for one in figures]
+    count = len(made)
+    assert len(set(made)) == count < sum(one.runs for one in both)
+    alone = papers.reproduce(paper, quick=True, policies=[policy], figures=[figures[1]])
+    assert len(made) == count + alone.runs
+    assert both[1].cells.equals(alone.cells) and both[1].curves.equals(alone.curves)
