@@ -210,7 +210,7 @@ def _reproduction(
         runs = [(row, item) for row in rows for item in row.lists]
         results = made.results([_scenario(row, item, apps) for row, item in runs], workers, progress)
         fair = {
-            row.series: finish_time_ratios(_scenario(row, item, apps), result)
+            row.series: finish_time_ratios(_scenario(row, item, apps), result, workers=workers)
             for (row, item), result in zip(runs, results, strict=True) if row.figure == FAIRNESS
         }  # fmt: skip
         pipelines = _pipeline_cells(apps) if apps and (GPT in figures or not (figures or quick)) else []
