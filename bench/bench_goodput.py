@@ -9,7 +9,7 @@ import pytest
 
 from bench.conftest import Timed
 from fastsim.performance.goodput import BatchLimits, Goodput, Noise, Perf
-from fastsim.performance.step_time_fit import Observation, _fitted
+from fastsim.performance.step_time_fit import STOP, Observation, _fitted
 from fastsim.policies.deciders.configurations import Configurations, NodeShape
 from fastsim.policies.deciders.sia_program import NONE, SiaInstance, best_choices, values
 from fastsim.policies.solvers.multiple_choice import ChoiceSolver
@@ -40,7 +40,7 @@ def bench_fit(timed: Timed) -> None:
             turn_s = 0.1 + 0.002 * atomic
             observed.append(Observation(nodes, gpus, atomic, turn_s, turn_s + 0.01 * nodes * (gpus > 1)))
     measured = tuple(observed)
-    perf = timed(lambda: _fitted.__wrapped__(measured), items=1, budget=0.12, rounds=20)
+    perf = timed(lambda: _fitted.__wrapped__(measured, STOP), items=1, budget=0.12, rounds=20)
     assert perf.alpha_c > 0
 
 

@@ -29,11 +29,15 @@ LARGEST_GAMMA = 10.0
 """Full overlap of arithmetic and network, in effect."""
 SLOWER_BETWEEN_NODES = 1.1
 """Guess at the network between nodes where only the one inside a node was measured."""
+FLAT = 1e-5
+"""The search ends where no slope is steeper."""
 STOP = 1e-5
-"""The search ends when the loss falls by less than this part of it, or no slope is steeper.
+"""The search ends when the loss falls by less than this part of it, or of 1.
 
-That is long before the bottom. Fits of the published simulator end there, and predictions depend on it.
+That is long before the bottom. Fits of Sia's published simulator end there, and predictions depend on it.
 """
+LATE_STOP = 1e7 * float(np.finfo(np.float64).eps)
+"""The stop of the fits of Pollux's published simulator, which are what SciPy's L-BFGS-B finds by default."""
 REMEMBERED = 1 << 16
 """Fits that are kept; jobs of one kind measure the same things in the same order."""
 
@@ -48,9 +52,9 @@ class Observation(NamedTuple):
     step_s: float
 
 
-def fitted(observed: Iterable[Observation]) -> Perf:
+def fitted(observed: Iterable[Observation], stop: float = STOP) -> Perf:
     """The parameters that fit these observations; the same ones in the same order are fitted once."""
-    return _fitted(tuple(observed))
+    return _fitted(tuple(observed), stop)
 
 
 def loss(observed: Iterable[Observation], perf: Perf) -> float:
@@ -59,14 +63,14 @@ def loss(observed: Iterable[Observation], perf: Perf) -> float:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _fitted(observed: tuple[Observation, ...]) -> Perf:
+def _fitted(observed: tuple[Observation, ...], stop: float) -> Perf:
     _check(observed)
     low, high = np.full(len(START), FREE), np.full(len(START), np.inf)
     low[-1], high[-1] = 1.0, LARGEST_GAMMA
     ended = np.array(START)
     for index, value in _pinned(observed).items():
         ended[index] = low[index] = high[index] = value
-    _kernel(observed).fitted(low, high, STOP, ended)
+    _kernel(observed).fitted(low, high, FLAT, stop, ended)
     perf = Perf(*ended.tolist())  # wherever it ended: a search that gave up has come closer too
     if max(at.nodes for at in observed) == 1:
         perf = perf._replace(

@@ -13,5 +13,8 @@ class Observations:
     def loss(self, perf: Floats, slope: Floats) -> float:
         """The loss of seven parameters; their slopes go to ``slope``."""
 
-    def fitted(self, low: Floats, high: Floats, stop: float, perf: Floats) -> float:
-        """The loss where a search from ``perf`` ends, which is there then; it ends when losses hardly fall."""
+    def fitted(self, low: Floats, high: Floats, flat: float, stop: float, perf: Floats) -> float:
+        """The loss where a search from ``perf`` ends, which is there then.
+
+        It ends when the loss falls by less than ``stop`` of it or of 1, or no slope is steeper than ``flat``.
+        """

@@ -197,14 +197,17 @@ cdef class Observations:
         """The loss of seven parameters; their slopes go to ``slope``."""
         return fit_loss(&self.fit, &perf[0], &slope[0])
 
-    def fitted(self, const double[::1] low, const double[::1] high, double stop, double[::1] perf):
-        """The loss where a search from ``perf`` ends, which is there then; it ends when losses hardly fall."""
+    def fitted(self, const double[::1] low, const double[::1] high, double flat, double stop, double[::1] perf):
+        """The loss where a search from ``perf`` ends, which is there then.
+
+        It ends when the loss falls by less than ``stop`` of it or of 1, or no slope is steeper than ``flat``.
+        """
         cdef Box box
         cdef double loss
         cdef int i
         for i in range(PARAMETERS):
             box.low[i], box.high[i], box.at[i] = low[i], high[i], perf[i]
-        loss = lbfgsb_end(fit_seen, &self.fit, &box, PARAMETERS, stop)
+        loss = lbfgsb_end(fit_seen, &self.fit, &box, PARAMETERS, flat, stop)
         for i in range(PARAMETERS):
             perf[i] = box.at[i]
         return loss

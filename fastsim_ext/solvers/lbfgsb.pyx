@@ -2,7 +2,7 @@
 
 A step goes towards the target of `lbfgsb_subspace`; its length is found by the line search of J. J. More and D. J.
 Thuente, ACM TOMS 20 (1994). The search ends when the loss falls by less than ``stop`` of it or of 1, or when no slope
-is steeper than ``stop``.
+is steeper than ``flat``.
 """
 
 from libc.math cimport INFINITY, fabs, sqrt
@@ -301,7 +301,9 @@ cdef void lbfgsb_learn(Walk* walk, const Box* box, int variables) noexcept nogil
     walk.dropped = known == walk.known.pairs
 
 
-cdef double lbfgsb_end(Slope loss, const void* of, Box* box, int variables, double stop) noexcept nogil:
+cdef double lbfgsb_end(
+    Slope loss, const void* of, Box* box, int variables, double flat, double stop
+) noexcept nogil:
     """Minimise from the point in the box, which then has the point where the search ends; returns the loss there."""
     cdef Walk walk
     cdef double size
@@ -311,7 +313,7 @@ cdef double lbfgsb_end(Slope loss, const void* of, Box* box, int variables, doub
     lbfgsb_forget(&walk)
     subspace_begin(&walk.part, box, variables)
     walk.after.loss = loss(of, box.at, box.slope)
-    while walk.looks < LOOKS and lbfgsb_steepest(box, variables) > stop:
+    while walk.looks < LOOKS and lbfgsb_steepest(box, variables) > flat:
         if not lbfgsb_aimed(&walk, box, moved):
             lbfgsb_forget(&walk)
             continue

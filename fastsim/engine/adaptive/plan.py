@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from fastsim.performance.applications.application import Application, Applications
 from fastsim.performance.goodput import Noise, Perf
+from fastsim.performance.step_time_fit import STOP
 
 MODES = ("adaptive", "scale-gpus", "rigid")
 """Variables of a job in training: GPUs and batch size; GPUs only; none."""
@@ -126,13 +127,15 @@ class AdaptivePlan:
 
     ``tuned``: adaptive jobs choose their batch sizes; else all keep those of their requests. ``merged``: one fit of
     step times holds for all GPU models; else each model has its own. ``measured``: jobs arrive with all measurements of
-    their application on at most so many nodes and GPUs (nodes, GPUs).
+    their application on at most so many nodes and GPUs (nodes, GPUs). ``fit_stop``: a fit ends when its loss falls by
+    less than this part.
     """
 
     decider: Decider
     tuned: bool = True
     merged: bool = False
     measured: tuple[int, int] = (0, 0)
+    fit_stop: float = STOP
 
 
 class AdaptivePolicy(Protocol):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
 from typing import Any, ClassVar
 
@@ -216,7 +217,7 @@ def adaptive_driver(
 ) -> AdaptiveDriver:
     """The driver of a run before its first round."""
     _check(jobs, setting)
-    ground, performance = GroundTruth(setting), LearnedPerformance(_fit)
+    ground, performance = GroundTruth(setting), LearnedPerformance(partial(_fit, stop=plan.fit_stop))
     initial = {
         name: _initial_fits(name, setting, plan, ground, performance) for name in {job.application for job in jobs}
     }
@@ -264,8 +265,8 @@ def _initial_fits(
     return [performance.fitted_once(part) for part in measured]
 
 
-def _fit(measured: list[tuple[int, int, int, float, float]]) -> Perf:
-    return fitted(Observation(*at) for at in measured)
+def _fit(measured: list[tuple[int, int, int, float, float]], stop: float) -> Perf:
+    return fitted((Observation(*at) for at in measured), stop)
 
 
 def _check(jobs: Sequence[AdaptiveJob], setting: AdaptiveSetting) -> None:

@@ -30,13 +30,14 @@ from fastsim.experiments.reproduce.reproduction import (
     points,
 )
 from fastsim.experiments.reproduce.sia_artifact import applications_file, pollux_lists
+from fastsim.performance.step_time_fit import LATE_STOP
 from fastsim.policies.registry import parse
 from fastsim.scenario.scenario import Scenario
 
 HOUR_S = 3600.0
 CLUSTER, ROUND_S = "sia:16:0:0", 60.0
 POLICIES = {
-    "pollux": "pollux", "optimus": "optimus(oracle=True, interval_s=0)",
+    "pollux": f"pollux(fit_stop={LATE_STOP:g})", "optimus": "optimus(oracle=True, interval_s=0)",
     "tiresias": "served(order=demotion, first_h=16, nodes=emptiest)",
 }  # fmt: skip
 """Policies of the paper by its names."""

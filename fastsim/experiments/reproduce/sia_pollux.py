@@ -157,6 +157,7 @@ NODES = {"t4": range(6), "a100": range(6, 8), "rtx": range(8, 11)}
 
 
 Done = Mapping[Row, Sequence[Result]]
+Hours = Mapping[tuple[str, str], float]
 
 
 def sia_reproduction(
@@ -418,25 +419,42 @@ def _plot_cell(
 
 
 def _gpu_hour_cells(numbers: pl.DataFrame, done: Mapping[str, Sequence[Result]], comparable: bool) -> Iterator[Cell]:
-    """GPU hours of each application on each model, over the smallest total that a policy needs for the application."""
-    hours: dict[tuple[str, str, str], float] = {}
-    for series, results in done.items():
-        for result in results:
-            held = result.placements.join(result.jobs.select("pod_id", "workload"), on="pod_id").select(
-                pl.col("workload").cast(pl.String), "node_id",
-                pl.col("gpu_ids").list.len() * (pl.col("end_s") - pl.col("start_s")) / HOUR_S,
-            )  # fmt: skip
-            for model, nodes in {**NODES, "total": range(11)}.items():
-                mine = (
-                    held.filter(pl.col("node_id").is_in(list(nodes))).group_by("workload").agg(pl.col("gpu_ids").sum())
-                )
-                for app, value in mine.iter_rows():
-                    hours[model, series, app] = hours.get((model, series, app), 0.0) + value
-    for row in numbers.iter_rows(named=True):
-        totals = [hours.get(("total", series, row["x"]), 0.0) for series in done]
-        if row["series"] in done and all(totals):
-            ours = hours.get((row["panel"], row["series"], row["x"]), 0.0) / min(totals)
-            yield number_cell(row, ours, comparable=comparable and len(done) == len(ADAPTIVE))
+    """GPU hours of each application on each model, over the smallest total that a policy needs for the application.
+
+    The bar is the deviation of the same ratio over single lists.
+    """
+    hours = {series: [_gpu_hours(result) for result in results] for series, results in done.items()}
+    whole = {series: _summed(each) for series, each in hours.items()}
+    for row in numbers.filter(pl.col("series").is_in(list(hours))).iter_rows(named=True):
+        single = [_hour_ratio(row, dict(zip(hours, each, strict=True))) for each in zip(*hours.values(), strict=True)]
+        known, ours = [value for value in single if value is not None], _hour_ratio(row, whole)
+        spread = float(np.std(known, ddof=1)) if len(known) > 1 else None
+        if ours is not None:
+            yield number_cell(row, ours, bar=spread, comparable=comparable and len(done) == len(ADAPTIVE))
+
+
+def _gpu_hours(result: Result) -> Hours:
+    """GPU hours of one list by model, or ``total``, and application."""
+    held = result.placements.join(result.jobs.select("pod_id", "workload"), on="pod_id").select(
+        pl.col("workload").cast(pl.String), "node_id",
+        pl.col("gpu_ids").list.len() * (pl.col("end_s") - pl.col("start_s")) / HOUR_S,
+    )  # fmt: skip
+    hours: dict[tuple[str, str], float] = {}
+    for model, nodes in {**NODES, "total": range(11)}.items():
+        mine = held.filter(pl.col("node_id").is_in(list(nodes))).group_by("workload").agg(pl.col("gpu_ids").sum())
+        hours |= {(model, app): value for app, value in mine.iter_rows()}
+    return hours
+
+
+def _summed(lists: Sequence[Hours]) -> Hours:
+    """GPU hours of all lists."""
+    return {key: sum(hours.get(key, 0.0) for hours in lists) for key in set().union(*lists)}
+
+
+def _hour_ratio(row: Mapping[str, Any], hours: Mapping[str, Hours]) -> float | None:
+    """A published number's ratio from hours by policy; None if a policy has none of the application."""
+    totals = [mine.get(("total", row["x"]), 0.0) for mine in hours.values()]
+    return hours[row["series"]].get((row["panel"], row["x"]), 0.0) / min(totals) if all(totals) else None
 
 
 def _fairness_cells(ratios: Mapping[str, pl.DataFrame]) -> Iterator[Cell]:

@@ -14,7 +14,7 @@ from fastsim.engine.adaptive.plan import NEVER, AdaptiveJob
 from fastsim.performance.applications.application import TOLERANCE, Application, Split, fixed_split
 from fastsim.performance.applications.step_times import MICRO_BATCHES, Placement, StepSeconds, StepTimes
 from fastsim.performance.goodput import BatchLimits, Noise, Perf
-from fastsim.performance.step_time_fit import Observation, fitted
+from fastsim.performance.step_time_fit import STOP, Observation, fitted
 from tests.reference.rounds.goodput import best
 
 EVERYWHERE = ""
@@ -29,6 +29,7 @@ class JobByHand:
     asked: AdaptiveJob
     tuned: bool = True
     merged: bool = False
+    fit_stop: float = STOP
     model: str | None = None
     ring: Placement = ()
     atomic: int = 0
@@ -117,7 +118,7 @@ class JobByHand:
         known, key = self.measured.setdefault(about, {}), (len(self.ring), self.replicas, self.atomic)
         if key not in known:
             known[key] = Observation(*key, found.turn_s, found.step_s)
-            self.perf[about] = fitted(known.values())
+            self.perf[about] = fitted(known.values(), self.fit_stop)
 
     def _about(self) -> str:
         assert self.model is not None

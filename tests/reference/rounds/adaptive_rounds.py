@@ -39,10 +39,10 @@ def played_by_hand(setting: AdaptiveSetting, plan: AdaptivePlan, asked: Sequence
 def begun_by_hand(setting: AdaptiveSetting, plan: AdaptivePlan, job: AdaptiveJob) -> JobByHand:
     """A job that has not come yet, with what it knows before it begins."""
     app = setting.applications[job.application]
-    hand = JobByHand(app, job, plan.tuned and job.mode == "adaptive", plan.merged)
+    hand = JobByHand(app, job, plan.tuned and job.mode == "adaptive", plan.merged, plan.fit_stop)
     for about, at in measured_by_hand(setting, plan, job):
         hand.measured.setdefault(about, {}).setdefault((at.nodes, at.replicas, at.atomic), at)
-    hand.perf = {about: fitted(known.values()) for about, known in hand.measured.items()}
+    hand.perf = {about: fitted(known.values(), plan.fit_stop) for about, known in hand.measured.items()}
     return hand
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from fastsim.errors import InputError
 from fastsim.performance.goodput import Perf
-from fastsim.performance.step_time_fit import FREE, START, Observation, _kernel, fitted, loss
+from fastsim.performance.step_time_fit import FREE, LATE_STOP, START, STOP, Observation, _kernel, fitted, loss
 from tests.reference.rounds import goodput as by_hand
 
 TRUE = Perf(0.08, 0.002, 0.06, 0.004, 0.02, 0.001, 2.0)
@@ -53,6 +53,13 @@ def test_what_was_not_measured_is_pinned() -> None:
 def test_the_same_observations_are_fitted_once() -> None:
     observed = measured(TRUE, MANY, [8, 24])
     assert fitted(observed) is fitted(list(observed))
+
+
+def test_a_late_stop_comes_closer() -> None:
+    observed = [at._replace(step_s=at.step_s * (1.1 if k % 2 else 0.9)) for k, at in
+                enumerate(measured(TRUE, MANY, [8, 16, 32]))]  # fmt: skip
+    early, late = fitted(observed), fitted(observed, LATE_STOP)
+    assert fitted(observed, STOP) is early and loss(observed, late) < loss(observed, early)
 
 
 sizes = st.tuples(st.integers(1, 4), st.integers(0, 12), st.integers(1, 512))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import hypothesis.strategies as st
 import pytest
@@ -12,6 +13,8 @@ from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, Place
 from fastsim.engine.adaptive.run import AdaptiveDriver, adaptive_driver
 from fastsim.errors import InputError
 from fastsim.performance.applications.step_times import placement_of
+from fastsim.performance.step_time_fit import LATE_STOP, STOP, Observation, fitted
+from fastsim.policies.adaptive.pollux import Pollux
 from fastsim_ext.adaptive.training_job import TrainingJob
 from tests.adaptive import APPS, Whims, adaptive_setting, random_jobs
 from tests.reference.rounds.adaptive_job import JobByHand, ring_of
@@ -40,13 +43,13 @@ def move(hand: JobByHand, place: Place | None, rounds: AdaptiveDriver) -> None:
     hand.move(model, ring_of(place.nodes, hand.app.on(model).max_nodes))
 
 
-@given(st.integers(0, 1 << 30), st.booleans(), st.sampled_from([60.0, 45.0, 360.0]))
+@given(st.integers(0, 1 << 30), st.booleans(), st.sampled_from([60.0, 45.0, 360.0]), st.sampled_from([STOP, LATE_STOP]))
 @settings(max_examples=scenarios_per_run(15))
-def test_jobs_train_as_by_hand(seed: int, merged: bool, round_s: float) -> None:
+def test_jobs_train_as_by_hand(seed: int, merged: bool, round_s: float, fit_stop: float) -> None:
     draw = random.Random(seed)
     setting, jobs = adaptive_setting(round_s=round_s), random_jobs(draw, 6)
-    rounds = adaptive_driver(setting, AdaptivePlan(Whims(setting, draw), merged=merged), jobs)
-    hands = [JobByHand(APPS[job.application], job, job.mode == "adaptive", merged) for job in jobs]
+    rounds = adaptive_driver(setting, AdaptivePlan(Whims(setting, draw), merged=merged, fit_stop=fit_stop), jobs)
+    hands = [JobByHand(APPS[job.application], job, job.mode == "adaptive", merged, fit_stop) for job in jobs]
     loop = rounds.loop
     for _ in range(ROUNDS):
         before = list(loop.active)
@@ -80,6 +83,25 @@ def test_what_was_measured_is_fitted_once_for_all_jobs_that_measured_the_same() 
     measured = rounds.performance.measurements(int(first.history__g[0]))
     assert [at[:2] for at in measured] == [(1, 2)] * len(measured)
     assert rounds.performance.n == len(measured) + 1
+
+
+@pytest.mark.parametrize(("policy", "stop"), [(Pollux(), STOP), (Pollux(fit_stop=LATE_STOP), LATE_STOP)])
+def test_fits_end_as_the_policy_says(policy: Pollux, stop: float) -> None:
+    setting, draw = adaptive_setting(0, 1, 0), random.Random(3)
+    plan = policy.begin(setting)
+    rounds = adaptive_driver(setting, replace(plan, decider=Whims(setting, draw)), random_jobs(draw, 6))
+    for _ in range(ROUNDS):
+        rounds.loop.work()
+        rounds.decide()
+    kinds = {each: set[tuple[float, ...]]() for each in (STOP, LATE_STOP)}
+    found = set()
+    for job in (*rounds.loop.active, *rounds.loop.ended_jobs):
+        history = int(job.history__g[0])
+        observed = [Observation(*at) for at in rounds.performance.measurements(history)]
+        found.add(rounds.performance.parameters(history)[0])
+        for each, perfs in kinds.items():
+            perfs.add(tuple(fitted(observed, each)))
+    assert kinds[STOP] != kinds[LATE_STOP] and found == kinds[stop]
 
 
 def test_more_nodes_than_were_ever_measured_count_as_fewer() -> None:

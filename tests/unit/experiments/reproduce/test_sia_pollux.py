@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -138,12 +139,12 @@ PLOTS = paper.PLOTS
 
 
 def plotted(data: Path, monkeypatch: pytest.MonkeyPatch, figure: str, *series: str) -> pl.DataFrame:
-    """Cells of a plot with these series, of two lists."""
+    """Cells of a plot with these series, of all lists of the folder."""
     monkeypatch.setattr(paper, "applications_file", lambda *_: "default")
     chosen = tuple(plot for plot in PLOTS if plot.figure == figure and plot.series in series)
     monkeypatch.setattr(paper, "PLOTS", chosen)
     made = sia_reproduction(data, False, 1, figures=[figure])
-    assert made.runs == run_count(data, "sia", False, figures=[figure]) >= 2 * len(chosen)
+    assert made.runs == run_count(data, "sia", False, figures=[figure]) >= len(chosen) > 0
     return made.cells.filter(pl.col("figure") == figure)
 
 
@@ -164,6 +165,21 @@ def test_gpu_hours_are_over_the_smallest_total(tmp_path: Path, monkeypatch: pyte
         assert len(of_app) == 8 and totals["ours"].min() == 1.0
         models = of_app.filter(~pl.col("case").str.starts_with("total"))
         assert models["ours"].sum() == pytest.approx(totals["ours"].sum())
+
+
+def test_the_bar_of_gpu_hours_is_the_deviation_of_the_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    for name, gone in (("both", 0), ("first", 2), ("second", 1)):
+        lists(tmp_path / name, "saturn", 3)
+        second = tmp_path / name / "workloads/saturn/workload-2.csv"
+        second.write_text(second.with_name("workload-1.csv").read_text().replace("0,cifar10", "7,cifar10"))
+        (second if gone == 2 else second.with_name(f"workload-{gone}.csv")).unlink(missing_ok=True)
+        cells = plotted(tmp_path / name, monkeypatch, "6", *paper.ADAPTIVE).sort("case", "policy")
+        made.append(cells.filter(pl.col("case").str.ends_with("cifar10")))
+    both, first, second_only = made
+    deviation = np.std([first["ours"], second_only["ours"]], axis=0, ddof=1)
+    assert len(both) == 12 and deviation.max() > 0
+    assert both["bar"].to_list() == pytest.approx((first["bar"].to_numpy() + deviation).tolist())
 
 
 def test_lists_by_arrival_rate_stand_in_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,10 +32,12 @@ def bounds(pinned: frozenset[int] = frozenset()) -> tuple[Floats, Floats]:
     return low, high
 
 
-def searched(observed: tuple[Observation, ...], low: Floats, high: Floats, stop: float) -> tuple[float, Floats]:
-    """The loss where the search ends, and where that is."""
+def searched(
+    observed: tuple[Observation, ...], low: Floats, high: Floats, stop: float, flat: float | None = None
+) -> tuple[float, Floats]:
+    """The loss where the search ends, and where that is; ``flat`` is ``stop`` unless given."""
     ended = np.array(START)
-    return _kernel(observed).fitted(low, high, stop, ended), ended
+    return _kernel(observed).fitted(low, high, stop if flat is None else flat, stop, ended), ended
 
 
 @given(observations, st.frozensets(st.integers(0, 6)))
@@ -62,6 +64,18 @@ def test_a_search_that_goes_on_is_never_worse() -> None:
         observed = drawn(random, 8)
         losses = [searched(observed, *bounds(), stop)[0] for stop in (1e-2, 1e-5, 1e-8)]
         assert losses == sorted(losses, reverse=True)
+
+
+def test_slopes_and_falls_have_limits_of_their_own() -> None:
+    observed = drawn(np.random.default_rng(7), 8)
+    slope = np.empty(7)
+    steep = searched(observed, *bounds(), 0.0, 1e-2)[1]
+    _kernel(observed).loss(steep, slope)
+    projected = np.where(slope < 0, slope, np.minimum(steep - bounds()[0], slope))
+    assert 1e-5 < np.abs(projected).max() <= 1e-2
+    early, late = (searched(observed, *bounds(), stop, 0.0)[0] for stop in (1e-2, 1e-6))
+    assert late < early
+    assert searched(observed, *bounds(), 0.0, 1e9)[1].tolist() == list(START)
 
 
 def drawn(random: np.random.Generator, count: int) -> tuple[Observation, ...]:

@@ -105,6 +105,9 @@ def test_the_seed_decides() -> None:
         ("pollux(generations=0)", "generations"),
         ("pollux(generations=1.5)", "generations"),
         ("pollux(tuned=3)", "tuned"),
+        ("pollux(fit_stop=-1)", "fit_stop"),
+        ("pollux(fit_stop=nan)", "fit_stop"),
+        ("pollux(fit_stop=True)", "fit_stop"),
     ],
 )
 def test_parameters_are_checked(text: str, complaint: str) -> None:
