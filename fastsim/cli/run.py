@@ -79,6 +79,12 @@ ATTEMPTS = ("first", "placed", "all")
 @click.option("--profiling", type=float, metavar="P", help="Jobs: measured part of the rates of sharing.  [default: 1]")
 @click.option("--references", type=int, metavar="N", help="Jobs: reference workloads for sharing.  [default: all]")
 @click.option("--ideal", is_flag=True, default=None, help="Jobs: without rounds, each progresses by its shares.")
+@click.option(
+    "--interference",
+    type=float,
+    metavar="P",
+    help="Adaptive jobs: speed lost on nodes that two of several nodes share.",
+)
 @click.option("--log", type=FileWritten(".csv"), metavar="FILE", help="Jobs: log in Gavel's format.")
 @click.option("--telemetry", metavar="T", help="Sample every GPU each so many seconds: 15, '15?refresh_s=6:8'.")
 @click.option("--compat", metavar="C", help="Behaviours of an original, by system or by name: 'gavel'.")

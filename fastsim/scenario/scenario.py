@@ -61,7 +61,8 @@ class Scenario:
     texts. From ``round_s`` to ``ideal`` see :class:`fastsim.engine.rounds.options.RoundOptions`,
     ``fastsim.scenario.round_texts`` and ``fastsim.engine.shares.ideal``. ``profiling`` is the part (0 to 1) of the
     rates of sharing that is measured, with ``references`` workloads (None = all of them); with less than all, policies
-    for pairs see estimates. ``carbon`` is explained in :mod:`fastsim.scenario.carbon`, ``telemetry`` in
+    for pairs see estimates. ``interference`` is the part (0 to 1) of its speed that an adaptive job on several nodes
+    loses while another such job shares one. ``carbon`` is explained in :mod:`fastsim.scenario.carbon`, ``telemetry`` in
     :class:`fastsim.telemetry.telemetry.Telemetry`: seconds, a text or an object. ``name`` is a label, ``out`` a folder
     that the tables are written to and ``log`` a file for the log of Gavel's simulator; none of them changes a result.
     """
@@ -99,6 +100,7 @@ class Scenario:
     profiling: float = 1.0
     references: int | None = None
     ideal: bool = False
+    interference: float = 0.0
     telemetry: Any = None
     name: str = ""
     out: str | None = None
@@ -268,6 +270,8 @@ class Scenario:
                 yield _problem(name, repr(value), expected)
         if not (_is_number(self.profiling) and 0 <= self.profiling <= 1):
             yield _problem("profiling", repr(self.profiling), "a part from 0 to 1")
+        if not (_is_number(self.interference) and 0 <= self.interference < 1):
+            yield _problem("interference", repr(self.interference), "a part from 0 to below 1")
         if self.references is not None and not (_is_number(self.references, int) and self.references >= 1):
             yield _problem("references", repr(self.references), "a whole number of 1 or more")
         for name in ("global_queue", "ideal"):

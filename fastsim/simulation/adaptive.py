@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 ROUND_S = 60.0
 """Usual length of a round, seconds."""
 REFUSED = (
-    "realloc_s", "restart_s", "window", "global_queue", "profiling", "references", "ideal", "log", "compat",
+    "realloc_s", "begin_s", "restart_s", "window", "global_queue", "profiling", "references", "ideal", "log", "compat",
 )  # fmt: skip
 """Fields of a scenario that mean nothing for adaptive jobs."""
 OF_NO_TRAINING = (s.TENANT, s.WEIGHT, s.DEADLINE_S)
@@ -67,7 +67,9 @@ def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
     cluster = round_texts.lasting(texts.cluster_from(scenario.cluster), scenario.policy)
     workload, untuned = texts.workload_from(scenario.workload, cluster)
     round_s = ROUND_S if scenario.round_s is None else scenario.round_s
-    setting = AdaptiveSetting(groups_of(cluster), applications_from(scenario.rates), round_s, scenario.seed)
+    setting = AdaptiveSetting(
+        groups_of(cluster), applications_from(scenario.rates), round_s, scenario.seed, scenario.interference
+    )
     plan = policy.begin(setting)
     if not isinstance(plan, AdaptivePlan):
         raise PolicyError(f"policy {policy}", f"a plan of type {type(plan).__name__}", "an AdaptivePlan")
@@ -207,7 +209,7 @@ def table_setting(setting: AdaptiveSetting) -> Setting:
 def _provenance(scenario: Scenario, inputs: PreparedAdaptive) -> dict[str, Any]:
     from fastsim.engine.result import provenance_of_build
 
-    fields = {name: getattr(scenario, name) for name in ("seed", "sample_s", "record", "until_s")}
+    fields = {name: getattr(scenario, name) for name in ("seed", "sample_s", "record", "until_s", "interference")}
     return {
         "options": {**fields, "round_s": inputs.setting.round_s},
         "cluster": {"nodes": len(inputs.cluster), "sha256": inputs.cluster.checksum()},

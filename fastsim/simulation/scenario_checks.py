@@ -27,8 +27,11 @@ ONLINE_ONLY = (
 """Fields of a scenario that apply to pods placed one by one only."""
 ROUNDS_ONLY = (
     "round_s", "realloc_s", "begin_s", "window", "rates", "global_queue", "profiling", "references", "ideal", "log",
+    "interference",
 )  # fmt: skip
 """Fields of a scenario that apply to jobs in rounds only."""
+ADAPTIVE_ONLY = ("interference",)
+"""Those of them that apply to adaptive jobs only."""
 
 
 def _check_policy(value: Any) -> None:
@@ -152,3 +155,7 @@ def refuse_foreign_fields(scenario: Scenario, policy: Any) -> None:
             raise ScenarioError(
                 name, repr(getattr(scenario, name)), f"nothing: policy {scenario.policy} is for {engine}"
             )
+    for name in () if getattr(policy, "adaptive", False) else ADAPTIVE_ONLY:
+        if getattr(scenario, name) != defaults[name]:
+            expected = f"nothing: the jobs of policy {scenario.policy} are not adaptive"
+            raise ScenarioError(name, repr(getattr(scenario, name)), expected)

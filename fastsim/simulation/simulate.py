@@ -76,6 +76,7 @@ def simulate(
     window: str | Sequence[int] | None = None, rates: Oracle | Sensitivity | Text | None = None,
     prices: Prices | Text | None = None, carbon: Carbon | float | Text | None = None,
     global_queue: bool = False, profiling: float = 1.0, references: int | None = None, ideal: bool = False,
+    interference: float = 0.0,
     telemetry: Telemetry | float | str | None = None, out: Text | None = None,
     log: Text | None = None, overwrite: bool = False, checkpoint_pods: int | None = None,
     checkpoint_s: float | None = None, keep_checkpoint: bool = False, progress: Progress | None = None,

@@ -25,4 +25,4 @@ cdef void genetic_crossover(NumpyStream* stream, int8_t* first__mjn, int8_t* sec
 cdef void genetic_mutation(NumpyStream* stream, int8_t* state__pjn, const int8_t* base__jn, int states, int jobs,
                            int nodes, int node_gpus, unsigned char* flag__pjn, Room* room) noexcept nogil
 cdef void genetic_repair(NumpyStream* stream, int8_t* state__pjn, const int32_t* most__j, const int32_t* least__j,
-                         int states, int jobs, int nodes, int node_gpus, Room* room) noexcept nogil
+                         int states, int jobs, int nodes, int node_gpus, bint apart, Room* room) noexcept nogil

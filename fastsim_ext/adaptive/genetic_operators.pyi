@@ -16,8 +16,11 @@ class GeneticOperators:
     def mutated(self, state__pjn: States, base__jn: States) -> None:
         """Change each state a little; ``base`` is what jobs have."""
 
-    def repaired(self, state__pjn: States, most__j: Counts, least__j: Counts) -> None:
-        """Make each state possible; ``most`` and ``least`` are GPUs of each job."""
+    def repaired(self, state__pjn: States, most__j: Counts, least__j: Counts, apart: bool = True) -> None:
+        """Make each state possible; ``most`` and ``least`` are GPUs of each job.
+
+        ``apart``: no two jobs of several nodes share a node.
+        """
 
     def stream_state(self) -> tuple[list[int], int]:
         """The stream in numpy's terms: key, and words of it that are used."""

@@ -190,8 +190,9 @@ cdef void genetic_taken(NumpyStream* stream, const int8_t* row, int nodes, int n
 
 
 cdef void genetic_repair(NumpyStream* stream, int8_t* state__pjn, const int32_t* most__j, const int32_t* least__j,
-                         int states, int jobs, int nodes, int node_gpus, Room* room) noexcept nogil:
-    """Repair states: no two jobs of several nodes share a node; no job and no node exceeds its number of GPUs.
+                         int states, int jobs, int nodes, int node_gpus, bint apart, Room* room) noexcept nogil:
+    """Repair states: no job and no node exceeds its number of GPUs; with ``apart``, no two jobs of several nodes share
+    a node.
 
     Earlier jobs win on a node. Which nodes a job loses is drawn, so that not the last ones always suffer.
     """
@@ -202,7 +203,8 @@ cdef void genetic_repair(NumpyStream* stream, int8_t* state__pjn, const int32_t*
     cdef int p, j, n, gpus
     for p in range(states):
         state = state__pjn + p * jobs * nodes
-        genetic_parted(state, jobs, nodes, room)
+        if apart:
+            genetic_parted(state, jobs, nodes, room)
         memset(left__n, node_gpus, nodes)
         for j in range(jobs):
             row = state + j * nodes
@@ -338,14 +340,18 @@ cdef class GeneticOperators:
                          self.node_gpus, flag__pjn, &self.room)
         free(flag__pjn)
 
-    def repaired(self, int8_t[:, :, ::1] state__pjn, const int32_t[::1] most__j, const int32_t[::1] least__j):
-        """Make each state possible; ``most`` and ``least`` are GPUs of each job."""
+    def repaired(self, int8_t[:, :, ::1] state__pjn, const int32_t[::1] most__j, const int32_t[::1] least__j,
+                 bint apart=True):
+        """Make each state possible; ``most`` and ``least`` are GPUs of each job.
+
+        ``apart``: no two jobs of several nodes share a node.
+        """
         self.fits(state__pjn)
         if most__j.shape[0] != self.jobs or least__j.shape[0] != self.jobs:
             raise ValueError("a bound for each job")
         if state__pjn.shape[0]:
             genetic_repair(&self.stream, &state__pjn[0, 0, 0], &most__j[0], &least__j[0], <int> state__pjn.shape[0],
-                           self.jobs, self.nodes, self.node_gpus, &self.room)
+                           self.jobs, self.nodes, self.node_gpus, apart, &self.room)
 
     def stream_state(self):
         """The stream in numpy's terms: key, and words of it that are used."""

@@ -29,6 +29,7 @@ cdef struct Population:
 cdef struct Rules:           # what a state may be
     const int32_t* most__j   # GPUs
     const int32_t* least__j  # unless there are none
+    bint apart               # no two jobs of several nodes share a node
 
 
 @cython.final

@@ -26,11 +26,12 @@ class GeneticSearch:
         node_gpus: int,
         power: float,
         generations: int,
+        apart: bool = True,
     ) -> tuple[States, Floats, Floats]:
         """The first front after some generations: its states, their mean speedups and their utilities.
 
         ``state`` holds the initial states, ``base`` the present allocation. ``most`` and ``least`` limit a job's GPUs
-        unless it has none; ``fitness`` defines the other terms.
+        unless it has none; ``fitness`` defines the other terms. ``apart``: no two jobs of several nodes share a node.
         """
 
     def stream_state(self) -> tuple[list[int], int]:

@@ -73,7 +73,7 @@ cdef void search_children(NumpyStream* stream, Population* pool, int matings, co
     genetic_mutation(stream, pool.child__pjn, inputs.base__jn, 2 * matings, inputs.jobs, inputs.nodes, inputs.node_gpus,
                      pool.flag__pjn, operators)
     genetic_repair(stream, pool.child__pjn, rules.most__j, rules.least__j, 2 * matings, inputs.jobs, inputs.nodes,
-                   inputs.node_gpus, operators)
+                   inputs.node_gpus, rules.apart, operators)
 
 
 cdef uint64_t search_hash(const int8_t* state__jn, int cells) noexcept nogil:
@@ -246,7 +246,7 @@ cdef int search_evolve(NumpyStream* stream, Population* pool, const FitnessInput
     fitness_reserve(&fit, inputs.jobs, inputs.nodes)
     fronts_reserve(&fronts, 2 * pool.size)
     genetic_repair(stream, pool.child__pjn, rules.most__j, rules.least__j, states, inputs.jobs, inputs.nodes,
-                   inputs.node_gpus, &operators)
+                   inputs.node_gpus, rules.apart, &operators)
     search_index(pool)
     for at in range(states):
         search_add(pool, pool.child__pjn + at * pool.cells)
@@ -275,11 +275,12 @@ cdef class GeneticSearch:
 
     def front(self, const int8_t[:, :, ::1] state__pjn, const int8_t[:, ::1] base__jn,
               const double[:, :, ::1] speedup__jsk, const double[::1] keeping__j, const double[::1] share__j,
-              const int32_t[::1] most__j, const int32_t[::1] least__j, int node_gpus, double power, int generations):
+              const int32_t[::1] most__j, const int32_t[::1] least__j, int node_gpus, double power, int generations,
+              bint apart=True):
         """The first front after some generations: its states, their mean speedups and their utilities.
 
         ``state`` holds the initial states, ``base`` the present allocation. ``most`` and ``least`` limit a job's GPUs
-        unless it has none; ``fitness`` defines the other terms.
+        unless it has none; ``fitness`` defines the other terms. ``apart``: no two jobs of several nodes share a node.
         """
         cdef int states = <int> state__pjn.shape[0], jobs = <int> base__jn.shape[0], nodes = <int> base__jn.shape[1]
         cdef Population pool
@@ -295,7 +296,7 @@ cdef class GeneticSearch:
         inputs.most = <int> speedup__jsk.shape[2] - 1
         inputs.base__jn, inputs.speedup__jsk = &base__jn[0, 0], &speedup__jsk[0, 0, 0]
         inputs.keeping__j, inputs.share__j = &keeping__j[0], &share__j[0]
-        rules.most__j, rules.least__j = &most__j[0], &least__j[0]
+        rules.most__j, rules.least__j, rules.apart = &most__j[0], &least__j[0], apart
         try:
             with nogil:
                 search_reserve(&pool, self.size, jobs * nodes)

@@ -10,7 +10,10 @@ from fastsim_ext.adaptive.training_job import PlacedStepTimes, TrainingJob
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 
 class AdaptiveLoop:
-    """A run in rounds of ``round_s`` seconds; ``base__n`` is the first GPU of each node, and the number of all."""
+    """A run in rounds of ``round_s`` seconds; ``base__n`` is the first GPU of each node, and the number of all.
+
+    ``interference`` is the part of its speed that a job on several nodes loses while another such job shares one.
+    """
 
     active: list[TrainingJob]
     ended_jobs: list[TrainingJob]
@@ -33,6 +36,7 @@ class AdaptiveLoop:
         base__n: npt.NDArray[np.int32],
         recorded: bool,
         metrics: ClusterMetrics | None,
+        interference: float = 0.0,
     ) -> None: ...
     def work(self) -> None:
         """Advance by one round: jobs train, those that are done leave, others arrive."""

@@ -16,12 +16,15 @@ cdef enum:               # fields of a task's record, as fastsim.engine.rounds.o
 
 @cython.final
 cdef class AdaptiveLoop:
-    """A run in rounds of ``round_s`` seconds; ``base__n`` is the first GPU of each node, and the number of all."""
+    """A run in rounds of ``round_s`` seconds; ``base__n`` is the first GPU of each node, and the number of all.
 
-    def __init__(self, jobs, double round_s, base__n, bint recorded, ClusterMetrics metrics):
+    ``interference`` is the part of its speed that a job on several nodes loses while another such job shares one.
+    """
+
+    def __init__(self, jobs, double round_s, base__n, bint recorded, ClusterMetrics metrics, double interference=0.0):
         nodes = len(base__n) - 1
         self.pending = list(reversed(jobs))
-        self.round_s, self.recorded, self.metrics = round_s, recorded, metrics
+        self.round_s, self.recorded, self.metrics, self.interference = round_s, recorded, metrics, interference
         self.active, self.ended_jobs, self.tasks, self.gpus, self.held = [], [], [], [], {}
         self.base__n = base__n
         self.taken = np.zeros(base__n[nodes], np.int32)
@@ -100,11 +103,29 @@ cdef class AdaptiveLoop:
                                    job.placement.gpus, -1 if stays else len(self.gpus)])
                 if not stays:
                     self.gpus += self.held[job.id][1]
+        if self.interference > 0:
+            self.interfere()
         self.max_active = max(self.max_active, active)
         self.job_rounds += active
         self.quiet = 0 if running or not active else self.quiet + 1
         if self.metrics is not None and (active or self.pending):
             self.measure(running)
+
+    cdef int interfere(self) except -1:
+        """Slow down the jobs on several nodes one of which another such job shares."""
+        cdef TrainingJob job
+        cdef int32_t node
+        cdef int32_t[::1] spread__n = np.zeros(self.base__n.shape[0], np.int32)
+        several = {id: set(place) for id, (place, _) in self.held.items() if len(set(place)) > 1}
+        for place in several.values():
+            for node in place:
+                spread__n[node] += 1
+        for job in self.active:
+            job.undisturbed = 1.0
+            for node in several.get(job.id, ()):
+                if spread__n[node] > 1:
+                    job.undisturbed = 1.0 - self.interference
+        return 0
 
     cdef int depart(self, TrainingJob job) except -1:
         """Record in the metrics that a job is done, and the GPUs it frees."""

@@ -76,6 +76,8 @@ cdef int loop_restore(AdaptiveLoop run, numbers, parts) except -1:
             run.taken[gpu] = 1
             run.used__n[node] += 1
     copy_in(&run.busy_s[0], parts["busy_s"], run.busy_s.shape[0], sizeof(double))
+    if run.interference > 0:
+        run.interfere()
     return 0
 
 

@@ -58,6 +58,7 @@ cdef class TrainingJob:
     cdef readonly bint tuned, merged, noisy
     cdef Noise noise                               # of the batch it trained last, if noisy
     cdef readonly double submit_s, restart_s, speed
+    cdef double undisturbed
     cdef readonly int64_t atomic, accum, epoch, restarts, rounds, present, crowd, samples
     cdef readonly int64_t stays, preemptions       # on the same GPUs; those that a time without any followed
     cdef readonly double gpu_s, paused_s           # GPU seconds held until it was done; seconds between its stays

@@ -14,7 +14,9 @@ Floats = npt.NDArray[np.float64]
 Measurement = tuple[int, int, int, float, float]
 
 class TrainingJob:
-    """A job; times in seconds, GPU seconds, batch sizes in samples. ``speed`` is 1 / the application's slowdown."""
+    """A job; times in seconds, GPU seconds, batch sizes in samples. ``speed`` is 1 / the application's slowdown,
+    ``undisturbed`` the part of it that other jobs on its nodes leave.
+    """
 
     id: int
     placement: PlacedStepTimes | None

@@ -20,7 +20,9 @@ cdef double TOLERANCE = 1e-8            # excess over a whole number that counts
 
 @cython.final
 cdef class TrainingJob:
-    """A job; times in seconds, GPU seconds, batch sizes in samples. ``speed`` is 1 / the application's slowdown."""
+    """A job; times in seconds, GPU seconds, batch sizes in samples. ``speed`` is 1 / the application's slowdown,
+    ``undisturbed`` the part of it that other jobs on its nodes leave.
+    """
 
     def __init__(self, int64_t id, TrainingCurveTable curve, LearnedPerformance learned, history__g, double submit_s,
                  int64_t batch,
@@ -29,7 +31,7 @@ cdef class TrainingJob:
         self.submit_s, self.batch, self.gpus_requested = submit_s, batch, gpus_requested
         self.tuned, self.merged = tuned, merged
         self.restart_s, self.speed = restart_s, speed
-        self.restarts = -1
+        self.restarts, self.undisturbed = -1, 1.0
         self.first_s = self.finish_s = self.left_s = NAN
         self.noise.init_batch = curve.init_batch
 
@@ -77,7 +79,7 @@ cdef class TrainingJob:
             placement.seconds(self.atomic, &step_s, &sync_s)
         turn_s = step_s - sync_s
         self.learn(turn_s, step_s)
-        rate = gain / (step_s + turn_s * turns) * self.speed
+        rate = gain / (step_s + turn_s * turns) * self.speed * self.undisturbed
         end = self.curve.progress__e[self.epoch + 1]
         if self.progress + rate * seconds < end:
             self.progress += rate * seconds

@@ -36,7 +36,8 @@ SCENARIOS: tuple[dict[str, Any], ...] = (
     {**_JOBS, "policy": "max_min_fairness(mode=packed)", "round_s": 360.0, "window": "1:3", "until_s": 200000.0,
      "profiling": 0.5, "references": 2, "ideal": False, "global_queue": False},
     {**_JOBS, "policy": "srtf", "realloc_s": 60.0, "begin_s": 0.0, "compat": "gavel"},
-    {"cluster": "sia:1:0:0", "workload": "synth:sia?jobs=2", "policy": "pollux", "until_s": 3000.0},
+    {"cluster": "sia:1:0:0", "workload": "synth:sia?jobs=2", "policy": "pollux", "until_s": 3000.0,
+     "interference": 0.1},
     {"cluster": "uniform?nodes=1&gpu=T4&gpus=2", "workload": "synth:detectors?jobs=2", "policy": "monitored"},
 )  # fmt: skip
 SWEEPS: tuple[dict[str, Any], ...] = (

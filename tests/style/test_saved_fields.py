@@ -114,12 +114,13 @@ NOT_SAVED_BY_ADAPTIVE = {
         "metrics",  # a part of its own
         "active", "ended_jobs", "pending",  # jobs are parts of their own, given again in the order of their ids
         "taken", "used__n",  # follow from what is held
-        "base__n", "round_s", "recorded",  # arguments
+        "base__n", "round_s", "recorded", "interference",  # arguments
         "tasks", "gpus",  # records
     },
     "training_job": {
         "curve", "learned", "batch", "gpus_requested", "tuned", "merged", "submit_s", "restart_s", "speed",  # arguments
         "placement",  # follows from the job's place
+        "undisturbed",  # follows from the places of all
     },
     "learned_performance": {"fit", "known", "room"},  # arguments; made from the rows; how much fits
 }  # fmt: skip

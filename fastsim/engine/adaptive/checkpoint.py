@@ -30,7 +30,8 @@ def decisions(setting: AdaptiveSetting, recorded: bool, measured: bool) -> dict[
     own = {
         "policies": "of adaptive jobs", "gpu_models": [group.gpu_model for group in setting.groups],
         "gpus": [list(group.gpus__n) for group in setting.groups], "seed": setting.seed,
-        "rates": _checksum(setting), "round_s": setting.round_s, "recorded": recorded, "measured": measured,
+        "rates": _checksum(setting), "round_s": setting.round_s, "interference": setting.interference,
+        "recorded": recorded, "measured": measured,
         "records": [repr(kind.descr) for kind in (GANG, MOMENT, ROW)],
     }  # fmt: skip
     return dict.fromkeys(DECIDED) | own

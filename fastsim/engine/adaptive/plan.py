@@ -45,12 +45,16 @@ class NodeGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class AdaptiveSetting:
-    """The constants of a run: groups of nodes (sorted by GPU model), applications, length of a round, seed."""
+    """The constants of a run: groups of nodes (sorted by GPU model), applications, length of a round, seed.
+
+    ``interference`` is the part of its speed that a job on several nodes loses while another such job shares one.
+    """
 
     groups: tuple[NodeGroup, ...]
     applications: Applications
     round_s: float
     seed: int = 0
+    interference: float = 0.0
 
     @property
     def gpus(self) -> int:

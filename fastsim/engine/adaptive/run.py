@@ -227,7 +227,7 @@ def adaptive_driver(
     ]
     sizes = [gpus for group in setting.groups for gpus in group.gpus__n]
     base = np.array([0, *accumulate(sizes)], np.int32)
-    loop = AdaptiveLoop(training_jobs, setting.round_s, base, record, metrics)
+    loop = AdaptiveLoop(training_jobs, setting.round_s, base, record, metrics, setting.interference)
     firsts = accumulate((len(group.gpus__n) for group in setting.groups), initial=0)
     return AdaptiveDriver(setting, plan, jobs, ground, performance, loop, tuple(firsts))
 

@@ -53,19 +53,24 @@ TESTBED = 6
 LOAD, INTERVAL, INTERFERENCE = "8a", "8b", "8c"
 FIDELITY, ABSTRACT, EQUAL = "simulator fidelity (5.3)", "abstract", "table 4"
 FIGURES = (LOAD, INTERVAL, INTERFERENCE, FIDELITY, ABSTRACT)
-AVOIDING = f"{DRAWN} [avoidance enabled]"
-"""Series of the usual runs, in which no two distributed jobs share a node, so none is slowed down."""
+AVOIDING, SHARING_NODES = f"{DRAWN} [avoidance enabled]", f"{DRAWN} [avoidance disabled]"
+"""Series of the usual runs, in which no two distributed jobs share a node, so none is slowed down, and of others."""
+TEXTS = {**POLICIES, SHARING_NODES: f"pollux(apart=False, fit_stop={LATE_STOP:g})"}
+"""Texts of policies by series."""
+INTERFERENCE_PARTS = (0.0, 0.25, 0.5)
+"""Parts of their speed that distributed jobs lose on a node that two of them share."""
 GENERATED, QUICK_JOBS = 3, 40
 """Generated lists, the first of which stands for that of the testbed, and jobs of each of ``quick``."""
 
 
 class Point(NamedTuple):
-    """One run: policy by the paper's name or a text of ours, load relative to the usual one, interval, list."""
+    """One run: series of the paper or a policy's text, load relative to the usual one, interval, list, slowdown."""
 
     policy: str
     load: float
     interval_s: float
     number: int
+    interference: float = 0.0
 
 
 Lists = Mapping[tuple[float, int], str]
@@ -161,8 +166,9 @@ def _points(lists: Lists, policies: Sequence[str], figures: Sequence[str]) -> li
         needed += [Point(DRAWN, USUAL_LOAD, each, n) for each in INTERVALS_S for n in usual if DRAWN in names]
     if not figures or LOAD in figures:
         needed += [Point(name, load, ROUND_S, number) for name in names for load, number in reversed(list(lists))]
-    if INTERFERENCE in figures and DRAWN in names:
+    if (not figures or INTERFERENCE in figures) and DRAWN in names:
         needed += [Point(DRAWN, USUAL_LOAD, ROUND_S, number) for number in usual]
+        needed += [Point(SHARING_NODES, USUAL_LOAD, ROUND_S, n, part) for part in INTERFERENCE_PARTS for n in usual]
     if ABSTRACT in figures:
         needed += [Point(name, USUAL_LOAD, ROUND_S, number) for name in names for number in usual]
     if FIDELITY in figures:
@@ -177,9 +183,10 @@ def _names(policies: Sequence[str]) -> list[str]:
 
 
 def _scenario(point: Point, lists: Lists, apps: str | None) -> Scenario:
-    text = POLICIES.get(point.policy, point.policy)
-    workload = lists[point.load, point.number]
-    return Scenario(CLUSTER, workload, text, round_s=point.interval_s, rates=apps, record="summary")
+    return Scenario(
+        CLUSTER, lists[point.load, point.number], TEXTS.get(point.policy, point.policy), round_s=point.interval_s,
+        rates=apps, interference=point.interference, record="summary",
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------------- cells
@@ -193,7 +200,7 @@ def _cells(done: Done, comparable: bool) -> list[Cell]:
         if ours is not None:
             drawn = row["series"].startswith(DRAWN)
             bar = SEARCH_BAR * (1.0 if row["unit"] != "%" else 100.0 / row["value"]) * row["value"] if drawn else None
-            policy = POLICIES.get(row["series"], row["series"])
+            policy = TEXTS.get(row["series"], row["series"])
             cells.append(number_cell(row, ours, policy=policy, bar=bar, exact=not drawn, comparable=comparable))
     return [*cells, *_saved_cells(done, comparable), *_other_cells(done)]
 
@@ -204,20 +211,22 @@ def _ours(row: Mapping[str, Any], done: Done) -> float | None:
     if figure == FIDELITY and " over " in series:
         ratio = [_ours({**row, "series": name, "metric": "jct_mean"}, done) for name in series.split(" over ")]
         return None if None in ratio or not ratio[1] else 100.0 * (1.0 - (ratio[0] or 0.0) / ratio[1])
-    if figure not in (LOAD, INTERVAL, FIDELITY) and series != AVOIDING:
+    if figure not in (LOAD, INTERVAL, FIDELITY, INTERFERENCE):
         return None
-    name, interval_s = series.partition(" [")[0], ROUND_S
+    name, interval_s = series if series == SHARING_NODES else series.partition(" [")[0], ROUND_S
     match = re.search(r"(?:([\d.]+) / )?workload-(\d+)$", row["x"])
     at = float(match[1] or 1.0) if match else _plain(row["x"])
     load = at if figure == LOAD and at is not None else USUAL_LOAD
     if figure == INTERVAL:
         interval_s = at or ROUND_S
+    part = (at or 0.0) / 100 if name == SHARING_NODES else 0.0
     if match:
-        result = done.get(Point(name, load, interval_s, int(match[2])))
+        result = done.get(Point(name, load, interval_s, int(match[2]), part))
         return None if result is None else _quantity(metric, [result], 1.0)
     if row["panel"].startswith("per job"):
         return None if name == DRAWN else _job(row["x"], done.get(Point(name, load, interval_s, TESTBED)))
-    each = [result for n in range(1, LISTS + 1) if (result := done.get(Point(name, load, interval_s, n))) is not None]
+    of_load = [Point(name, load, interval_s, n, part) for n in range(1, LISTS + 1)]
+    each = [result for point in of_load if (result := done.get(point)) is not None]
     if len(each) < LISTS:
         return None
     if row["panel"].startswith("per application"):
@@ -273,7 +282,7 @@ def _saved_cells(done: Done, comparable: bool) -> Iterator[Cell]:
     )
     measure = Measure(ABSTRACT, "completion time saved by pollux", "%", 1.0)
     saved = _means_h(done, DRAWN)
-    for name in dict.fromkeys(point.policy for point in done if point.policy != DRAWN):
+    for name in dict.fromkeys(point.policy for point in done if point.policy not in (DRAWN, SHARING_NODES)):
         others = _means_h(done, name)
         if saved and len(saved) == len(others):
             ours = 100 * (1 - float(np.mean(saved)) / float(np.mean(others)))
@@ -283,17 +292,20 @@ def _saved_cells(done: Done, comparable: bool) -> Iterator[Cell]:
 
 def _other_cells(done: Done) -> Iterator[Cell]:
     """Mean completion times of policies that the paper does not have."""
-    for name in dict.fromkeys(point.policy for point in done if point.policy not in POLICIES):
+    for name in dict.fromkeys(point.policy for point in done if point.policy not in TEXTS):
         measure = Measure(LOAD, "jct_mean", "h", 0.0)
         yield cell(measure, "load 1", name, None, float(np.mean(_means_h(done, name))))
 
 
 def _curves(done: Done) -> pl.DataFrame:
-    """Mean completion time over load and over the interval."""
+    """Mean completion time over load, over the interval, and over the slowdown of jobs that share a node."""
     lines: dict[tuple[str, str, str], dict[float, list[float]]] = {}
     for point, result in sorted(done.items(), key=lambda at: at[0]):
         mean_h = float(np.mean(result.jobs["jct_s"].to_numpy())) / HOUR_S
-        if point.interval_s == ROUND_S:
+        if point.policy == SHARING_NODES:
+            line = lines.setdefault(("Completion time over interference", "slowdown (part)", point.policy), {})
+            line.setdefault(point.interference, []).append(mean_h)
+        elif point.interval_s == ROUND_S:
             line = lines.setdefault(("Completion time over load", "load", point.policy), {})
             line.setdefault(point.load, []).append(mean_h)
         if point.policy == DRAWN and point.load == USUAL_LOAD:

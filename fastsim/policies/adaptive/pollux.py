@@ -41,6 +41,7 @@ class Pollux(RoundRule):
     power: float = field(default=-1.0, metadata=about("fairness: the smaller, the more small speedups count"))
     tuned: bool = field(default=True, metadata=about("jobs choose GPUs and batch sizes; else as requested"))
     generations: int = field(default=100, metadata=about("of the search in every round"))
+    apart: bool = field(default=True, metadata=about("no two jobs on several nodes share one"))
     fit_stop: float = field(default=1e-5, metadata=about("a fit ends when its loss falls by less than this part"))
 
     def __post_init__(self) -> None:
@@ -59,5 +60,5 @@ class Pollux(RoundRule):
         from fastsim.engine.adaptive.plan import AdaptivePlan
         from fastsim.policies.deciders.pollux_decider import PolluxDecider
 
-        decider = PolluxDecider(setting, float(self.power), self.generations, self.tuned)
+        decider = PolluxDecider(setting, float(self.power), self.generations, self.tuned, self.apart)
         return AdaptivePlan(decider, tuned=self.tuned, merged=True, fit_stop=float(self.fit_stop))

@@ -38,6 +38,8 @@ class PolluxDecider:
     generations: int
     tuned: bool
     """Whether jobs of mode adaptive choose GPUs and batch sizes; else all have their requests."""
+    apart: bool = True
+    """Whether no two jobs on several nodes share a node."""
     search: GeneticSearch = field(init=False)
     nodes: VirtualNodes = field(init=False)
     held: dict[int, Counts] = field(default_factory=dict)
@@ -90,6 +92,7 @@ class PolluxDecider:
         states, mean, _ = self.search.front(
             self._initial_states(ids, base), base, speedups(jobs, fair, int(most.max()), self.tuned), keeping(jobs),
             np.full(len(jobs), 1.0 / gpus), most, least, self.nodes.gpus, self.power, self.generations,
+            self.apart,
         )  # fmt: skip
         self.solver_s += time.thread_time() - start_s
         self.population = ids, states

@@ -39,6 +39,7 @@ class JobByHand:
     clock_s: float = 0.0
     finish_s: float | None = None
     restart_left_s: float = 0.0
+    undisturbed: float = 1.0
     restarts: int = NEVER
     service_s: float = 0.0
     wasted_s: float = 0.0
@@ -90,7 +91,7 @@ class JobByHand:
         sqr, var = curve.gradients(batch, self.epoch)
         self.noise = Noise(sqr, var, self.app.init_batch)
         gain = (var + sqr) / (var / (batch / self.app.init_batch) + sqr)
-        rate = gain / self._step_s() * (1 / self.app.slowdown)
+        rate = gain / self._step_s() * (1 / self.app.slowdown) * self.undisturbed
         end = curve.progress(self.epoch + 1)
         if self.progress + rate * seconds < end:
             self.progress += rate * seconds

@@ -33,7 +33,16 @@ def played_by_hand(setting: AdaptiveSetting, plan: AdaptivePlan, asked: Sequence
         places = dict(plan.decider.decide(AdaptiveView(now_s, views)))
         for n in active:
             move_by_hand(setting, hands[n], places.get(n))
+            hands[n].undisturbed = 1.0 - setting.interference if disturbed(n, places) else 1.0
     return hands
+
+
+def disturbed(job: int, places: Mapping[int, Place]) -> bool:
+    """Whether a job and another one, each on several nodes, have a node in common."""
+    nodes = {
+        n: {(place.group, node) for node in place.nodes} for n, place in places.items() if len(set(place.nodes)) > 1
+    }
+    return job in nodes and any(n != job and nodes[job] & other for n, other in nodes.items())
 
 
 def begun_by_hand(setting: AdaptiveSetting, plan: AdaptivePlan, job: AdaptiveJob) -> JobByHand:

@@ -38,11 +38,12 @@ def mutated(random: np.random.RandomState, state__pjn: States, base__jn: States,
 
 
 def repaired(
-    random: np.random.RandomState, state__pjn: States, most__j: Counts, least__j: Counts, node_gpus: int
-) -> States:
+    random: np.random.RandomState, state__pjn: States, most__j: Counts, least__j: Counts, node_gpus: int,
+    apart: bool = True,
+) -> States:  # fmt: skip
     """States in which nobody has, and no node gives, more than there is."""
     spread = (state__pjn > 0).sum(axis=2, keepdims=True) > 1
-    state = np.where(((state__pjn > 0) & spread).cumsum(axis=1) > 1, 0, state__pjn)
+    state = np.where(((state__pjn > 0) & spread & apart).cumsum(axis=1) > 1, 0, state__pjn)
     order = np.argsort(random.random_sample(state.shape), axis=2)
     state = _capped(np.take_along_axis(state, order, axis=2), most__j[:, None], 2)
     state = _capped(np.take_along_axis(state, np.argsort(order, axis=2), axis=2), node_gpus, 1)

@@ -44,11 +44,12 @@ class Search:
     least__j: Counts
     node_gpus: int
     size: int = 100
+    apart: bool = True
 
     def front(self, random: np.random.RandomState, states: Sequence[States], generations: int) -> Herd:
         """The first front after some generations."""
         random.seed(random.randint(0, LARGEST_SEED))
-        begun = repaired(random, np.array(states), self.most__j, self.least__j, self.node_gpus)
+        begun = repaired(random, np.array(states), self.most__j, self.least__j, self.node_gpus, self.apart)
         new = _unseen(begun, [])
         herd = survivors(random, self._judged(new), len(new))
         for _ in range(1, generations):
@@ -75,7 +76,7 @@ class Search:
             first[~exchange], second[~exchange] = states[::2][~exchange], states[1::2][~exchange]
             random.randint(LARGEST_CUT, size=(2, couples))  # for sizes of clusters, which never change here
             litter = mutated(random, np.concatenate([first, second]), self.base__jn, self.node_gpus)
-            litter = repaired(random, litter, self.most__j, self.least__j, self.node_gpus)
+            litter = repaired(random, litter, self.most__j, self.least__j, self.node_gpus, self.apart)
             found = (found + _unseen(litter, herd.states + found))[: self.size]
             if len(found) == self.size:
                 break

@@ -46,6 +46,16 @@ def test_tables_and_what_nodes_look_like(policy: str) -> None:
     ]
 
 
+def test_jobs_that_share_nodes_disturb_each_other() -> None:
+    shared: dict[str, Any] = {"cluster": "sia:3:0:0", "policy": "pollux(apart=False, generations=10)", "round_s": 60}
+    calm, disturbed = (result(**shared, interference=part) for part in (0.0, 0.5))
+    assert disturbed.summary["jct_mean_s"][0] > calm.summary["jct_mean_s"][0]
+    assert disturbed.provenance["options"]["interference"] == 0.5
+    for part in (1.0, -0.1, float("nan"), True):
+        with pytest.raises(ScenarioError, match="interference: found"):
+            result(**shared, interference=part)
+
+
 def test_shipped_applications_are_the_default_and_rounds_last_a_minute() -> None:
     one, same = result(), result(rates=Applications.default(), round_s=60)
     assert one.jobs.equals(same.jobs)
@@ -56,6 +66,7 @@ def test_shipped_applications_are_the_default_and_rounds_last_a_minute() -> None
     ("options", "complaint"),
     [
         ({"realloc_s": 60.0}, "realloc_s"),
+        ({"begin_s": 60.0}, "begin_s"),
         ({"ideal": True}, "ideal"),
         ({"rates": 3}, "rates of type int"),
         ({"workload": "synth:openb?pods=3"}, "workload: found no such column"),

@@ -42,6 +42,11 @@ def test_an_option_of_the_other_engine_is_named() -> None:
         refuse_foreign_fields(Scenario(workload="w", round_s=60.0), registry.parse("fgd"))
     for name in ("fgd", "isolated", "monitored"):
         refuse_foreign_fields(Scenario(workload="w", prices="fixed?T4=1"), registry.parse(name))
+    with pytest.raises(
+        ScenarioError, match=r"interference: found 0.5, expected nothing: the jobs of policy las are not"
+    ):
+        refuse_foreign_fields(Scenario(workload="w", policy="las", interference=0.5), registry.parse("las"))
+    refuse_foreign_fields(Scenario(workload="w", policy="pollux", interference=0.5), registry.parse("pollux"))
     for changed in ({"round_s": 60.0}, {"queue": "fifo"}, {"sample_s": 1.0}):
         with pytest.raises(ScenarioError, match="is for pods that share monitored GPUs"):
             refuse_foreign_fields(Scenario(workload="w", **changed), registry.parse("monitored"))

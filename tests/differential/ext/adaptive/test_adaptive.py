@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, Place
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveView, Place
 from fastsim.engine.adaptive.run import AdaptiveDriver, adaptive_driver
 from fastsim.errors import InputError
 from fastsim.performance.applications.step_times import placement_of
@@ -18,6 +19,7 @@ from fastsim.policies.adaptive.pollux import Pollux
 from fastsim_ext.adaptive.training_job import TrainingJob
 from tests.adaptive import APPS, Whims, adaptive_setting, random_jobs
 from tests.reference.rounds.adaptive_job import JobByHand, ring_of
+from tests.reference.rounds.adaptive_rounds import disturbed
 from tests.strategies import scenarios_per_run
 
 ROUNDS = 60
@@ -43,11 +45,14 @@ def move(hand: JobByHand, place: Place | None, rounds: AdaptiveDriver) -> None:
     hand.move(model, ring_of(place.nodes, hand.app.on(model).max_nodes))
 
 
-@given(st.integers(0, 1 << 30), st.booleans(), st.sampled_from([60.0, 45.0, 360.0]), st.sampled_from([STOP, LATE_STOP]))
+@given(
+    st.integers(0, 1 << 30), st.booleans(), st.sampled_from([60.0, 45.0, 360.0]), st.sampled_from([STOP, LATE_STOP]),
+    st.sampled_from([0.0, 0.5]),
+)  # fmt: skip
 @settings(max_examples=scenarios_per_run(15))
-def test_jobs_train_as_by_hand(seed: int, merged: bool, round_s: float, fit_stop: float) -> None:
+def test_jobs_train_as_by_hand(seed: int, merged: bool, round_s: float, fit_stop: float, interference: float) -> None:
     draw = random.Random(seed)
-    setting, jobs = adaptive_setting(round_s=round_s), random_jobs(draw, 6)
+    setting, jobs = replace(adaptive_setting(round_s=round_s), interference=interference), random_jobs(draw, 6)
     rounds = adaptive_driver(setting, AdaptivePlan(Whims(setting, draw), merged=merged, fit_stop=fit_stop), jobs)
     hands = [JobByHand(APPS[job.application], job, job.mode == "adaptive", merged, fit_stop) for job in jobs]
     loop = rounds.loop
@@ -62,8 +67,32 @@ def test_jobs_train_as_by_hand(seed: int, merged: bool, round_s: float, fit_stop
             if job not in before:
                 hands[job.id].clock_s = loop.now_s
             move(hands[job.id], rounds.places.get(job.id), rounds)
+            hands[job.id].undisturbed = 1.0 - interference if disturbed(job.id, rounds.places) else 1.0
         for job in {*before, *loop.active}:
             assert compiled(job) == by_hand(hands[job.id])
+
+
+def test_jobs_on_several_nodes_disturb_each_other_on_one() -> None:
+    setting = adaptive_setting(3, 0, 0)
+    jobs = [AdaptiveJob(0.0, "cifar10", 2, 1024, "rigid")] * 3
+    places = {0: Place(0, (0, 1)), 1: Place(0, (1, 2)), 2: Place(0, (2, 2))}
+
+    class Fixed(Whims):
+        def decide(self, view: AdaptiveView) -> Mapping[int, Place]:
+            return {job.id: places[job.id] for job in view.jobs}
+
+    def trained(interference: float, *there: int) -> list[float]:
+        world = replace(setting, interference=interference)
+        rounds = adaptive_driver(world, AdaptivePlan(Fixed(world, random.Random(0))), [jobs[job] for job in there])
+        for _ in range(2):
+            rounds.loop.work()
+            rounds.decide()
+        return [job.progress for job in rounds.loop.active]
+
+    alone, slowed = trained(0.0, 0, 1, 2), trained(0.25, 0, 1, 2)
+    assert slowed == pytest.approx([0.75 * alone[0], 0.75 * alone[1], alone[2]])
+    assert slowed[2] == alone[2] > 0  # on one node
+    assert trained(0.25, 0) == [alone[0]]
 
 
 def test_what_was_measured_is_fitted_once_for_all_jobs_that_measured_the_same() -> None:

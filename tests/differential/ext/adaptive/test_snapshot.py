@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import fastsim as fs
 from fastsim.engine.adaptive.checkpoint import decisions, take_over
-from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveView, Place
 from fastsim.engine.adaptive.restored_state import TRAINED
 from fastsim.engine.adaptive.run import AdaptiveOutcome, adaptive_driver, run_adaptive
 from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint
@@ -33,9 +33,9 @@ from tests.strategies import scenarios_per_run
 
 POLICIES = (
     Sia(), Pollux(generations=4), Pollux(generations=4, tuned=False), *map(Rotation, PROGRAMS), *map(Served, ORDERS),
-    Planned(), Optimus(), Sia(rigid=True, changed=0.01), Sia(aware=False),
+    Planned(), Optimus(), Pollux(generations=4, apart=False), Sia(rigid=True, changed=0.01), Sia(aware=False),
 )  # fmt: skip
-SETTING = adaptive_setting()
+SETTING = dataclasses.replace(adaptive_setting(3), interference=0.5)
 
 
 def cluster_metrics() -> ClusterMetrics:
@@ -91,6 +91,34 @@ def test_stopping_again_and_again_changes_nothing(policy: Any, seed: int) -> Non
             end_s = expected.makespan_s * part / 6
             played(policy, jobs, end_s, checkpoint=CheckpointSchedule(path, at_end=True), resume=state)
         assert_same(played(policy, jobs, resume=RoundCheckpoint.read(path)), expected)
+
+
+class Beside:
+    """Puts every job on the first GPUs of the same two nodes."""
+
+    solver_s = 0.0
+
+    def decide(self, view: AdaptiveView) -> dict[int, Place]:
+        """The same place for all."""
+        return {job.id: Place(0, (0, 1)) for job in view.jobs}
+
+    def state(self) -> dict[str, Any]:
+        """Nothing."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Nothing to restore."""
+
+
+def test_a_resumed_run_knows_which_jobs_disturb_each_other(tmp_path: Path) -> None:
+    def end_s(until_s: float = 90_000.0, **more: Any) -> Any:
+        jobs = [AdaptiveJob(0.0, "cifar10", 2, 1024, "rigid")] * 2
+        run = run_adaptive(told_of(SETTING), SETTING, AdaptivePlan(Beside()), jobs, until_s=until_s, **more)
+        return run.jobs["finish_s"].tolist()
+
+    end_s(300.0, checkpoint=CheckpointSchedule(tmp_path / "state.npz", at_end=True))
+    state = RoundCheckpoint.read(tmp_path / "state.npz")
+    assert end_s(resume=state) == end_s()
 
 
 def state(tmp_path: Path, **more: Any) -> RoundCheckpoint:

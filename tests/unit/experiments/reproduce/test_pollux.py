@@ -104,10 +104,26 @@ def test_intervals_and_the_gain_on_the_list_of_the_testbed() -> None:
 
 def test_interference_that_is_avoided_is_the_usual_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paper, "_lists", lambda *_: {(1.0, number): SHORT for number in (1, 6)})
-    assert run_count(None, "pollux", False, (), ("8c",)) == run_count(None, "pollux", False, (), ("8a", "8c")) - 4 == 2
+    assert run_count(None, "pollux", False, (), ("8c",)) == run_count(None, "pollux", False, (), ("8a", "8c")) - 4 == 8
     cells = [one for one in paper._cells({Point("pollux", 1.0, 60.0, 2): result_of()}, True) if one.figure == "8c"]
     assert {cell.quantity for cell in cells} == {"jct_mean", "jct_p50", "jct_p99", "makespan"}
     assert {cell.case for cell in cells} == {"interference, per workload, 0 / workload-2"}
+
+
+def test_interference_that_is_not_avoided_has_runs_of_its_own() -> None:
+    result = result_of()
+    point = Point(paper.SHARING_NODES, 1.0, 60.0, 2, 0.25)
+    cells = paper._cells({point: result}, True)
+    assert {cell.case for cell in cells} == {"interference, per workload, 25 / workload-2"}
+    assert {cell.policy for cell in cells} == {"pollux(apart=False, fit_stop=2.22045e-09)"} and len(cells) == 4
+    assert all(cell.bar is not None and cell.bar > 0.04 * (cell.published or 0.0) for cell in cells)
+    scenario = paper._scenario(point, {(1.0, 2): SHORT}, None)
+    assert (scenario.interference, scenario.policy) == (0.25, paper.TEXTS[paper.SHARING_NODES])
+    every = {point._replace(number=n): result for n in range(1, 9)}
+    means = [one for one in paper._cells(every, True) if one.case == "interference"]
+    assert {cell.at for cell in means} == {25.0} and {cell.figure for cell in means} == {"8c"}
+    charts = paper._curves(every)["chart"].unique().to_list()
+    assert charts == ["Completion time over interference"]
 
 
 def test_another_policy_has_no_reference() -> None:

@@ -56,16 +56,16 @@ def test_mutation(shape: tuple[int, int, int], node_gpus: int, seed: int) -> Non
     assert goes_on_alike(breeder, random)
 
 
-@given(sizes, st.integers(1, 8), st.integers(0, 2**32 - 1))
+@given(sizes, st.integers(1, 8), st.integers(0, 2**32 - 1), st.booleans())
 @settings(max_examples=60)
-def test_repair(shape: tuple[int, int, int], node_gpus: int, seed: int) -> None:
+def test_repair(shape: tuple[int, int, int], node_gpus: int, seed: int, apart: bool) -> None:
     breeder, random, states = both(shape, node_gpus, seed)
     most = random.randint(1, 2 * node_gpus + 1, shape[1]).astype(np.int32)
     least = random.randint(0, 2, shape[1]).astype(np.int32)
     _, key, used, *_ = random.get_state()
     breeder = GeneticOperators(shape[1], shape[2], node_gpus, np.array(key, np.uint32), int(used))
-    expected = by_hand.repaired(random, states, most, least, node_gpus)
-    breeder.repaired(states, most, least)
+    expected = by_hand.repaired(random, states, most, least, node_gpus, apart)
+    breeder.repaired(states, most, least, apart)
     assert np.array_equal(states, expected)
     assert goes_on_alike(breeder, random)
 

@@ -32,11 +32,11 @@ def problem(jobs: int, nodes: int, node_gpus: int, seed: int) -> dict[str, Any]:
 
 @given(
     st.tuples(st.integers(1, 10), st.integers(1, 6), st.integers(1, 5)), st.sampled_from([-1.0, 0.0, 0.5, -2.0]),
-    st.sampled_from([2, 7, 20]), st.integers(1, 6), st.integers(0, 2**32 - 1),
+    st.sampled_from([2, 7, 20]), st.integers(1, 6), st.integers(0, 2**32 - 1), st.booleans(),
 )  # fmt: skip
 @settings(max_examples=60, deadline=None)
 def test_the_same_seed_is_the_same_search(
-    shape: tuple[int, int, int], power: float, size: int, generations: int, seed: int
+    shape: tuple[int, int, int], power: float, size: int, generations: int, seed: int, apart: bool
 ) -> None:
     program = problem(*shape, seed)
     ours, random = GeneticSearch(seed, size), np.random.RandomState(seed)
@@ -46,12 +46,12 @@ def test_the_same_seed_is_the_same_search(
     )  # fmt: skip
     slow = by_hand.Search(
         program["base"], lambda state: tuple(-part for part in judge(state)),  # type: ignore[arg-type,return-value]
-        program["most"], program["least"], program["node_gpus"], size,
+        program["most"], program["least"], program["node_gpus"], size, apart,
     )  # fmt: skip
     states = program["base"][None]
     for _ in range(2):  # the second search begins where the first one ended, states and stream
         expected = slow.front(random, list(states), generations)
-        args: Any = (states, *program.values(), power, generations)
+        args: Any = (states, *program.values(), power, generations, apart)
         states, mean, utility = ours.front(*args)
         assert states.tolist() == [state.tolist() for state in expected.states]
         assert list(zip((-mean).tolist(), (-utility).tolist(), strict=True)) == expected.losses
