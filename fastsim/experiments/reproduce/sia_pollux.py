@@ -434,14 +434,15 @@ def _gpu_hour_cells(numbers: pl.DataFrame, done: Mapping[str, Sequence[Result]],
 
 
 def _gpu_hours(result: Result) -> Hours:
-    """GPU hours of one list by model, or ``total``, and application."""
-    held = result.placements.join(result.jobs.select("pod_id", "workload"), on="pod_id").select(
-        pl.col("workload").cast(pl.String), "node_id",
-        pl.col("gpu_ids").list.len() * (pl.col("end_s") - pl.col("start_s")) / HOUR_S,
-    )  # fmt: skip
+    """GPU hours of one list by model, or ``total``, and application; a job's last round counts as a whole one."""
+    jobs = result.jobs.select("pod_id", "round_gpu_hours", pl.col("workload").cast(pl.String))
+    last, gpus = pl.col("start_s") == pl.col("start_s").max().over("pod_id"), pl.col("gpu_ids").list.len()
+    before = pl.when(last).then(0.0).otherwise(gpus * (pl.col("end_s") - pl.col("start_s")) / HOUR_S)
+    rest = (pl.col("round_gpu_hours") - before.sum().over("pod_id")) * gpus / (gpus * last).sum().over("pod_id")
+    held = result.placements.join(jobs, on="pod_id").with_columns(gpu_h=pl.when(last).then(rest).otherwise(before))
     hours: dict[tuple[str, str], float] = {}
     for model, nodes in {**NODES, "total": range(11)}.items():
-        mine = held.filter(pl.col("node_id").is_in(list(nodes))).group_by("workload").agg(pl.col("gpu_ids").sum())
+        mine = held.filter(pl.col("node_id").is_in(list(nodes))).group_by("workload").agg(pl.col("gpu_h").sum())
         hours |= {(model, app): value for app, value in mine.iter_rows()}
     return hours
 

@@ -56,7 +56,10 @@ class PolluxDecider:
         """The places of this round; jobs that have received least service come first."""
         jobs = sorted(view.jobs, key=lambda job: (job.service_s, job.job.submit_s))
         state = self._best(jobs)
-        rows = [self.nodes.one_model(row, job.application.steps) for row, job in zip(state, jobs, strict=True)]
+        rows = [
+            self.nodes.one_model(row, job.application.steps, preferred=not self._fixed(job))
+            for row, job in zip(state, jobs, strict=True)
+        ]
         rows = self.nodes.whole(rows, [self._most(job) if self._fixed(job) else 0 for job in jobs])
         self.held = {job.id: row for job, row in zip(jobs, rows, strict=True) if row.any()}
         return {job: self.nodes.place(row) for job, row in self.held.items()}
@@ -171,11 +174,14 @@ def learned_goodput(job: JobView) -> Goodput | None:
 
 
 def limits_of(job: JobView, tuned: bool) -> BatchLimits:
-    """Batch sizes that a job may use: those of the first GPU model it was ever measured on."""
+    """Batch sizes that the search takes for possible: those of the first GPU model a job was ever measured on.
+
+    If no job chooses its batch size, the published search still values GPUs as if smaller ones than requested could be.
+    """
     times = first_times(job)
     if tuned and job.job.mode == "adaptive":
         return BatchLimits(job.application.max_batch, times.low, times.high)
-    return BatchLimits(job.job.batch_size, times.low, times.high, tuned=False)
+    return BatchLimits(job.job.batch_size, times.low, times.high, tuned=not tuned)
 
 
 def first_times(job: JobView) -> StepTimes:

@@ -51,15 +51,18 @@ class VirtualNodes:
     def __len__(self) -> int:
         return len(self.owner__n)
 
-    def one_model(self, row__n: Counts, models: Mapping[str, object]) -> Counts:
-        """The GPUs that a job keeps: those of the model it has most of, among those it can run on."""
+    def one_model(self, row__n: Counts, models: Mapping[str, object], preferred: bool = True) -> Counts:
+        """The GPUs that a job keeps: those of the model it has most of, among those it can run on.
+
+        Of two models with as many GPUs it is the preferred one, or the first one.
+        """
         groups = self.setting.groups
         count: dict[int, int] = {}
         for (group, _), gpus in zip(self.owner__n, row__n.tolist(), strict=True):
             if gpus and groups[group].gpu_model in models:
                 count[group] = count.get(group, 0) + gpus
         best = sorted(count, key=lambda group: -count[group])[:2]
-        if len(best) == 2 and count[best[0]] == count[best[1]]:
+        if preferred and len(best) == 2 and count[best[0]] == count[best[1]]:
             best.sort(key=lambda group: _preference(groups[group].gpu_model))
         on_best = [best[:1] == [group] for group, _ in self.owner__n]
         return np.where(on_best, row__n, 0).astype(np.int8)

@@ -182,6 +182,16 @@ def test_the_bar_of_gpu_hours_is_the_deviation_of_the_lists(tmp_path: Path, monk
     assert both["bar"].to_list() == pytest.approx((first["bar"].to_numpy() + deviation).tolist())
 
 
+def test_the_last_round_of_a_job_counts_as_a_whole_one() -> None:
+    row = row_of("rotation")._replace(cluster=paper.MIXED)
+    (result,) = simulate_many([paper._scenario(row, row.lists[0], None)], 1)
+    hours = paper._gpu_hours(result)
+    total = sum(value for (model, _), value in hours.items() if model == "total")
+    assert total == pytest.approx(result.jobs["round_gpu_hours"].sum())
+    assert total > result.jobs["gpu_hours"].sum()
+    assert sum(value for (model, _), value in hours.items() if model != "total") == pytest.approx(total)
+
+
 def test_lists_by_arrival_rate_stand_in_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "data/sia").mkdir(parents=True)
     lists(tmp_path, "philly", 1)  # table 3 wants a list

@@ -66,6 +66,15 @@ def test_rigid_jobs_and_untuned_ones_get_what_they_ask_for() -> None:
     assert [len(found[number].nodes) for number in (0, 1)] == [3, 2]
 
 
+@pytest.mark.parametrize(("tuned", "expected"), [(True, (1, 1)), (False, (0, 2))])
+def test_fixed_jobs_keep_the_first_of_two_models(
+    tuned: bool, expected: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PolluxDecider, "_best", lambda *_: np.array([[1, 0, 1, 0, 0, 0]], np.int8))
+    (place,) = decider(tuned=tuned).decide(AdaptiveView(60.0, [job(0, num_gpu=2)])).values()
+    assert (place.group, len(place.nodes)) == expected  # others keep the preferred one
+
+
 def test_states_of_the_last_search_begin_the_next_one() -> None:
     pollux = decider()
     pollux.decide(AdaptiveView(60.0, [job(0), job(1), job(2)]))
@@ -154,7 +163,7 @@ def test_a_batch_size_too_small_for_the_fair_share() -> None:
 
 def test_batch_sizes_that_jobs_may_use() -> None:
     assert limits_of(known(), True).tuned
-    assert (limits_of(known(), False).tuned, limits_of(known(), False).max_batch) == (False, 1024)
+    assert (limits_of(known(), False).tuned, limits_of(known(), False).max_batch) == (True, 1024)
     assert not limits_of(job(0, mode="scale-gpus"), True).tuned
 
 

@@ -35,6 +35,8 @@ def test_a_job_keeps_the_model_it_has_most_of() -> None:
     assert nodes.one_model(row(1, 2, 0, 2, 0, 0), MODELS).tolist() == [1, 2, 0, 0, 0, 0]
     assert nodes.one_model(row(1, 1, 0, 0, 3, 0), MODELS).tolist() == [0, 0, 0, 0, 3, 0]
     assert nodes.one_model(row(2, 0, 0, 2, 0, 0), MODELS).tolist() == [0, 0, 0, 2, 0, 0]  # preferred
+    assert nodes.one_model(row(2, 0, 0, 2, 0, 0), MODELS, preferred=False).tolist() == [2, 0, 0, 0, 0, 0]  # the first
+    assert nodes.one_model(row(2, 0, 0, 3, 0, 0), MODELS, preferred=False).tolist() == [0, 0, 0, 3, 0, 0]
     assert nodes.one_model(row(2, 0, 0, 0, 0, 2), MODELS).tolist() == [0, 0, 0, 0, 0, 2]
     assert nodes.one_model(row(4, 4, 0, 0, 1, 0), {"rtx": None}).tolist() == [0, 0, 0, 0, 1, 0]  # never measured there
     assert not nodes.one_model(row(0, 0, 0, 0, 0, 0), MODELS).any()
