@@ -83,7 +83,7 @@ ATTEMPTS = ("first", "placed", "all")
     "--interference",
     type=float,
     metavar="P",
-    help="Adaptive jobs: speed lost on nodes that two of several nodes share.",
+    help="Adaptive jobs: part of the speed that two jobs on several nodes lose on a common node.",
 )
 @click.option("--log", type=FileWritten(".csv"), metavar="FILE", help="Jobs: log in Gavel's format.")
 @click.option("--telemetry", metavar="T", help="Sample every GPU each so many seconds: 15, '15?refresh_s=6:8'.")
