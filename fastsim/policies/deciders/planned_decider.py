@@ -2,7 +2,8 @@
 
     maximise  mean of log(part of the job that will be done)  -  makespan * (rounds that are left after)/(rounds before)
 
-Each job has so many of the next rounds on one GPU model. The longest job that is left bounds the rounds after.
+Each job has so many of the next rounds on one GPU model, the first of which a restart takes where it does not run
+already. The longest job that is left bounds the rounds after.
 """
 
 from __future__ import annotations
@@ -32,11 +33,19 @@ COLUMNWISE, MAXIMISE = 1, -1
 
 
 class Prospect(NamedTuple):
-    """One job as the plan sees it: GPUs, part that is done, and the part that a round on each group adds."""
+    """One job as the plan sees it: GPUs, part that is done, and the part that a round on each group adds.
+
+    ``restart__g`` are the rounds, not whole ones, that it would restart on each group before it trains.
+    """
 
     gpus: int
     done: float
     gain__g: Sequence[float]
+    restart__g: Sequence[float]
+
+    def added(self, group: int, rounds: int) -> float:
+        """The part that so many of the next rounds on a group add."""
+        return self.gain__g[group] * max(rounds - self.restart__g[group], 0.0)
 
 
 def planned_rounds(
@@ -44,8 +53,8 @@ def planned_rounds(
 ) -> list[tuple[int, int]]:
     """For each job the group and how many of the next ``ahead`` rounds it has there; (0, 0) for none."""
     columns = [
-        (j, g, n) for j, job in enumerate(jobs) for g, gain in enumerate(job.gain__g)
-        for n in range(1, ahead + 1) if gain > 0 and job.gpus <= gpus__g[g]
+        (j, g, n) for j, job in enumerate(jobs) for g, room in enumerate(gpus__g)
+        for n in range(1, ahead + 1) if job.gpus <= room and job.added(g, n) > 0
     ]  # fmt: skip
     if not columns:
         return [(0, 0)] * len(jobs)
@@ -70,9 +79,10 @@ def _solution(
     worth = []
     for j, g, n in columns:
         job = jobs[j]
+        added = job.added(g, n)
         index += [g, groups + j, groups + count + j]
-        value += [float(job.gpus * n), 1.0, n * job.gain__g[g] / max(job.gain__g)]
-        worth.append((_log_part(job.done + n * job.gain__g[g]) - _log_part(job.done)) / count)
+        value += [float(job.gpus * n), 1.0, added / max(job.gain__g)]
+        worth.append((_log_part(job.done + added) - _log_part(job.done)) / count)
     worth.append(-makespan / longest)  # the last column: rounds left after the plan
     index += list(range(groups + count, groups + 2 * count))
     value += [1.0] * count
@@ -110,21 +120,25 @@ class PlannedDecider(FixedSizeDecider):
         self._highs = silent_highs(OPTIONS)
 
     def chosen(self, view: AdaptiveView) -> Mapping[int, int]:
-        """Jobs with most planned rounds first, then those that have done least and fit."""
+        """Planned jobs, first the running ones and those with most rounds; then those that fit, the least done first.
+
+        A job has its rounds of a plan in a row. One that fits besides stays on its group if it can.
+        """
         if not self.rounds_left or {job.id for job in view.jobs} != self.plan.keys():
             self._plan(view.jobs)
         self.rounds_left -= 1
         free, chosen = [group.gpus for group in self.setting.groups], dict[int, int]()
-        for job in sorted(view.jobs, key=lambda job: (-self.plan[job.id][1], job.id)):
+        for job in sorted(view.jobs, key=self._planned_order):
             group, rounds = self.plan[job.id]
             if rounds and job.job.num_gpu <= free[group]:
                 chosen[job.id] = group
                 free[group] -= job.job.num_gpu
                 self.plan[job.id] = group, rounds - 1
         for job in sorted(view.jobs, key=lambda job: (_done(job), job.id)):
-            room = [g for g, rate in enumerate(self._steps(job)) if rate > 0 and job.job.num_gpu <= free[g]]
+            rates, here = self._steps(job), _group(job)
+            room = [g for g, rate in enumerate(rates) if rate > 0 and job.job.num_gpu <= free[g]]
             if job.id not in chosen and room:
-                chosen[job.id] = max(room, key=self._steps(job).__getitem__)
+                chosen[job.id] = here if here in room else max(room, key=rates.__getitem__)
                 free[chosen[job.id]] -= job.job.num_gpu
         return chosen
 
@@ -142,7 +156,7 @@ class PlannedDecider(FixedSizeDecider):
     def _plan(self, jobs: Sequence[JobView]) -> None:
         start_s = time.thread_time()
         gpus = [group.gpus for group in self.setting.groups]
-        seen = [Prospect(job.job.num_gpu, _done(job), self._gains(job)) for job in jobs]
+        seen = [Prospect(job.job.num_gpu, _done(job), self._gains(job), self._restarts(job)) for job in jobs]
         rounds = planned_rounds(seen, gpus, self.ahead, self.makespan, self._highs)
         self.plan = {job.id: at for job, at in zip(jobs, rounds, strict=True)}
         self.rounds_left = self.ahead
@@ -158,6 +172,21 @@ class PlannedDecider(FixedSizeDecider):
         curve = job.application.curve
         total = curve.iteration(job.job.batch_size, curve.epochs - 1)
         return [rate * self.setting.round_s / total for rate in self._steps(job)]
+
+    def _restarts(self, job: JobView) -> list[float]:
+        """Rounds that it would restart on each group: the rest of its restart where it runs, else a whole one."""
+        here, whole_s = _group(job), job.application.believed_restart_s
+        seconds = [job.restart_left_s if g == here else whole_s for g in range(len(self.setting.groups))]
+        return [second / self.setting.round_s for second in seconds]
+
+    def _planned_order(self, job: JobView) -> tuple[bool, int, int]:
+        group, rounds = self.plan[job.id]
+        return _group(job) != group, -rounds, job.id
+
+
+def _group(job: JobView) -> int | None:
+    """The group on which a job runs; None if it waits."""
+    return None if job.place is None else job.place.group
 
 
 def _done(job: JobView) -> float:

@@ -28,18 +28,21 @@ def highs() -> Any:
 
 def worth(jobs: list[Prospect], plan: list[tuple[int, int]], makespan: float) -> float:
     """The objective of a plan."""
-    done = [job.done + n * job.gain__g[g] for job, (g, n) in zip(jobs, plan, strict=True)]
+    added = [job.gain__g[g] * max(0.0, n - job.restart__g[g]) for job, (g, n) in zip(jobs, plan, strict=True)]
+    done = [job.done + more for job, more in zip(jobs, added, strict=True)]
     logs = [
         np.log(np.clip(part, 1e-3, 1.0)) - np.log(max(job.done, 1e-3)) for job, part in zip(jobs, done, strict=True)
     ]
     left = [(1 - job.done) / max(job.gain__g) for job in jobs]
-    after = [at - n * job.gain__g[g] / max(job.gain__g) for job, at, (g, n) in zip(jobs, left, plan, strict=True)]
+    after = [at - more / max(job.gain__g) for job, at, more in zip(jobs, left, added, strict=True)]
     return float(np.mean(logs) - makespan * max(0.0, *after) / max(1.0, *left))
 
 
 PROSPECTS = st.lists(
-    st.builds(Prospect, st.integers(1, 4), st.floats(0, 0.9), st.tuples(st.floats(0.01, 0.3), st.floats(0.01, 0.3))),
-    min_size=1, max_size=3,
+    st.builds(
+        Prospect, st.integers(1, 4), st.floats(0, 0.9), st.tuples(st.floats(0.01, 0.3), st.floats(0.01, 0.3)),
+        st.tuples(st.floats(0, 2.5), st.sampled_from((0.0, 1.0, 1.5))),
+    ), min_size=1, max_size=3,
 )  # fmt: skip
 
 
@@ -59,7 +62,7 @@ def test_as_good_as_trying_everything(jobs: list[Prospect], makespan: float) -> 
 
 def test_nobody_to_plan_for_is_no_plan() -> None:
     assert planned_rounds([], (4,), 5, 1.0, highs()) == []
-    assert planned_rounds([Prospect(8, 0.0, (0.1,))], (4,), 5, 1.0, highs()) == [(0, 0)]
+    assert planned_rounds([Prospect(8, 0.0, (0.1,), (0.0,))], (4,), 5, 1.0, highs()) == [(0, 0)]
 
 
 def test_a_run_ends_and_is_the_same_again() -> None:
@@ -68,6 +71,19 @@ def test_a_run_ends_and_is_the_same_again() -> None:
     first, second = (run_adaptive(told_of(setting), setting, Planned().begin(setting), jobs) for _ in range(2))
     assert np.isfinite(first.jobs["finish_s"]).all()
     assert np.array_equal(first.jobs, second.jobs)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "jobs"),
+    [((1, 0, 1), [("imagenet", 1, 1600)]), ((1, 0, 0), 2 * [("bert", 4, 96)]), ((1, 0, 0), 3 * [("yolov3", 4, 64)])],
+)
+def test_rounds_shorter_than_a_restart_do_not_keep_a_job_from_its_end(
+    nodes: tuple[int, int, int], jobs: list[tuple[str, int, int]]
+) -> None:
+    setting = adaptive_setting(*nodes, round_s=60.0)
+    played = [AdaptiveJob(0.0, app, gpus, batch) for app, gpus, batch in jobs]
+    run = run_adaptive(told_of(setting), setting, Planned().begin(setting), played, until_s=5 * 86_400.0)
+    assert np.isfinite(run.jobs["finish_s"]).all()
 
 
 @pytest.mark.parametrize(("name", "value"), [("ahead", 0), ("ahead", 2.0), ("makespan", -1), ("makespan", True)])
