@@ -186,18 +186,13 @@ def run_count(
 def _chosen(rows: list[Row], policies: Sequence[str], figures: Sequence[str]) -> list[Row]:
     """Rows of these figures and policies; others join the first table, and rows of effects need that of ``WHOLE``."""
     every = rows
-    rows = [row for row in rows if _is_in(row, figures)]
+    rows = [row for row in rows if not figures or row.figure in figures]
     selected = of_policies(rows, policies)
     first = {row.case: row for row in rows if row.figure == rows[0].figure}
     selected += [row._replace(policy=text) for text in beyond(rows, policies) for row in first.values()]
     cases = {row.case for row in selected if row.policy in EFFECTS}
     wholes = [row for row in every if (row.figure, row.policy) == WHOLE and row.case in cases]
     return [*selected, *(row for row in wholes if row not in selected)]
-
-
-def _is_in(row: Row, figures: Sequence[str]) -> bool:
-    """Whether a row belongs to these figures."""
-    return not figures or row.figure in figures
 
 
 def _reproduction(
@@ -229,14 +224,9 @@ def _reproduction(
         "sia": "Sia: goodput on GPUs of several models (SOSP 2023)", "pollux": "Pollux: goodput shared out (OSDI 2021)",
     }[paper]  # fmt: skip
     citation = str(getattr(parse(paper), "citation", ""))
-    wall_s, spent_s = time.perf_counter() - began, _spent_s(results)
+    wall_s, spent_s = time.perf_counter() - began, sum({id(one): one.timing["cpu_s"] for one in results}.values())
     source = _source(data, apps, rows)
     return Reproduction(paper, title, source, cell_table(cells), _curves(done), len(runs), wall_s, citation, spent_s)
-
-
-def _spent_s(results: Sequence[Result]) -> float:
-    """CPU time of these results, each once."""
-    return float(sum({id(result): result.timing["cpu_s"] for result in results}.values()))
 
 
 def _source(data: Path | None, apps: str | None, rows: Sequence[Row]) -> str:
@@ -249,9 +239,12 @@ def _source(data: Path | None, apps: str | None, rows: Sequence[Row]) -> str:
 
 
 def _scenario(row: Row, workload: str, apps: str | None) -> Scenario:
-    round_s = ROUND_S.get(row.policy.partition("(")[0], 360.0)
     # One figure needs the placements of runs that it shares with others.
-    return Scenario(row.cluster, workload, row.policy, round_s=row.round_s or round_s, rates=apps, record="placements")
+    return Scenario(row.cluster, workload, row.policy, round_s=_round_s(row), rates=apps, record="placements")
+
+
+def _round_s(row: Row) -> float:
+    return row.round_s or ROUND_S.get(row.policy.partition("(")[0], 360.0)
 
 
 def _rows(
@@ -300,9 +293,15 @@ def _figures(result: Result) -> dict[str, float]:
     return {
         "jct_mean_h": row["jct_mean_s"] / HOUR_S, "jct_p99_h": _p99_h([result]),
         "makespan_h": row["makespan_s"] / HOUR_S, "gpu_h_mean": row["round_gpu_hours_mean"],
-        "active_mean": row["contention_mean"], "active_max": float(row["max_active_jobs"]),
-        "restarts_mean": row["charged_restarts_mean"],
+        "active_max": float(row["max_active_jobs"]), "restarts_mean": row["charged_restarts_mean"],
     }  # fmt: skip
+
+
+def _active_mean(result: Result, round_s: float) -> float:
+    """Active jobs at the end of a round, on average over all rounds from second 0, as the artifact prints them."""
+    submit_s, end_s = (np.sort(result.jobs[name].to_numpy()) for name in ("submit_s", "end_s"))
+    ends = round_s * np.arange(1, np.ceil(end_s[-1] / round_s) + 1)
+    return float(np.mean(np.searchsorted(submit_s, ends, "right") - np.searchsorted(end_s, ends, "right")))
 
 
 def _p99_h(results: Sequence[Result]) -> float:
@@ -312,7 +311,7 @@ def _p99_h(results: Sequence[Result]) -> float:
 
 
 def _table_cells(row: Row, results: Sequence[Result], comparable: bool) -> list[Cell]:
-    each = [_figures(result) for result in results]
+    each = [{**_figures(result), "active_mean": _active_mean(result, _round_s(row))} for result in results]
     lines = _printed(row)
     cells = []
     for name in each[0]:

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from fastsim.engine.result import Result
 from fastsim.errors import FastsimError
 from fastsim.experiments.many_runs import simulate_many
 from fastsim.experiments.reproduce import sia_pollux as paper
@@ -190,6 +191,14 @@ def test_the_last_round_of_a_job_counts_as_a_whole_one() -> None:
     assert total == pytest.approx(result.jobs["round_gpu_hours"].sum())
     assert total > result.jobs["gpu_hours"].sum()
     assert sum(value for (model, _), value in hours.items() if model != "total") == pytest.approx(total)
+
+
+def test_active_jobs_are_counted_at_the_end_of_each_round_from_second_0() -> None:
+    jobs = pl.DataFrame({"submit_s": [130.0, 60.0, 61.0], "end_s": [200.0, 180.0, 425.0]})
+    result, ends = Result({"jobs": jobs}, {}, {}), [60.0 * number for number in range(1, 9)]
+    twin = [sum(first <= end < last for first, last in jobs.rows()) for end in ends]
+    assert paper._active_mean(result, 60.0) == pytest.approx(np.mean(twin))
+    assert twin == [1, 2, 2, 1, 1, 1, 1, 0]
 
 
 def test_lists_by_arrival_rate_stand_in_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
