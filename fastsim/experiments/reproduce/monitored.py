@@ -72,13 +72,10 @@ QUANTITIES = {
     "power_w": Quantity(TELEMETRY, "Mean power", "power_mean", "W", "mean_power_w", BAR),
 }  # fmt: skip
 """Quantities by their names in the results."""
-PER_JOB = {"wait": "queue_s", "restarts": "restarts"}
-"""Columns of a run's jobs by the metric of single jobs; the published ones stand in the order of arrival."""
-IN_ORDER = ("exclusive", "gpushare")
-"""Mechanisms that place the jobs of equal runs in equal order. Those of the others change places between runs, so of
-them the k-th smallest values are compared."""
+SURE = ("exclusive", "gpushare")
+"""Mechanisms under which no job runs out of memory, so that restarts are compared."""
 SECOND = 1.0
-"""Resolution of recorded times of single jobs, seconds."""
+"""Resolution of recorded waits and arrivals, seconds."""
 RECORDED = "golden/k8s-gpu/runs.csv"
 
 Known = Mapping[tuple[int, str], Mapping[str, float]]
@@ -168,22 +165,24 @@ def _cells(point: tuple[int, str], values: Mapping[str, float], recorded: Mappin
 
 
 def _job_cells(point: tuple[int, str], result: Result) -> Iterator[Cell]:
-    """Wait and restarts of each job, or the k-th smallest of them where jobs change places."""
+    """Starts, waits and restarts of jobs, each in rising order: which waiting job is next was chance in the recordings.
+
+    So starts are compared, the sums of a published wait and its job's arrival, and waits stand beside.
+    """
     level, name = point
-    jobs, in_order = result.jobs.sort("pod_id"), name in IN_ORDER
-    for metric, column in PER_JOB.items():
-        rows = published_numbers("monitor").filter(
-            figure=JOBS, panel=f"over-provisioning {level} %", series=name, metric=metric
-        )
-        values = jobs[column].to_list()
-        if not in_order:
-            rows, values = rows.sort("value"), sorted(values)
-        # Levels and policies without published jobs have no rows.
-        for place, (row, ours) in enumerate(zip(rows.iter_rows(named=True), values, strict=False)):
-            label = {**row, "x": f"job {place}" if in_order else f"value {place} in rising order"}
-            bar = max(DRIFT * row["value"], SECOND) if metric == "wait" else None
-            yield number_cell(label, float(ours), case=f"{level} % more", policy=name, bar=bar,
-                              comparable=in_order or metric == "wait")  # fmt: skip
+    rows = published_numbers("monitor").filter(figure=JOBS, panel=f"over-provisioning {level} %", series=name)
+    if rows.is_empty():
+        return
+    waits, restarts = (rows.filter(metric=metric) for metric in ("wait", "restarts"))
+    jobs = result.jobs.sort("pod_id").with_columns(first_s=pl.col("submit_s") + pl.col("queue_s"))
+    starts = waits.with_columns(metric=pl.lit("start"), value=pl.col("value") + jobs["submit_s"])
+    for published, column in ((starts, "first_s"), (waits, "queue_s"), (restarts, "restarts")):
+        pairs = zip(published.sort("value").iter_rows(named=True), jobs[column].sort(), strict=True)
+        for place, (row, ours) in enumerate(pairs):
+            label = {**row, "x": f"value {place} in rising order"}
+            bar = max(BAR * row["value"], 2 * SECOND) if column == "first_s" else None
+            comparable = column == "first_s" or (column == "restarts" and name in SURE)
+            yield number_cell(label, float(ours), case=f"{level} % more", policy=name, bar=bar, comparable=comparable)
 
 
 def _curves(quantities: Mapping[tuple[int, str], Mapping[str, float]], wanted: Sequence[str]) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import pytest
 
 from fastsim.experiments.reproduce import monitored as experiments
 from fastsim.experiments.reproduce.papers import reproduce, run_count
+from fastsim.experiments.reproduce.published_numbers import published_numbers
 
 
 def test_the_table_at_one_level(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,16 +53,31 @@ def test_one_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(made.cells["figure"]) == {experiments.TELEMETRY} and made.curves["chart"].n_unique() == 3
 
 
-def test_single_jobs_in_order_or_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_of_single_jobs_in_rising_order(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = {name: experiments.POLICIES[name] for name in ("gpushare", "monitored", "monitored, no quirks")}
     monkeypatch.setattr(experiments, "POLICIES", kept)
     made = reproduce("monitor", quick=True, figures=[experiments.JOBS]).cells
-    assert len(made) == 2 * 2 * 30 and set(made["figure"]) == {experiments.JOBS}
-    alike = made.filter(policy="gpushare", quantity="restarts")
-    assert set(alike["verdict"]) == {"same"} and alike["case"][0] == "0 % more, job 0"
-    waits = made.filter(policy="monitored", quantity="wait")
-    assert waits["published"].is_sorted() and waits["ours"].is_sorted() and not waits["bar"].has_nulls()
-    assert waits["case"][29] == "0 % more, value 29 in rising order"
+    assert len(made) == 2 * 3 * 30 and set(made["figure"]) == {experiments.JOBS}
+    by_name = {name: made.filter(policy=name[0], quantity=name[1]) for name in made.select("policy", "quantity").rows()}
+    for values in by_name.values():
+        assert values["published"].is_sorted() and values["ours"].is_sorted()
+        assert values["case"][29] == "0 % more, value 29 in rising order"
+    starts, waits = by_name["gpushare", "start"], by_name["gpushare", "wait"]
+    assert set(starts["verdict"]) <= {"same", "within"} and set(waits["verdict"]) == {"indicative"}
+    assert set(by_name["gpushare", "restarts"]["verdict"]) == {"same"}
+    assert set(by_name["monitored", "restarts"]["verdict"]) == {"indicative"}
+
+
+def test_a_start_is_the_sum_of_a_wait_and_the_arrival_of_its_job() -> None:
+    rows = published_numbers("monitor").filter(
+        figure=experiments.JOBS, panel="over-provisioning 0 %", series="exclusive", metric="wait"
+    )
+    jobs = pl.DataFrame({"pod_id": range(30), "submit_s": [1000.0 - k for k in range(30)], "restarts": [0] * 30})
+    result = SimpleNamespace(jobs=jobs.with_columns(queue_s=rows["value"] + 0.25).sample(fraction=1, shuffle=True))
+    cells = list(experiments._job_cells((0, "exclusive"), result))  # type: ignore[arg-type]
+    starts = sorted(wait + 1000.0 - k for k, wait in enumerate(rows["value"]))
+    assert [one.published for one in cells[:30]] == starts
+    assert [one.deviation for one in cells[:30]] == [0.25] * 30
 
 
 def test_means_of_readings_are_exact_so_that_the_number_of_threads_changes_none() -> None:
