@@ -28,7 +28,7 @@ WINDOW, CLUSTER = "4000:5000", "gavel:36:36:36"
 BAR, FIFO_BAR = 0.02, 0.04
 """Deviation of the original's last revision from its published figures, as a part of these."""
 RECORDED = "golden/gavel/oracle/simulation_throughputs.json"
-SEED_0 = ("seed 0, printed", "b, CDF of JCT")
+SEED_0 = ("seed 0, printed", "b, CDF of JCT", "b, CDF of finish-time fairness", "b, printed mean")
 """Panels of seed 0; means and deviations of three seeds stand in the others."""
 SEEDS, QUICK_SEEDS = (0, 1, 2), (0,)
 PRICES = {"v100": 0.74, "p100": 0.43, "k80": 0.135}
@@ -83,6 +83,8 @@ LOADS = {
 """Figures over the load, at a few of their rates."""
 LONG = ("13", "priorities-multiple (repository figure)", "throughput estimation", ABSTRACT, SWEEP)
 """Figures whose quick forms take half a minute."""
+FAIRNESS, ISOLATED = ("8", "9", "10", "ftf-single (repository figure)"), "isolated"
+"""Figures of finish-time fairness, and the policy under which jobs take the times that theirs are divided by."""
 WEIGHTS = {"low priority jobs": "_weight_1", "high priority jobs": "_weight_5"}
 """Suffix of the name of the mean over the jobs of a panel, added to that of the mean of all."""
 SWEPT = ("jct_reduction", "jct_reduction_up_to")
@@ -172,6 +174,10 @@ def _points(quick: bool, figures: Sequence[str]) -> list[Point]:
         for figure, loads in LOADS.items() if figure in wanted for load in loads
         for rate in (load.rates[:1] if quick else load.rates) for policy in load.policies
         for seed in (QUICK_SEEDS if quick else SEEDS)
+    ]  # fmt: skip
+    every += [
+        LoadPoint(load.multi_gpu, ISOLATED, rate, 0) for figure in FAIRNESS if figure in wanted
+        for load in LOADS[figure] for rate in (load.rates[:1] if quick else load.rates)
     ]  # fmt: skip
     every += [
         StaticPoint(static.cluster, static.multi_gpu, policy, jobs, seed)
@@ -307,11 +313,12 @@ def _single_gpu_rates(oracle: Oracle) -> pl.DataFrame:
 
 
 def _load_cells(figure: str, done: Done, quick: bool) -> Iterator[Cell]:
-    """Cells of a figure at the rates that were run; finish-time fairness of jobs is no result of a run. ``quick`` has
-    one seed, which means of three are not compared with."""
+    """Cells of a figure at the rates that were run. ``quick`` has one seed, which means of three are not compared
+    with."""
     seeds_of = {True: (0,), False: QUICK_SEEDS if quick else SEEDS}
     for row in _numbers(figure).iter_rows(named=True):
-        if not row["metric"].startswith("jct_") or row["panel"].startswith("EXPERIMENTS"):
+        fairness = "rho" in row["metric"]
+        if not (fairness or row["metric"].startswith("jct_")) or row["panel"].startswith("EXPERIMENTS"):
             continue
         of_one = row["panel"] in SEED_0
         if len(seeds_of[of_one]) < 2 and row["metric"].endswith("_sd_over_seeds"):
@@ -319,7 +326,9 @@ def _load_cells(figure: str, done: Done, quick: bool) -> Iterator[Cell]:
         for load in LOADS[figure]:
             if _shows(load, row):
                 mine = _runs_of(load, row, done, seeds_of[of_one])
-                if mine:
+                if mine and fairness:
+                    yield _fairness_cell(row, mine[0][0], done[LoadPoint(load.multi_gpu, ISOLATED, float(row["x"]), 0)])
+                elif mine:
                     # The abstract does not name the load of its largest reduction.
                     yield _load_cell(row, mine, comparable=(of_one or not quick) and figure != ABSTRACT)
 
@@ -355,6 +364,22 @@ def _load_cell(row: Mapping[str, Any], runs: Sequence[Sequence[Result]], compara
         return number_cell(row, mean_h, **options)
     jct_h = runs[0][0].jobs.filter(_in_window())["jct_s"].to_numpy() / 3600
     return number_cell(row, float(np.quantile(jct_h, float(what.removeprefix("p")) / 100)), **options)
+
+
+def _fairness_cell(row: Mapping[str, Any], result: Result, isolated: Result) -> Cell:
+    """Finish-time fairness: completion times of the window's jobs over those of the same jobs under ``isolated``.
+
+    Jobs that one of the runs gave up are left out. Of the part of unfair jobs, the bar is what it may be off if each
+    ratio may be off by ``BAR``.
+    """
+    alone = isolated.jobs.select("pod_id", alone_s="jct_s")
+    pairs = result.jobs.filter(_in_window()).join(alone, on="pod_id").drop_nulls(["jct_s", "alone_s"])
+    rho, what = (pairs["jct_s"] / pairs["alone_s"]).to_numpy(), row["metric"].removeprefix("ftf_rho_")
+    if what == "fraction_rho_above_1":
+        most, ours, least = (float(np.mean(rho > limit)) for limit in (1 - BAR, 1.0, 1 + BAR))
+        return number_cell(row, ours, bar=max(most - ours, ours - least))
+    ours = float(np.mean(rho) if what == "mean" else np.quantile(rho, float(what.removeprefix("p")) / 100))
+    return number_cell(row, ours, bar=BAR * row["value"])
 
 
 def _static_cells(figure: str, done: Done) -> Iterator[Cell]:
@@ -421,7 +446,7 @@ def _curves(done: Done) -> pl.DataFrame:
     """Mean completion time over the load, averaged over seeds."""
     lines: dict[tuple[bool, str], dict[float, list[float]]] = {}
     for point, result in done.items():
-        if isinstance(point, StaticPoint) or point.cluster or point.priorities:
+        if isinstance(point, StaticPoint) or point.cluster or point.priorities or point.policy == ISOLATED:
             continue
         mine = lines.setdefault((point.multi_gpu, point.policy), {})
         mine.setdefault(point.rate_per_hour, []).append(result.summary["jct_mean_s"][0] / 3600)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from fastsim.engine.result import Result
 from fastsim.experiments.reproduce import gavel as figure
 
 FTF = "ftf-single (repository figure)"
@@ -32,17 +33,35 @@ def test_a_figure_at_one_load() -> None:
 def test_quantiles_and_means_of_three_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(figure.LOADS, "8", (figure.LoadFigure(False, ("gandiva",), (2.0,)),))
     reproduction = figure.gavel_reproduction(None, False, 1, figures=("8",))
-    assert reproduction.runs == 3
+    assert reproduction.runs == 4  # one under isolated
     assert set(reproduction.cells["quantity"]) == {
         "jct_mean", "jct_mean_sd_over_seeds", *(f"jct_p{part}" for part in (25, 50, 75, 90, 95, 99)),
+        "fraction_rho_above_1", "ftf_rho_mean", *(f"ftf_rho_p{part}" for part in (10, 25, 50, 75, 90, 95, 99, 100)),
     }  # fmt: skip
+    assert reproduction.curves["policy"].unique().to_list() == ["gandiva"]
     hours = {row["quantity"]: row["ours"] for row in reproduction.cells.filter(case="b, CDF of JCT").rows(named=True)}
     assert hours["jct_p25"] < hours["jct_p50"] < hours["jct_p99"]
 
 
+def test_fairness_is_over_the_same_jobs_under_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figure, "WINDOW", "1:6")
+    jobs: list[int] = [3, 1, 2, 0, 6, 4, 5]
+    times = {"alone": [20.0, 100.0, 50.0, 1.0, 1.0, None, 2.0], "here": [20.3, 90.0, 60.0, 9.0, 0.1, 5.0, None]}
+    alone, here = (
+        Result({"jobs": pl.DataFrame({"pod_id": jobs, "jct_s": seconds})}, {}, {}) for seconds in times.values()
+    )  # fmt: skip
+    row = {"figure": "8", "panel": "b", "series": "allox", "x": "2", "unit": "", "value": 1.0, "digit": 0.0,
+           "tolerance": 0.001}  # fmt: skip
+    expected = {"ftf_rho_p50": (1.015, 0.021), "ftf_rho_p100": (1.2, 0.021), "ftf_rho_mean": (3.115 / 3, 0.021),
+                "fraction_rho_above_1": (2 / 3, 1 / 3 + 0.001)}  # fmt: skip
+    for metric, values in expected.items():
+        cell = figure._fairness_cell({**row, "metric": metric}, here, alone)
+        assert (cell.ours, cell.bar) == pytest.approx(values)
+
+
 def test_figures_share_runs() -> None:
     eight, ftf = figure.run_count(None, "", True, ("8",)), figure.run_count(None, "", True, (FTF,))
-    assert figure.run_count(None, "", True, ("8", FTF)) == eight + ftf - 1  # allox is in both
+    assert figure.run_count(None, "", True, ("8", FTF)) == eight + ftf - 2  # allox and isolated are in both
 
 
 def test_ratios_of_rates_need_no_run() -> None:
