@@ -83,6 +83,8 @@ LOADS = {
 """Figures over the load, at a few of their rates."""
 LONG = ("13", "priorities-multiple (repository figure)", "throughput estimation", ABSTRACT, SWEEP)
 """Figures whose quick forms take half a minute."""
+SAMPLE = "EXPERIMENTS.md sample run, seed "
+"""Panels of the sample in the original's instructions, by their seed."""
 FAIRNESS, ISOLATED = ("8", "9", "10", "ftf-single (repository figure)"), "isolated"
 """Figures of finish-time fairness, and the policy under which jobs take the times that theirs are divided by."""
 WEIGHTS = {"low priority jobs": "_weight_1", "high priority jobs": "_weight_5"}
@@ -179,6 +181,8 @@ def _points(quick: bool, figures: Sequence[str]) -> list[Point]:
         LoadPoint(load.multi_gpu, ISOLATED, rate, 0) for figure in FAIRNESS if figure in wanted
         for load in LOADS[figure] for rate in (load.rates[:1] if quick else load.rates)
     ]  # fmt: skip
+    if "8" in wanted and not quick:
+        every += [_sampled(row) for row in _numbers("8").iter_rows(named=True) if row["panel"].startswith(SAMPLE)]
     every += [
         StaticPoint(static.cluster, static.multi_gpu, policy, jobs, seed)
         for figure, static in STATIC.items() if figure in wanted
@@ -318,7 +322,10 @@ def _load_cells(figure: str, done: Done, quick: bool) -> Iterator[Cell]:
     seeds_of = {True: (0,), False: QUICK_SEEDS if quick else SEEDS}
     for row in _numbers(figure).iter_rows(named=True):
         fairness = "rho" in row["metric"]
-        if not (fairness or row["metric"].startswith("jct_")) or row["panel"].startswith("EXPERIMENTS"):
+        if row["panel"].startswith(SAMPLE):
+            yield from _sample_cells(row, done)
+            continue
+        if not (fairness or row["metric"].startswith("jct_")):
             continue
         of_one = row["panel"] in SEED_0
         if len(seeds_of[of_one]) < 2 and row["metric"].endswith("_sd_over_seeds"):
@@ -380,6 +387,18 @@ def _fairness_cell(row: Mapping[str, Any], result: Result, isolated: Result) -> 
         return number_cell(row, ours, bar=max(most - ours, ours - least))
     ours = float(np.mean(rho) if what == "mean" else np.quantile(rho, float(what.removeprefix("p")) / 100))
     return number_cell(row, ours, bar=BAR * row["value"])
+
+
+def _sampled(row: Mapping[str, Any]) -> LoadPoint:
+    return LoadPoint(False, row["series"], float(row["x"]), int(row["panel"].removeprefix(SAMPLE)))
+
+
+def _sample_cells(row: Mapping[str, Any], done: Done) -> Iterator[Cell]:
+    """The cell of a number of the sample, if its run was made."""
+    result = done.get(_sampled(row))
+    if result is not None:
+        jct_mean_s, utilization_pct = result.summary.select("jct_mean_s", "utilization_pct").row(0)
+        yield number_cell(row, jct_mean_s if row["metric"] == "jct_mean" else utilization_pct / 100, exact=True)
 
 
 def _static_cells(figure: str, done: Done) -> Iterator[Cell]:

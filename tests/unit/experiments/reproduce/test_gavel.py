@@ -33,12 +33,12 @@ def test_a_figure_at_one_load() -> None:
 def test_quantiles_and_means_of_three_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(figure.LOADS, "8", (figure.LoadFigure(False, ("gandiva",), (2.0,)),))
     reproduction = figure.gavel_reproduction(None, False, 1, figures=("8",))
-    assert reproduction.runs == 4  # one under isolated
+    assert reproduction.runs == 3 + 1 + 6  # under isolated, and the sample of the instructions
     assert set(reproduction.cells["quantity"]) == {
-        "jct_mean", "jct_mean_sd_over_seeds", *(f"jct_p{part}" for part in (25, 50, 75, 90, 95, 99)),
+        "utilization", "jct_mean", "jct_mean_sd_over_seeds", *(f"jct_p{part}" for part in (25, 50, 75, 90, 95, 99)),
         "fraction_rho_above_1", "ftf_rho_mean", *(f"ftf_rho_p{part}" for part in (10, 25, 50, 75, 90, 95, 99, 100)),
     }  # fmt: skip
-    assert reproduction.curves["policy"].unique().to_list() == ["gandiva"]
+    assert set(reproduction.curves["policy"]) == {"allox", "gandiva"}
     hours = {row["quantity"]: row["ours"] for row in reproduction.cells.filter(case="b, CDF of JCT").rows(named=True)}
     assert hours["jct_p25"] < hours["jct_p50"] < hours["jct_p99"]
 
@@ -57,6 +57,15 @@ def test_fairness_is_over_the_same_jobs_under_isolated(monkeypatch: pytest.Monke
     for metric, values in expected.items():
         cell = figure._fairness_cell({**row, "metric": metric}, here, alone)
         assert (cell.ours, cell.bar) == pytest.approx(values)
+
+
+def test_the_sample_of_the_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(figure.LOADS, "8", ())
+    cells = figure.gavel_reproduction(None, False, 1, figures=("8",)).cells
+    assert len(cells) == 12 and set(cells["case"]) == {f"{figure.SAMPLE}{seed}" for seed in (15, 42, 1234)}
+    assert cells["bar"].max() == pytest.approx(5e-7, rel=0.01)
+    assert cells.filter(quantity="utilization")["ours"].is_between(0.01, 1.0).all()
+    assert cells.filter(quantity="jct_mean")["ours"].min() > 600.0  # type: ignore[operator]
 
 
 def test_figures_share_runs() -> None:
