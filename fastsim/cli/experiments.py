@@ -266,6 +266,7 @@ COUNT_COLUMNS = tuple((name, name) for name in ("figure", "same", "within", "out
     "--data", type=click.Path(path_type=Path), metavar="DIR", help="Folder with the paper's lists of pods or jobs."
 )
 @click.option("--quick", is_flag=True, help="The first trace, load and seeds only.")
+@click.option("--whole", is_flag=True, help="Every load of gavel's figures instead of a few; takes hours.")
 @click.option(
     "--policy", "policies", multiple=True, metavar="P", help="Only this policy (sia, pollux, synergy); repeatable."
 )
@@ -276,8 +277,8 @@ COUNT_COLUMNS = tuple((name, name) for name in ("figure", "same", "within", "out
 @click.option("--strict", is_flag=True, help="Exit code 1 if a cell is outside.")
 @click.option("--json", "as_json", is_flag=True, help="Print all cells, or the figures of --list, as JSON.")
 def reproduce(
-    paper: str, data: Path | None, quick: bool, policies: tuple[str, ...], figures: tuple[str, ...], listed: bool,
-    workers: int, out: Path | None, strict: bool, as_json: bool,
+    paper: str, data: Path | None, quick: bool, whole: bool, policies: tuple[str, ...], figures: tuple[str, ...],
+    listed: bool, workers: int, out: Path | None, strict: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Reproduce the figures of a paper beside the published ones: a page and Parquet tables.
 
@@ -294,7 +295,7 @@ def reproduce(
     from fastsim.reports.progress import progress_bar
 
     if paper == ALL:
-        _reproduce_all(data, quick, policies, figures, listed, workers, out, strict, as_json)
+        _reproduce_all(data, quick, whole, policies, figures, listed, workers, out, strict, as_json)
         return
     if listed:
         papers.check_paper(paper)
@@ -305,11 +306,12 @@ def reproduce(
         )
         return
     folder = out or Path(f"reproduced-{paper}")
-    count = papers.run_count(paper, data, quick, policies, figures)
+    count = papers.run_count(paper, data, quick, policies, figures, whole)
     with held(folder, overwrite=out is None), progress_bar("runs", count) as progress:
         reproduction = papers.reproduce(
-            paper, data, quick=quick, workers=workers, policies=policies, figures=figures, progress=progress
-        )
+            paper, data, quick=quick, workers=workers, policies=policies, figures=figures, progress=progress,
+            whole=whole,
+        )  # fmt: skip
         reproduction.write(folder)
     if as_json:
         click.echo(text_tables.table_json(reproduction.cells))
@@ -327,25 +329,25 @@ def reproduce(
 
 
 def _reproduce_all(
-    data: Path | None, quick: bool, policies: tuple[str, ...], figures: tuple[str, ...], listed: bool, workers: int,
-    out: Path | None, strict: bool, as_json: bool,
+    data: Path | None, quick: bool, whole: bool, policies: tuple[str, ...], figures: tuple[str, ...], listed: bool,
+    workers: int, out: Path | None, strict: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """The figures of all papers into one folder, or (``listed``) their table."""
     from fastsim.errors import Interrupted, ScenarioError
-    from fastsim.experiments import all_figures as whole
+    from fastsim.experiments import all_figures
     from fastsim.foundation.folder_lock import held
     from fastsim.reports import text_tables
 
-    for option, names in (("--policy", policies), ("--figure", figures)):
+    for option, names in (("--policy", policies), ("--figure", figures), ("--whole", ("gavel",) if whole else ())):
         if names:
             raise ScenarioError(option, ", ".join(names), "none with `all`, which makes every figure")
     folder = out or Path(f"reproduced-{ALL}")
     if listed:
-        table = whole.summary(folder)
+        table = all_figures.summary(folder)
     else:
         with held(folder, overwrite=True, grows=True):
             try:
-                table = whole.made_into(folder, data, quick, workers, _print_figure)
+                table = all_figures.made_into(folder, data, quick, workers, _print_figure)
             except interrupts.STOPPED as stopped:
                 message = f"interrupted; the figures so far are in {folder}; the same command goes on"
                 raise Interrupted(message, interrupts.exit_code(stopped)) from None
@@ -355,7 +357,7 @@ def _reproduce_all(
         nl=as_json,
     )
     if not as_json and not listed:
-        click.echo(f"page: {folder / whole.INDEX}")
+        click.echo(f"page: {folder / all_figures.INDEX}")
     if not listed and ((table["status"] == "failed").any() or (strict and table["outside"].sum())):
         sys.exit(1)
 

@@ -80,7 +80,7 @@ LOADS = {
         LoadFigure(False, ("max_min_fairness", FAIR), (2.0,), f"gavel:{v100}:0:{100 - v100}") for v100 in (100, 50, 10)
     ),
 }  # fmt: skip
-"""Figures over the load, at a few of their rates."""
+"""Figures over the load, and those of their rates that are usually run."""
 LONG = ("13", "priorities-multiple (repository figure)", "throughput estimation", ABSTRACT, SWEEP)
 """Figures whose quick forms take half a minute."""
 SAMPLE = "EXPERIMENTS.md sample run, seed "
@@ -147,7 +147,7 @@ COST_MEASURES = {
 }  # fmt: skip
 """Quantities by column of the summary."""
 STATIC_STEP, MOST_PACKED = 100, 200
-"""Step of the numbers of jobs that are run, and the most under policies that share GPUs, whose runs take long."""
+"""Step of the numbers of jobs that are run, and the usual most under policies that share GPUs, whose runs take long."""
 
 ENTITIES = {"fairness": "a:1, b:2, c:3", "first come first served": "a:1:fifo, b:2:fifo, c:3:fifo"}
 """Entities of figure 11 by the name of their inner rule in its panels."""
@@ -158,9 +158,11 @@ Point = LoadPoint | StaticPoint
 Done = Mapping[Point, Result]
 
 
-def run_count(_data: Path | None, _paper: str, quick: bool, figures: Sequence[str] = ()) -> int:
+def run_count(
+    _data: Path | None, _paper: str, quick: bool, figures: Sequence[str] = (), whole: bool = False
+) -> int:  # fmt: skip
     """Number of runs of a reproduction."""
-    return len(_points(quick, figures))
+    return len(_points(quick, figures, whole))
 
 
 def _wanted(quick: bool, figures: Sequence[str]) -> tuple[str, ...]:
@@ -168,25 +170,23 @@ def _wanted(quick: bool, figures: Sequence[str]) -> tuple[str, ...]:
     return tuple(figures) or tuple(name for name in ("1", "11", *LOADS, *STATIC, COST) if not quick or name not in LONG)
 
 
-def _points(quick: bool, figures: Sequence[str]) -> list[Point]:
+def _points(quick: bool, figures: Sequence[str], whole: bool = False) -> list[Point]:
     """The runs of the figures, each once."""
     wanted = _wanted(quick, figures)
-    every: list[Point] = [
-        LoadPoint(load.multi_gpu, policy, rate, seed, load.cluster, load.priorities)
-        for figure, loads in LOADS.items() if figure in wanted for load in loads
-        for rate in (load.rates[:1] if quick else load.rates) for policy in load.policies
-        for seed in (QUICK_SEEDS if quick else SEEDS)
-    ]  # fmt: skip
-    every += [
-        LoadPoint(load.multi_gpu, ISOLATED, rate, 0) for figure in FAIRNESS if figure in wanted
-        for load in LOADS[figure] for rate in (load.rates[:1] if quick else load.rates)
-    ]  # fmt: skip
+    every: list[Point] = []
+    for figure, load in [(name, load) for name, loads in LOADS.items() if name in wanted for load in loads]:
+        for policy, rate in _loads(figure, load, quick, whole):
+            every += [
+                LoadPoint(load.multi_gpu, policy, rate, seed, load.cluster, load.priorities)
+                for seed in (QUICK_SEEDS if quick else SEEDS)
+            ]
+            every += [LoadPoint(load.multi_gpu, ISOLATED, rate, 0)] if figure in FAIRNESS else []
     if "8" in wanted and not quick:
         every += [_sampled(row) for row in _numbers("8").iter_rows(named=True) if row["panel"].startswith(SAMPLE)]
     every += [
         StaticPoint(static.cluster, static.multi_gpu, policy, jobs, seed)
         for figure, static in STATIC.items() if figure in wanted
-        for policy in static.policies for jobs in _job_counts(static, policy)[: 1 if quick else None]
+        for policy in static.policies for jobs in _job_counts(static, policy, whole)[: 1 if quick else None]
         for seed in SEEDS
     ]  # fmt: skip
     if ABSTRACT in wanted:
@@ -200,17 +200,26 @@ def _points(quick: bool, figures: Sequence[str]) -> list[Point]:
     return list(dict.fromkeys(every))
 
 
-def _job_counts(static: StaticFigure, policy: str) -> range:
-    most = MOST_PACKED if policy.endswith("packed") else static.most_jobs
+def _loads(figure: str, load: LoadFigure, quick: bool, whole: bool) -> list[tuple[str, float]]:
+    """Policies and jobs an hour that are run."""
+    if not whole or figure in (ABSTRACT, SWEEP):
+        return [(policy, rate) for rate in (load.rates[:1] if quick else load.rates) for policy in load.policies]
+    rows = [row for row in _numbers(figure).iter_rows(named=True) if row["series"] in load.policies and row["x"]]
+    shown = [row for row in rows if _shows(load, row) and not row["panel"].startswith(SAMPLE)]
+    return list(dict.fromkeys((row["series"], float(row["x"])) for row in shown))
+
+
+def _job_counts(static: StaticFigure, policy: str, whole: bool) -> range:
+    most = MOST_PACKED if policy.endswith("packed") and not whole else static.most_jobs
     return range(STATIC_STEP, most + 1, STATIC_STEP)
 
 
 def gavel_reproduction(
     data: Path | None, quick: bool, workers: int, progress: Callable[[int], None] | None = None,
-    figures: Sequence[str] = (), shared: SharedRuns | None = None,
+    figures: Sequence[str] = (), shared: SharedRuns | None = None, whole: bool = False,
 ) -> Reproduction:  # fmt: skip
     """Figure 1, the figures over the load, and makespans: seed 0 and means of three seeds beside published values."""
-    began, runs, wanted = time.perf_counter(), _points(quick, figures), _wanted(quick, figures)
+    began, runs, wanted = time.perf_counter(), _points(quick, figures, whole), _wanted(quick, figures)
     rates = str(data / RECORDED) if data is not None and (data / RECORDED).exists() else "default"
     with sharing(shared) as made:
         results = made.results([_scenario(point, rates) for point in runs], workers, progress)

@@ -25,6 +25,8 @@ MAKERS = {
 PAPERS = tuple(MAKERS)
 CHOOSABLE = ("sia", "pollux", "synergy")
 """Papers whose policies may be chosen; the others compare their policies with each other."""
+LOADED = ("gavel",)
+"""Papers of whose figures a few loads are made, or all (``whole``)."""
 SHARING = ("gavel", "sia", "pollux")
 """Papers with figures that need the same long runs."""
 
@@ -32,20 +34,21 @@ SHARING = ("gavel", "sia", "pollux")
 def reproduce(
     paper: str, data: str | os.PathLike[str] | None = None, *, quick: bool = False, workers: int = 1,
     policies: Sequence[str] = (), figures: Sequence[str] = (), progress: Callable[[int], None] | None = None,
-    shared: SharedRuns | None = None,
+    shared: SharedRuns | None = None, whole: bool = False,
 ) -> Reproduction:  # fmt: skip
     """The figures of a paper, one of ``PAPERS``.
 
     ``data`` is a folder with openb's lists (``fgd``, ``pwr``), recorded runs (``gavel``, ``synergy``) or lists of jobs
     and measured applications (``sia``, ``pollux``); recorded orders and published curves in it are used. Without
-    ``data``, pods and jobs are generated, which ``source`` notes. ``quick`` runs the first trace, load and seeds only.
+    ``data``, pods and jobs are generated, which ``source`` notes. ``quick`` runs the first trace, load and seeds only,
+    ``whole`` every load of a figure of one of ``LOADED``, of which it is a few otherwise.
     ``policies`` selects policies of one of ``CHOOSABLE``; those that are not in the paper have no published figure.
     ``figures`` selects figures by their names in :func:`~fastsim.experiments.reproduce.figures.figure_table`.
     ``progress`` is called with the number of finished runs. Runs in ``shared`` are not made again, and new ones of
     the papers in ``SHARING`` are added to it.
     """
     folder, maker = _folder(paper, data), MAKERS[paper][1]
-    options = {**_chosen(paper, policies), **({"shared": shared} if paper in SHARING else {})}
+    options = {**_chosen(paper, policies, quick, whole), **({"shared": shared} if paper in SHARING else {})}
     reproduction: Reproduction = getattr(_module(paper), maker)(
         folder, quick, workers, progress, figures=made_figures(paper, figures), **options
     )
@@ -54,21 +57,26 @@ def reproduce(
 
 def run_count(
     paper: str, data: str | os.PathLike[str] | None = None, quick: bool = False, policies: Sequence[str] = (),
-    figures: Sequence[str] = (),
+    figures: Sequence[str] = (), whole: bool = False,
 ) -> int:  # fmt: skip
     """Number of runs of :func:`reproduce`."""
     folder, wanted = _folder(paper, data), made_figures(paper, figures)
-    return int(_module(paper).run_count(folder, paper, quick, **_chosen(paper, policies), figures=wanted))
+    options = _chosen(paper, policies, quick, whole)
+    return int(_module(paper).run_count(folder, paper, quick, **options, figures=wanted))
 
 
-def _chosen(paper: str, policies: Sequence[str]) -> dict[str, Any]:
+def _chosen(paper: str, policies: Sequence[str], quick: bool, whole: bool) -> dict[str, Any]:
     """Keyword arguments of the paper's functions; PolicyError for an unknown policy."""
     from fastsim.experiments.reproduce.reproduction import plain_name
 
     if policies and paper not in CHOOSABLE:
         expected = f"none: only those of {', '.join(CHOOSABLE)} can be chosen"
         raise ScenarioError("policy", ", ".join(policies), expected)
-    return {"policies": tuple({plain_name(text): text for text in policies}.values())} if policies else {}
+    if whole and (quick or paper not in LOADED):
+        found = "quick" if quick else paper
+        raise ScenarioError("whole", found, f"one of {', '.join(LOADED)}, and not quick")
+    chosen: dict[str, Any] = {"whole": True} if whole else {}
+    return chosen | ({"policies": tuple({plain_name(text): text for text in policies}.values())} if policies else {})
 
 
 def _module(paper: str) -> Any:

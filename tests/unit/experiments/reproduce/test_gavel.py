@@ -6,7 +6,9 @@ import polars as pl
 import pytest
 
 from fastsim.engine.result import Result
+from fastsim.errors import ScenarioError
 from fastsim.experiments.reproduce import gavel as figure
+from fastsim.experiments.reproduce import papers
 
 FTF = "ftf-single (repository figure)"
 
@@ -145,6 +147,26 @@ def test_long_figures_are_quick_only_if_named() -> None:
     points = set(figure._points(True, ()))
     assert every == len(points) and not points >= set(figure._points(True, ("13",))) and named == 8
     assert set(figure._points(False, ())) >= set(figure._points(False, figure.LONG))
+
+
+def test_a_whole_figure_has_every_published_point() -> None:
+    few, every = (set(figure._points(False, ("8", "13"), whole)) for whole in (False, True))
+    assert few < every
+    for name, load in (("8", figure.LOADS["8"][0]), *(("13", load) for load in figure.LOADS["13"])):
+        means = figure._numbers(name).filter(pl.col("metric") == "jct_mean", pl.col("series").is_in(load.policies))
+        for row in means.filter(~pl.col("panel").str.starts_with(figure.SAMPLE)).iter_rows(named=True):
+            if name == "8" or ("multi-GPU" in row["panel"]) == load.multi_gpu:
+                assert figure.LoadPoint(load.multi_gpu, row["series"], float(row["x"]), 0) in every
+    name = "makespan (static-multiple)"
+    static = figure._points(False, (name,), True)
+    assert figure.StaticPoint("gavel:36:36:36", True, "min_total_duration_packed", 700, 2) in static
+
+
+def test_the_whole_is_of_papers_of_which_some_loads_are_usual() -> None:
+    assert papers.run_count("gavel", figures=["10"], whole=True) > papers.run_count("gavel", figures=["10"])
+    for paper, quick in (("sia", False), ("gavel", True)):
+        with pytest.raises(ScenarioError, match=r"whole: found '?(sia|quick)"):
+            papers.run_count(paper, quick=quick, whole=True)
 
 
 def test_clusters_are_swept_by_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
