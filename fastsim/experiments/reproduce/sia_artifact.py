@@ -1,8 +1,8 @@
 """Files of the Sia and Pollux experiments in a folder: lists of jobs, and applications.
 
-Lists of a trace are in a folder of its name (``philly``, ``saturn``, ``newtrace``), those of Pollux are files
-``workload-N.csv``; both may be in ``workloads``, as in the published artifacts. Applications are in ``traces``, one
-folder each, or in a table ``applications.parquet`` that ``fastsim import sia`` wrote.
+Lists of a trace are in a folder of its name (``philly``, ``saturn``, ``newtrace``, ``scale/rate_10``), those of Pollux
+are files ``workload-N.csv``; both may be in ``workloads``, as in the published artifacts. Applications are in
+``traces``, one folder each, or in a table ``applications.parquet`` that ``fastsim import sia`` wrote.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def job_lists(data: Path, trace: str, scratch: Path | None = None, fixed: tuple[
     Lists of one table, and those in which a per cent of the jobs, drawn, is of another category (``fixed``), are
     written to ``scratch`` if given.
     """
-    paths = next((found for place in LISTS if (found := sorted((data / place / trace).glob("*.csv*")))), [])
+    folders = [data / place / name for place in LISTS for name in (trace, trace.replace("_", "/", 1))]
+    paths = next((found for folder in folders if (found := sorted(folder.glob("*.csv*")))), [])
     category, part = fixed
     if paths and not part:
         return [f"sia:{path}" for path in paths]

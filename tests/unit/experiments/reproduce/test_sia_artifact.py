@@ -27,6 +27,9 @@ def test_lists_are_found_where_artifacts_have_them(tmp_path: Path) -> None:
         (tmp_path / place).mkdir(parents=True)
         (tmp_path / place / "workload-1.csv").touch()
         assert job_lists(tmp_path, "philly") == [f"sia:{tmp_path / place / 'workload-1.csv'}"]
+    (tmp_path / "workloads/scale/rate_10").mkdir(parents=True)
+    (tmp_path / "workloads/scale/rate_10/workload-3.csv").touch()
+    assert job_lists(tmp_path, "scale_rate_10") == [f"sia:{tmp_path / 'workloads/scale/rate_10/workload-3.csv'}"]
     for place, load in (("workloads", 1.0), ("workloads-0.5", 0.5)):
         (tmp_path / place).mkdir(exist_ok=True)
         (tmp_path / place / "workload-2.csv").write_text(LIST)
