@@ -59,7 +59,7 @@ SOURCES = {".".join(path.with_suffix("").parts): path.as_posix() for path in sor
 SMALL = {
     f"fastsim_ext.{name}"
     for name in (
-        "_shared", "build", "adaptive.snapshot", "adaptive.training_job", "online.decision_trace",
+        "_shared", "build", "adaptive.loop", "adaptive.snapshot", "adaptive.training_job", "online.decision_trace",
         "online.stepped_loop", "online.stepped_queue", "rounds.cluster_metrics", "rounds.snapshot",
         "solvers.block_equations", "solvers.block_path", "state.gpu_prices",
     )
