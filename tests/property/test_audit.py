@@ -9,11 +9,12 @@ from typing import Any
 import hypothesis.strategies as st
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 
 import fastsim as fs
 from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.policies import registry
+from fastsim.policies.online.by_readings import Watched
 from fastsim.policies.orders import Order
 from fastsim.simulation.adaptive import is_adaptive
 from fastsim.simulation.scenario_checks import is_monitored_policy, is_round_policy
@@ -24,7 +25,8 @@ from tests.strategies import Scenario, ruled, scenarios, scenarios_per_run
 SPELLED = {"python": "python(scorer='tests.property.test_audit:roomiest')"}
 """Policies that say nothing without a parameter."""
 SHIFT_S, ROUNDS_S = 12_345.625, 3600.0
-"""A constant, and whole rounds of every length here, because ordered and adaptive rounds begin at multiples of it."""
+"""A constant, and whole rounds of every length here, because ordered and adaptive rounds begin at multiples of it, and
+GPUs are sampled at multiples of 15 s."""
 
 GRIDDED = ("ordered", "adaptive")
 """Engines whose rounds begin at multiples of a round from second 0 on, as those of Synergy and Sia do."""
@@ -125,8 +127,8 @@ def played(scenario: Scenario) -> tuple[fs.Result, fs.Scenario]:
     s = scenario
     options = OnlineOptions(seed=s.seed, sample_s=s.sample_s, until_s=s.until_s, rules=s.rules)
     told = fs.Scenario(
-        s.cluster, s.workload, typical=s.typical, failures="mtbf=1,mttr=1" if s.rules.outages.mtbf_s else "",
-        maintenance=s.rules.outages.maintenance or None,
+        s.cluster, s.workload, typical=s.typical, until_s=s.until_s,
+        failures="mtbf=1,mttr=1" if s.rules.outages.mtbf_s else "", maintenance=s.rules.outages.maintenance or None,
     )  # fmt: skip
     return run_online(s.cluster, s.workload, s.plan, s.typical, options), told
 
@@ -146,6 +148,16 @@ def test_an_audit_finds_nothing_under_any_plan_for_pods(kind: str, data: st.Data
     scenario = data.draw(scenarios(bound=True).filter(lambda one: early(one) == (kind == "nodes before pods")))
     result, told = played(scenario)
     assert [str(one) for one in result.audit(told).differences] == []
+
+
+def test_a_run_that_goes_on_after_its_last_job_lasts_until_its_end() -> None:
+    pods = {"pod_id": [0, 1], "submit_s": [1.0, 9.0], "duration_s": [2.0, 2.0], "gpu_milli": [1000, 1000]}
+    pods |= {name: [1, 1] for name in ("cpu_milli", "memory_mib", "num_gpu")}
+    workload = fs.Workload.from_arrow(pl.DataFrame(pods).to_arrow())
+    scenario = fs.Scenario(texts.cluster_from("openb:2"), workload, policy="best_fit", until_s=4.0)
+    result = run(scenario)
+    assert result.summary["makespan_s"].item() == 3.0
+    assert [str(one) for one in result.audit(scenario).differences] == []
 
 
 @some
@@ -188,8 +200,10 @@ def same(found: pl.DataFrame, expected: pl.DataFrame) -> None:
 @pytest.mark.parametrize("policy", registry.names())
 @fewer
 @given(seed=st.integers(0, 2**32))
+@example(seed=16861400)  # the GPUs' readings decide at once, on nodes of two models
 def test_a_shift_of_all_times_changes_instants_only(policy: str, seed: int) -> None:
-    constant_s = ROUNDS_S if engine_of(policy) in GRIDDED else SHIFT_S
+    gridded = engine_of(policy) in GRIDDED or isinstance(registry.parse(SPELLED.get(policy, policy)), Watched)
+    constant_s = ROUNDS_S if gridded else SHIFT_S
     plain, late = (in_memory(policy, random.Random(seed), shift_s) for shift_s in (0.0, constant_s))
     same(late.summary, plain.summary)
     instants = ("submit_s", "start_s", "end_s", "deadline_s", "bound_s", "t_s")
