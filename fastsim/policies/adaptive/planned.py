@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -25,7 +26,8 @@ SHOCKWAVE = """@inproceedings{zheng2023shockwave,
 class Planned(RoundRule):
     """Plan some rounds ahead, so that every job makes progress and the last one ends early, as Shockwave does.
 
-    maximise mean_j log(done_j + gain_j x rounds_j) - makespan x longest left / longest now; jobs have the GPUs and the
+    maximise sum_j weight_j log(done_j + gain_j x (rounds_j - restart_j)) / sum_j weight_j - makespan x longest left /
+    longest now, with weight_j = max(1, expected / fair completion time of job j)^fairness; jobs have the GPUs and the
     batch size they requested.
     """
 
@@ -37,17 +39,20 @@ class Planned(RoundRule):
 
     ahead: int = field(default=5, metadata=about("number of rounds of a plan"))
     makespan: float = field(default=1.0, metadata=about("weight of the end of the last job"))
+    fairness: float = field(default=12.0, metadata=about("power of weights of jobs later than fair; 0: equal weights"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.ahead, bool) or not isinstance(self.ahead, int) or not 1 <= self.ahead <= 100:
             raise PolicyError(self.where("ahead"), repr(self.ahead), "a whole number from 1 to 100")
-        if isinstance(self.makespan, bool) or not isinstance(self.makespan, int | float) or not self.makespan >= 0:
-            raise PolicyError(self.where("makespan"), repr(self.makespan), "a number, 0 or more")
+        for name in ("makespan", "fairness"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+                raise PolicyError(self.where(name), repr(value), "a number, 0 or more")
 
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
         """Rounds that follow a plan; batch sizes stay fixed."""
         from fastsim.engine.adaptive.plan import AdaptivePlan
         from fastsim.policies.deciders.planned_decider import PlannedDecider
 
-        return AdaptivePlan(PlannedDecider(setting, self.ahead, self.makespan), tuned=False)
+        return AdaptivePlan(PlannedDecider(setting, self.ahead, self.makespan, self.fairness), tuned=False)

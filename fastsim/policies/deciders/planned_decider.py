@@ -1,13 +1,21 @@
 """Jobs of fixed size planned some rounds ahead, in the style of Shockwave: progress of all, and an early end.
 
-    maximise  mean of log(part of the job that will be done)  -  makespan * (rounds that are left after)/(rounds before)
+    maximise  mean of weight * log(part of the job that will be done)
+              - makespan * (rounds that are left after)/(rounds before)
 
 Each job has so many of the next rounds on one GPU model, the first of which a restart takes where it does not run
-already. The longest job that is left bounds the rounds after.
+already. The longest job that is left bounds the rounds after. A job has the weight max(1, rho)^fairness, where
+
+    rho = (age + left * contention) / (whole * mean contention)
+
+is its expected completion time over the fair one: ``left`` and ``whole`` are seconds alone on its fastest model, and
+the contention is the number of active jobs over that of GPUs, at least 1. GPUs that the plan leaves idle go to the
+longest jobs that fit.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,13 +43,15 @@ COLUMNWISE, MAXIMISE = 1, -1
 class Prospect(NamedTuple):
     """One job as the plan sees it: GPUs, part that is done, and the part that a round on each group adds.
 
-    ``restart__g`` are the rounds, not whole ones, that it would restart on each group before it trains.
+    ``restart__g`` are the rounds, not whole ones, that it would restart on each group before it trains. ``weight`` is
+    that of its progress.
     """
 
     gpus: int
     done: float
     gain__g: Sequence[float]
     restart__g: Sequence[float]
+    weight: float = 1.0
 
     def added(self, group: int, rounds: int) -> float:
         """The part that so many of the next rounds on a group add."""
@@ -82,7 +92,7 @@ def _solution(
         added = job.added(g, n)
         index += [g, groups + j, groups + count + j]
         value += [float(job.gpus * n), 1.0, added / max(job.gain__g)]
-        worth.append((_log_part(job.done + added) - _log_part(job.done)) / count)
+        worth.append((_log_part(job.done + added) - _log_part(job.done)) * job.weight / count)
     worth.append(-makespan / longest)  # the last column: rounds left after the plan
     index += list(range(groups + count, groups + 2 * count))
     value += [1.0] * count
@@ -112,6 +122,9 @@ class PlannedDecider(FixedSizeDecider):
 
     ahead: int
     makespan: float
+    fairness: float
+    contention__j: dict[int, tuple[int, float]] = field(default_factory=dict, init=False)
+    """By job: its rounds so far, waiting or running, and the sum of the contention in them."""
     plan: dict[int, tuple[int, int]] = field(default_factory=dict, init=False)
     """By job: group, and rounds there that are still to come."""
     rounds_left: int = field(default=0, init=False)
@@ -120,12 +133,13 @@ class PlannedDecider(FixedSizeDecider):
         self._highs = silent_highs(OPTIONS)
 
     def chosen(self, view: AdaptiveView) -> Mapping[int, int]:
-        """Planned jobs, first the running ones and those with most rounds; then those that fit, the least done first.
+        """Planned jobs, first the running ones and those with most rounds; then those that fit, the longest first.
 
         A job has its rounds of a plan in a row. One that fits besides stays on its group if it can.
         """
+        contention = self._count_contention(view.jobs)
         if not self.rounds_left or {job.id for job in view.jobs} != self.plan.keys():
-            self._plan(view.jobs)
+            self._plan(view.jobs, contention)
         self.rounds_left -= 1
         free, chosen = [group.gpus for group in self.setting.groups], dict[int, int]()
         for job in sorted(view.jobs, key=self._planned_order):
@@ -134,7 +148,7 @@ class PlannedDecider(FixedSizeDecider):
                 chosen[job.id] = group
                 free[group] -= job.job.num_gpu
                 self.plan[job.id] = group, rounds - 1
-        for job in sorted(view.jobs, key=lambda job: (_done(job), job.id)):
+        for job in sorted(view.jobs, key=lambda job: (-self._left_s(job), job.id)):
             rates, here = self._steps(job), _group(job)
             room = [g for g, rate in enumerate(rates) if rate > 0 and job.job.num_gpu <= free[g]]
             if job.id not in chosen and room:
@@ -143,24 +157,56 @@ class PlannedDecider(FixedSizeDecider):
         return chosen
 
     def state(self) -> dict[str, Any]:
-        """GPUs of each job, and the rest of the plan."""
+        """GPUs of each job, the rest of the plan, and the contention so far."""
         plan = [[job, *at] for job, at in self.plan.items()]
-        return super().state() | {"plan": plan, "rounds_left": self.rounds_left}
+        contention = [[job, *at] for job, at in self.contention__j.items()]
+        return super().state() | {"plan": plan, "rounds_left": self.rounds_left, "contention": contention}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         super().restore(state)
         self.plan = {job: (group, rounds) for job, group, rounds in state["plan"]}
         self.rounds_left = state["rounds_left"]
+        self.contention__j = {job: (rounds, float(total)) for job, rounds, total in state["contention"]}
 
-    def _plan(self, jobs: Sequence[JobView]) -> None:
+    def _count_contention(self, jobs: Sequence[JobView]) -> float:
+        """The contention of this round, which is added to what each job has seen."""
+        now, before = max(len(jobs) / self.setting.gpus, 1.0), self.contention__j
+        seen = [before.get(job.id, (0, 0.0)) for job in jobs]
+        self.contention__j = {
+            job.id: (rounds + 1, total + now) for job, (rounds, total) in zip(jobs, seen, strict=True)
+        }
+        return now
+
+    def _plan(self, jobs: Sequence[JobView], contention: float) -> None:
         start_s = time.thread_time()
         gpus = [group.gpus for group in self.setting.groups]
-        seen = [Prospect(job.job.num_gpu, _done(job), self._gains(job), self._restarts(job)) for job in jobs]
-        rounds = planned_rounds(seen, gpus, self.ahead, self.makespan, self._highs)
+        late = [self._lateness(job, contention) for job in jobs]
+        latest = max(late, default=1.0)
+
+        def weight(rho: float) -> float:  # all are scaled to the largest, so that none overflows
+            return float((rho / latest) ** self.fairness)
+
+        seen = [
+            Prospect(job.job.num_gpu, _done(job), self._gains(job), self._restarts(job), weight(rho))
+            for job, rho in zip(jobs, late, strict=True)
+        ]
+        rounds = planned_rounds(seen, gpus, self.ahead, self.makespan * weight(1.0), self._highs)
         self.plan = {job.id: at for job, at in zip(jobs, rounds, strict=True)}
         self.rounds_left = self.ahead
         self.solver_s += time.thread_time() - start_s
+
+    def _lateness(self, job: JobView, contention: float) -> float:
+        """Expected over fair completion time of a job, at least 1; 1 if it cannot run."""
+        left_s, part, (rounds, total) = self._left_s(job), 1.0 - _done(job), self.contention__j[job.id]
+        if not 0 < left_s < math.inf or part <= 0:
+            return 1.0
+        return max(1.0, (job.age_s + left_s * contention) / (left_s / part * total / rounds))
+
+    def _left_s(self, job: JobView) -> float:
+        """Seconds of training that are left on the fastest model."""
+        fastest = max(self._steps(job))
+        return updates_left(job) / fastest if fastest > 0 else math.inf
 
     def _steps(self, job: JobView) -> list[float]:
         """Updates/s on each group, 0 where the job cannot run."""

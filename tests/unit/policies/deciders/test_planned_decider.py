@@ -31,7 +31,8 @@ def worth(jobs: list[Prospect], plan: list[tuple[int, int]], makespan: float) ->
     added = [job.gain__g[g] * max(0.0, n - job.restart__g[g]) for job, (g, n) in zip(jobs, plan, strict=True)]
     done = [job.done + more for job, more in zip(jobs, added, strict=True)]
     logs = [
-        np.log(np.clip(part, 1e-3, 1.0)) - np.log(max(job.done, 1e-3)) for job, part in zip(jobs, done, strict=True)
+        job.weight * (np.log(np.clip(part, 1e-3, 1.0)) - np.log(max(job.done, 1e-3)))
+        for job, part in zip(jobs, done, strict=True)
     ]
     left = [(1 - job.done) / max(job.gain__g) for job in jobs]
     after = [at - more / max(job.gain__g) for job, at, more in zip(jobs, left, added, strict=True)]
@@ -41,7 +42,7 @@ def worth(jobs: list[Prospect], plan: list[tuple[int, int]], makespan: float) ->
 PROSPECTS = st.lists(
     st.builds(
         Prospect, st.integers(1, 4), st.floats(0, 0.9), st.tuples(st.floats(0.01, 0.3), st.floats(0.01, 0.3)),
-        st.tuples(st.floats(0, 2.5), st.sampled_from((0.0, 1.0, 1.5))),
+        st.tuples(st.floats(0, 2.5), st.sampled_from((0.0, 1.0, 1.5))), st.sampled_from((1.0, 0.5, 0.01)),
     ), min_size=1, max_size=3,
 )  # fmt: skip
 
@@ -86,7 +87,23 @@ def test_rounds_shorter_than_a_restart_do_not_keep_a_job_from_its_end(
     assert np.isfinite(run.jobs["finish_s"]).all()
 
 
-@pytest.mark.parametrize(("name", "value"), [("ahead", 0), ("ahead", 2.0), ("makespan", -1), ("makespan", True)])
+def test_short_jobs_that_would_be_later_than_fair_go_before_long_ones() -> None:
+    setting = adaptive_setting(1, 0, 0, round_s=360.0)
+    jobs = 2 * [AdaptiveJob(0.0, "yolov3", 4, 64)] + [AdaptiveJob(360.0 * n, "cifar10", 4, 512) for n in (1, 2, 3)]
+    weighted, equal = (
+        run_adaptive(told_of(setting), setting, Planned(fairness=power).begin(setting), jobs).jobs["finish_s"]
+        for power in (12.0, 0.0)
+    )
+    assert max(weighted[2:]) < min(weighted[:2]) and min(equal[2:]) > min(equal[:2])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ahead", 0), ("ahead", 2.0), ("makespan", -1), ("makespan", True),
+        ("fairness", -1), ("fairness", float("inf")), ("fairness", "much"),
+    ],
+)  # fmt: skip
 def test_parameters_are_checked(name: str, value: Any) -> None:
     with pytest.raises(PolicyError, match=name):
         Planned(**{name: value})
