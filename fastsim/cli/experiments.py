@@ -335,12 +335,16 @@ def _reproduce_all(
     """The figures of all papers into one folder, or (``listed``) their table."""
     from fastsim.errors import Interrupted, ScenarioError
     from fastsim.experiments import all_figures
+    from fastsim.experiments.reproduce import papers
     from fastsim.foundation.folder_lock import held
     from fastsim.reports import text_tables
 
-    for option, names in (("--policy", policies), ("--figure", figures), ("--whole", ("gavel",) if whole else ())):
+    for option, names in (("--policy", policies), ("--figure", figures)):
         if names:
             raise ScenarioError(option, ", ".join(names), "none with `all`, which makes every figure")
+    if whole:
+        expected = f"one of {', '.join(papers.LOADED)}: of some figures `all` makes a few loads"
+        raise ScenarioError("--whole", ALL, expected)
     folder = out or Path(f"reproduced-{ALL}")
     if listed:
         table = all_figures.summary(folder)

@@ -187,9 +187,14 @@ def saved_run_ratios(
 def _against_isolated(scenario: Scenario, result: Result, progress: Callable[[int], None] | None) -> pl.DataFrame:
     """The ratios of jobs of fixed size, or of pods that all request whole GPUs."""
     fields = {name: getattr(scenario, name) for name in TAKEN_OVER}
-    base = simulation.run(Scenario(**fields, policy="isolated", record="summary"), progress).jobs
-    alone = base.select("pod_id", pl.lit(None, pl.Float64).alias("share_gpus"), pl.col("jct_s").alias("alone_s"))
-    done = result.jobs.select("pod_id", "jct_s").filter(pl.col("jct_s").is_not_null()).join(alone, on="pod_id")
+    isolated = simulation.run(Scenario(**fields, policy="isolated", record="summary"), progress)
+    return ratios_to_isolated(result.jobs, isolated.jobs)
+
+
+def ratios_to_isolated(jobs: pl.DataFrame, isolated: pl.DataFrame) -> pl.DataFrame:
+    """The ratios of finished jobs to the same jobs in a run under ``isolated``; null where that gave the job up."""
+    alone = isolated.select("pod_id", pl.lit(None, pl.Float64).alias("share_gpus"), pl.col("jct_s").alias("alone_s"))
+    done = jobs.select("pod_id", "jct_s").filter(pl.col("jct_s").is_not_null()).join(alone, on="pod_id")
     return done.with_columns((pl.col("jct_s") / pl.col("alone_s")).alias("rho")).select(*SCHEMA).sort("pod_id")
 
 

@@ -14,6 +14,7 @@ import polars as pl
 from fastsim.engine.result import Result
 from fastsim.engine.rounds.options import Setting
 from fastsim.engine.shares.plan import Floats, RoundView
+from fastsim.experiments.isolated_runs import ratios_to_isolated
 from fastsim.experiments.many_runs import SharedRuns, sharing
 from fastsim.experiments.reproduce.published_numbers import number_cell, published_numbers
 from fastsim.experiments.reproduce.reproduction import Cell, Measure, Reproduction, cell, cell_table, points
@@ -388,9 +389,8 @@ def _fairness_cell(row: Mapping[str, Any], result: Result, isolated: Result) -> 
     Jobs that one of the runs gave up are left out. Of the part of unfair jobs, the bar is what it may be off if each
     ratio may be off by ``BAR``.
     """
-    alone = isolated.jobs.select("pod_id", alone_s="jct_s")
-    pairs = result.jobs.filter(_in_window()).join(alone, on="pod_id").drop_nulls(["jct_s", "alone_s"])
-    rho, what = (pairs["jct_s"] / pairs["alone_s"]).to_numpy(), row["metric"].removeprefix("ftf_rho_")
+    ratios = ratios_to_isolated(result.jobs.filter(_in_window()), isolated.jobs)["rho"].drop_nulls()
+    rho, what = ratios.to_numpy(), row["metric"].removeprefix("ftf_rho_")
     if what == "fraction_rho_above_1":
         most, ours, least = (float(np.mean(rho > limit)) for limit in (1 - BAR, 1.0, 1 + BAR))
         return number_cell(row, ours, bar=max(most - ours, ours - least))
