@@ -19,7 +19,12 @@ REMEMBERS = ("fifo", "gandiva", "allox", "finish_time_fairness")
 
 
 def chosen() -> list[Recorded]:
-    return [run for run in runs() if run.row["name"] == "cont-sg-12" and run.policy in REMEMBERS]
+    """The run of each policy that has the fewest rounds, of those in which jobs arrive until a given number has."""
+    whole = [run for run in runs() if run.policy in REMEMBERS and run.row["num_total_jobs"] and run.row["lam"] > 0]
+    return [
+        min((run for run in whole if run.policy == policy), key=lambda run: (run.row["n_rounds"], run.id))
+        for policy in sorted({run.policy for run in whole})
+    ]
 
 
 def played(run: Recorded, **more: Any) -> RoundOutcome:

@@ -17,10 +17,10 @@ import pytest
 
 from fastsim.performance.goodput import Perf
 from fastsim.performance.step_time_fit import Observation, fitted, loss
-from tests.golden.sia.sia import lines, recorded
+from tests.golden.sia.sia import SIA, lines, recorded
 from tests.reference.rounds import goodput as by_hand
 
-FITS = ["fit_all_philly1.parquet", "fit_from_runs.jsonl", "perf_fit.jsonl"]
+FITS = sorted(path.name for form in ("fit_*", "perf_fit*") for path in (SIA / "functions").glob(form))
 GRID = [(1, 1), (1, 2), (1, 4), (2, 8), (4, 16)]
 """Nodes and GPUs at which predictions are compared."""
 

@@ -21,6 +21,7 @@ from fastsim.policies.deciders.sia_program import (
 )
 from fastsim.policies.solvers.multiple_choice import ChoiceSolver
 from tests.golden.sia.sia import lines
+from tests.golden.sia.sia_replay import GPUS_PER_NODE
 
 SOLVER_GAP = 1e-4
 """Relative gap at which the recordings' solver stops."""
@@ -91,9 +92,12 @@ def test_choices_are_as_good_and_the_same_unless_tied(shared: Callable[[str], Pa
 
 
 def test_configurations(shared: Callable[[str], Path]) -> None:
-    groups = (NodeShape("aws", 6, 4, 16), NodeShape("dgx-ext", 2, 8, 2), NodeShape("rtx", 3, 8, 3))
-    found = Configurations(groups)
     for call in lines(shared("golden/sia/functions") / "sia_ilp_snapshots.jsonl"):
+        groups = tuple(
+            NodeShape(model, gpus // GPUS_PER_NODE[model][0], *GPUS_PER_NODE[model])
+            for model, gpus in zip(call["gpu_types"], call["total_gpus"], strict=True)
+        )
+        found = Configurations(groups)
         names = [groups[g].gpu_model for g in found.group__q]
         assert [list(row) for row in zip(names, found.nodes__q, found.gpus__q, strict=True)] == call["configs"]
         assert found.gpus__g.tolist() == call["total_gpus"]

@@ -29,12 +29,13 @@ def attachments() -> list[tuple[float, list[float], dict[str, Any]]]:
     """CPUs per GPU, size of a server, and one attached profile, for each that was recorded."""
     return [
         (setting["fair_per_gpu"][1], setting["per_server_size"], profile)
-        for setting in _attached().values()
+        for setting in attached().values()
         for profile in setting["profiles"]
     ]
 
 
-def _attached() -> dict[str, Any]:
+def attached() -> dict[str, Any]:
+    """The recorded attachments of profiles, by CPUs per GPU."""
     path = SYNERGY / "profile_attach.json"
     found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     return found
@@ -45,7 +46,7 @@ def streams() -> list[dict[str, Any]]:
     path = SYNERGY / "index.csv"
     if not path.exists():
         return []
-    ratio = {setting["config"]: setting["fair_per_gpu"][1] for setting in _attached().values()}
+    ratio = {setting["config"]: setting["fair_per_gpu"][1] for setting in attached().values()}
     rows = pl.read_csv(path, infer_schema_length=None).filter(pl.col("stream").str.starts_with("stream_"))
     kept = rows.unique("stream", keep="first", maintain_order=True).select("stream", "load", "split", "seed", "cluster")
     return [row | {"cpus_per_gpu": ratio[row["cluster"]]} for row in kept.iter_rows(named=True)]

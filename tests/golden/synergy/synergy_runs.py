@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,14 +20,12 @@ from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.rounds import PreparedRounds, driven, prepared_rounds
-from tests.golden.synergy.synergy import SYNERGY
+from tests.golden.synergy.synergy import SYNERGY, attached
 
 ORDERS = {"FIFO": "fcfs", "SRTF": "srtf", "LAS": "las", "FTF": "ftf", "DRF": "drf", "TETRIS": "tetris"}
 """The original's names of its orders, and ours."""
-SERVERS = {"default_cluster": 16, "cluster_4": 16, "cluster_5": 16, "cluster_6": 16, "deployment": 4, "two": 2}
-"""Servers of the original's cluster files."""
-CPUS = {"cluster_4": 32, "cluster_5": 40, "cluster_6": 48}
-"""CPUs of a server where it is not 24."""
+GPUS, CPUS = 8, 24
+"""Of a server, where nothing else is recorded."""
 NAMES = {"job_id": "id", "first_start_s": "first_s", "finish_s": "finish_s", "rounds_run": "rounds",
          "executed_iters": "run"}  # fmt: skip
 
@@ -57,15 +56,24 @@ class Recorded:
         return not self.told["stream"].startswith("stream_")
 
     @property
+    def cluster(self) -> str:
+        """Its servers: as its text has them, else so many as have the GPUs of its rounds."""
+        text = self.told["spec"].get("config", "")
+        if " servers " in text:
+            servers, _, cpus = re.findall(r"\d+", text)[:3]
+            return f"synergy:{servers}?cpus={cpus}"
+        sizes = {each["config"]: each["per_server_size"] for each in attached().values()}
+        gpus, cpus, *_ = sizes.get(text.removeprefix("configs/"), (GPUS, CPUS))
+        first = self.rounds().row(0, named=True)
+        return f"synergy:{(first['gpus_alloc'] + first['free_gpus']) // gpus}?cpus={cpus}"
+
+    @property
     def scenario(self) -> Scenario:
         """The run as a scenario of ours."""
         told = self.told["spec"]
-        text = told.get("config", "configs/default_cluster.ini")
-        config = text.removeprefix("configs/").removesuffix(".ini")
-        servers = SERVERS[config] if config in SERVERS else int(text.partition(" ")[0])
         first, last = told["window"]
         return Scenario(
-            cluster=f"synergy:{servers}?cpus={CPUS.get(config, 24)}",
+            cluster=self.cluster,
             workload=f"synergy:{SYNERGY / 'traces'}/{self.told['stream']}.csv",
             policy=self.policy, rates="synergy", round_s=300.0, compat="synergy",
             begin_s=1.0 if told.get("static") else None, window=None if self.replayed else f"{first}:{last}",
