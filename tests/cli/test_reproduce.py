@@ -88,6 +88,9 @@ def test_mistakes(tmp_path: Path) -> None:
         for call in (reproduce, run_count):
             with pytest.raises(FastsimError, match=match):
                 call(paper, policies=[policy])
+    for paper in ("all", "sia"):
+        done = fastsim_here("reproduce", paper, "--whole", cwd=tmp_path)
+        assert done.code == 2 and f"whole: found {paper}, expected one of gavel" in done.line
 
 
 def test_a_policy_that_the_paper_has_not_is_told_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ import fastsim as fs
 from fastsim.engine.adaptive.restored_state import MEASUREMENTS
 from fastsim.engine.checkpoint_folder import STATE, Checkpoints
 from fastsim.engine.rounds.checkpoint import (
+    VERSION,
     CheckpointClock,
     CheckpointSchedule,
     RoundCheckpoint,
@@ -145,7 +146,7 @@ def test_another_version_is_refused(path: Path) -> None:
         arrays = dict(stored)
     header = json.loads(arrays.pop("header").tobytes()) | {"version": 99}
     np.savez(path, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
-    with pytest.raises(ResultError, match=r"found 'fastsim.rounds' of version 99, expected .* of version 8"):
+    with pytest.raises(ResultError, match=rf"found 'fastsim.rounds' of version 99, expected .* of version {VERSION}"):
         RoundCheckpoint.read(path)
 
 
