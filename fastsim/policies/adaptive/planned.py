@@ -26,9 +26,9 @@ SHOCKWAVE = """@inproceedings{zheng2023shockwave,
 class Planned(RoundRule):
     """Plan some rounds ahead, so that every job makes progress and the last one ends early, as Shockwave does.
 
-    maximise sum_j weight_j log(done_j + gain_j x (rounds_j - restart_j)) / sum_j weight_j - makespan x longest left /
-    longest now, with weight_j = max(1, expected / fair completion time of job j)^fairness; jobs have the GPUs and the
-    batch size they requested.
+    maximise mean_j weight_j log(done_j + gain_j x (rounds_j - restart_j)) - makespan x longest left / longest now, with
+    weight_j = max(1, expected / fair completion time of job j)^fairness; jobs have the GPUs and the batch size they
+    requested.
     """
 
     citation: ClassVar[str] = SHOCKWAVE
