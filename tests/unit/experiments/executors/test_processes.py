@@ -147,6 +147,29 @@ def test_leaving_early_ends_the_workers_at_once(tmp_path: Path) -> None:
     assert done.stdout.split() == ["0"] and done.stderr == ""
 
 
+BLOCKED = """
+import signal
+from fastsim.experiments.executors.processes import Processes
+
+EARLY = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+def early(number):
+    return EARLY
+
+if __name__ == "__main__":
+    with Processes(2) as pool:
+        print(*pool.map(early, range(2)), EARLY)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs masks of signals")
+def test_no_worker_hears_ctrl_c_while_it_starts(tmp_path: Path) -> None:
+    script = tmp_path / "blocked.py"
+    script.write_text(BLOCKED)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True", "False"] and done.stderr == ""
+
+
 PRINTING = """
 import gc
 from fastsim.experiments.executors.processes import Processes
