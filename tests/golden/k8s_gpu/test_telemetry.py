@@ -57,7 +57,7 @@ def test_detectors_that_share_a_device(together: int) -> None:
     modelled = readings([Resident(0, 500, DETECTOR)] * together, V100)
     memory, util, power = (float(modelled.at(name, 200.0, V100)) for name in ("memory_mib", "util_pct", "power_w"))
     alike = kubernetes.frame("telemetry_1s").filter(pl.col("fb_used_mib") == memory)
-    assert not alike.is_empty()  # the very number, to the MiB
+    assert len(alike) > 200  # the very number, to the MiB
     low, high = (alike["gpu_util_pct"].quantile(share) or 0 for share in (0.1, 0.9))
     assert low <= util <= high
     assert power == pytest.approx(alike["power_w"].median(), rel=0.05)  # medians of runs differ by 4 %
@@ -72,7 +72,7 @@ def test_a_fifth_and_a_sixth_detector_do_with_less() -> None:
         containers.advance(40.0 * together)
         used = int(containers.gpus[0].used_mib())
         # Readings of one state differ by up to 2 MiB.
-        assert recorded.is_between(used - 2, used + 2).any(), used
+        assert recorded.is_between(used - 2, used + 2).sum() > 100, used
     containers.advance(320.0)
     assert {stay.container.pod for stay in containers.stays if stay.killed} == {6}
 

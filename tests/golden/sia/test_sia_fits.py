@@ -23,6 +23,7 @@ from tests.reference.rounds import goodput as by_hand
 FITS = sorted(path.name for form in ("fit_*", "perf_fit*") for path in (SIA / "functions").glob(form))
 GRID = [(1, 1), (1, 2), (1, 4), (2, 8), (4, 16)]
 """Nodes and GPUs at which predictions are compared."""
+pytestmark = pytest.mark.skipif(not FITS, reason="reference data not found (set FASTSIM_SHARED)")
 
 Recorded = tuple[list[Observation], Perf]
 
