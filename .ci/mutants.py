@@ -12,11 +12,13 @@ import io
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import tokenize
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -174,14 +176,18 @@ class Copy:
 
     def passes(self, words: Sequence[str], **environment: str) -> bool:
         """Whether a command of Python ends with exit code 0, in time."""
+        process = subprocess.Popen(
+            [sys.executable, *words], cwd=self.folder, env=self.environment | environment, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
         try:
-            done = subprocess.run(
-                [sys.executable, *words], cwd=self.folder, env=self.environment | environment, timeout=LIMIT_S,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
-            )  # fmt: skip
+            return process.wait(LIMIT_S) == 0
         except subprocess.TimeoutExpired:
             return False
-        return done.returncode == 0
+        finally:  # with workers that a mutant keeps in a loop
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     def tested(self, *paths: str, **environment: str) -> bool:
         """Whether these tests pass."""
