@@ -24,18 +24,18 @@ from tests.cli.terminal import COMMAND, attentive, environment, fastsim
 PODS, EVERY = 4000, 200
 CLUSTER, POLICY, QUEUE = "openb:20", "random", "fifo"
 SCRIPT = f"""
-import os, signal, sys, warnings
+import signal, sys, warnings
 import fastsim as fs
 from fastsim.cli.main import main
 from fastsim.engine.checkpoint_folder import Checkpoint
 
-stop_at, verb, *words = sys.argv[1:]
+number, pods, verb, *words = sys.argv[1:]
 written = Checkpoint.write
 
 def write(checkpoint, folder):
     written(checkpoint, folder)
-    if checkpoint.meta["loop"]["arrived"] >= int(stop_at):
-        os.kill(os.getpid(), signal.SIGSTOP)
+    if str(checkpoint.meta["loop"]["arrived"]) in pods.split(","):
+        signal.raise_signal(int(number))
 
 Checkpoint.write = write
 warnings.simplefilter("ignore")
@@ -46,8 +46,7 @@ elif verb == "resume":
 else:
     main(words)
 """
-"""Stands still after every checkpoint from that of the pod ``stop_at`` on, until SIGCONT comes."""
-NEVER = 2 * PODS
+"""Sends itself the signal ``number`` after the checkpoints of these pods."""
 ROOT = Path(fs.__file__).resolve().parent.parent
 PATIENCE_S = 300.0
 """How long a process may take to end, on a machine that has other things to do."""
@@ -120,7 +119,7 @@ def assert_refused(place: Path, holder: int) -> None:
 def test_a_run_killed_twice_writes_the_same_bytes(place: Path) -> None:
     work = working_folder(place / "run")
     for verb, pods in (("run", PODS // 5), ("resume", PODS // 2)):
-        with started(place, "script.py", pods, verb) as process:
+        with started(place, "script.py", int(signal.SIGSTOP), f"{pods},{pods + EVERY}", verb) as process:
             stopped(process)  # so that it is still there while others try
             assert_refused(place, process.pid)
             process.send_signal(signal.SIGCONT)
@@ -128,7 +127,7 @@ def test_a_run_killed_twice_writes_the_same_bytes(place: Path) -> None:
             process.send_signal(signal.SIGKILL)
             assert process.wait() == -signal.SIGKILL
         assert Checkpoint.read(work).meta["loop"]["arrived"] == pods + EVERY and not (place / "run").exists()
-    with started(place, "script.py", NEVER, "resume") as process:
+    with started(place, "script.py", 0, "none", "resume") as process:
         assert process.wait(PATIENCE_S) == 0
     assert_same(place / "plain", place / "run")
     assert {path.name for path in place.iterdir()} >= {"pods.parquet", "script.py", "plain", "run"}
@@ -140,10 +139,7 @@ def test_an_interrupted_run_goes_on(place: Path) -> None:
     given = ("--cluster", CLUSTER, "--workload", "pods.parquet", "--policy", POLICY, "--queue", QUEUE)
     before, work = {path.name for path in place.iterdir()}, place / "other.checkpoint"
     words = ("command", "run", *given, "--checkpoint", EVERY, "--out", "other")
-    with started(place, "script.py", PODS // 4, *words) as process:
-        stopped(process)  # so that it cannot be done before the signal comes
-        process.send_signal(signal.SIGINT)
-        process.send_signal(signal.SIGCONT)
+    with started(place, "script.py", int(signal.SIGINT), PODS // 4, *words) as process:
         _, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, err) == (130, "fastsim: interrupted; go on with: fastsim resume other\n")
     assert {path.name for path in place.iterdir()} - before == {"other.checkpoint"}
