@@ -56,6 +56,7 @@ def deferred() -> Iterator[None]:
         raised = error
         raise
     finally:
+        _run_handlers()
         # Handlers first: an earlier signal is noted and raised below, a later one goes to Python's handler.
         for number, usual in replaced.items():
             signal.signal(number, usual)
@@ -74,6 +75,7 @@ def check() -> None:
 
     Other threads stop when the main thread does, which may let them finish first.
     """
+    _run_handlers()
     if _noted.number and _noted.raised != (threading.current_thread() is threading.main_thread()):
         _noted.raised = True
         raise _error(_noted.number)
@@ -81,6 +83,7 @@ def check() -> None:
 
 def pending() -> bool:
     """Whether a signal came; for callbacks of libraries, which must not raise."""
+    _run_handlers()
     return _noted.number != 0
 
 
@@ -121,6 +124,12 @@ def _replaced() -> dict[int, Any]:
     for number in usual_handlers:
         signal.signal(number, _note)
     return usual_handlers
+
+
+def _run_handlers() -> None:
+    """Run handlers of signals that a thread without Python took, as after SIGCONT: CPython 3.11 leaves them waiting."""
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_BLOCK, ())  # changes nothing, but runs them
 
 
 def _note(number: int, frame: FrameType | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -51,6 +52,31 @@ def test_it_is_raised_where_work_looks_for_it(number: signal.Signals, error: typ
 def test_the_end_of_the_block_raises_it(number: signal.Signals, error: type[BaseException], code: int) -> None:
     with pytest.raises(error), interrupts.deferred():
         signal.raise_signal(number)
+
+
+def raised_without_python(number: signal.Signals) -> None:
+    """Let a thread that knows nothing of Python take the signal; the GIL is kept, as to take it again runs handlers."""
+    libc, thread = ctypes.PyDLL(None), ctypes.c_ulong()
+    assert libc.pthread_create(ctypes.byref(thread), None, libc["raise"], ctypes.c_void_p(number)) == 0
+    assert libc.pthread_join(thread, None) == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a thread of POSIX")
+@pytest.mark.parametrize("number, error, code", SIGNALS)
+def test_one_that_another_thread_takes_is_noted(number: signal.Signals, error: type[BaseException], code: int) -> None:
+    reached: list[str] = []
+    with pytest.raises(error), interrupts.deferred():
+        raised_without_python(number)
+        interrupts.check()
+        reached.append("too far")
+    with pytest.raises(error), interrupts.deferred():
+        with interrupts.deferred():
+            raised_without_python(number)
+        reached.append("beyond the block")
+    with pytest.raises(error), interrupts.deferred():
+        raised_without_python(number)
+        reached += ["in a callback"] * interrupts.pending()
+    assert reached == ["in a callback"]
 
 
 def test_cleaning_up_may_look_again() -> None:
