@@ -204,7 +204,7 @@ class Copy:
         kept = {
             path: (path.read_bytes(), path.stat())
             for path in (source, *source.parent.glob(f"{stem.name}.*.so"),
-                         *(self.folder / "build").glob(f"*/{stem.relative_to(self.folder)}.c"))
+                         *(self.folder / "build").glob(f"**/{stem.relative_to(self.folder)}.*"))
         }  # fmt: skip
         try:
             source.write_text(mutant.applied(source.read_text()))

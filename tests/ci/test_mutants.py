@@ -79,3 +79,25 @@ def test_the_copy_is_as_before(
     assert copy.noticed_by(one) == noticed
     assert seen == [one.applied(PYTHON)] * len(outcomes)
     assert (tmp_path / "a.py").read_text() == PYTHON and (tmp_path / "a.py").stat().st_mtime_ns == before
+
+
+def test_nothing_compiled_of_a_mutant_stays(
+    mutants: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = ["ext/a.cp.so", "build/x/ext/a.c", "build/x/lib/ext/a.cp.so", "build/x/temp/build/x/ext/a.o"]
+    files = [tmp_path / name for name in ("ext/a.pyx", *made)]
+    for path in files:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(COMPILED)
+    before = [path.stat().st_mtime_ns for path in files]
+    copy = mutants["Copy"].__new__(mutants["Copy"])
+    copy.folder, copy.group = tmp_path, mutants["Group"](("ext/*.pyx",), ("tests",))
+
+    def passes(words: list[str], **environment: str) -> bool:
+        for path in files[1:]:
+            path.write_text("of the mutant")
+        return words[0] == "setup.py"
+
+    monkeypatch.setattr(copy, "passes", passes)
+    assert copy.noticed_by(mutants["mutants_of"]("ext/a.pyx", COMPILED)[0]) == "tests of the group"
+    assert [(path.read_text(), path.stat().st_mtime_ns) for path in files] == [(COMPILED, time) for time in before]
