@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from fastsim.engine.orders.plan import OrderPlan
 from fastsim.engine.orders.server_demands import RESOURCES, ServerDemands
@@ -40,6 +41,20 @@ class Active(Seated):
     """GPUs of the last round, if it ran."""
 
 
+class Sums(NamedTuple):
+    """Running jobs of a round, and their CPUs (milli-CPU) and memory (MiB)."""
+
+    running: int
+    gpus: int
+    at_fair: int
+    cpu_alloc: float
+    memory_alloc: float
+    cpu_used: float
+    memory_used: float
+    cpu_demand: float
+    memory_demand: float
+
+
 @dataclass
 class Turns:
     """A run; ``play`` goes through all rounds."""
@@ -55,12 +70,21 @@ class Turns:
     known: list[Active] = field(default_factory=list)
     rounds: list[tuple[float, int, list[tuple[int, tuple[int, ...]]]]] = field(default_factory=list)
     """Time, jobs there, and (job, GPUs) in the order in which they were given out."""
+    sums: list[Sums] = field(default_factory=list)
+    """Over the running jobs of each round."""
+    busy_s: list[float] = field(init=False)
+    """By GPU, restarts left out."""
+    wasted_gpu_s: float = 0.0
+    """In restarts."""
+    cpu_milli_s: float = 0.0
+    """Whole milli-CPUs times seconds."""
     place: Place = field(init=False)
     quiet: int = 0
     """Rounds in which nothing happened."""
 
     def __post_init__(self) -> None:
         self.place = Place(self.needs)
+        self.busy_s = [0.0] * sum(self.needs.num_gpu__s)
 
     def quirk(self, name: str) -> bool:
         """Whether a compat switch is on."""
@@ -160,6 +184,7 @@ class Turns:
                 a.given, a.speedup, a.plain = given, speedup, False
         running = self.seated(chosen)
         self.rounds.append((self.now_s, len(self.active), [(a.id, a.gpus) for a in running]))
+        self.sums.append(summed(running))
         moved = [self.work(a) > 0 for a in running]
         coming = len(self.known) < len(self.jobs) and self.jobs[len(self.known)].submit_s > self.now_s
         self.quiet = 0 if coming or any(moved) else self.quiet + 1
@@ -335,12 +360,37 @@ class Turns:
             a.done = a.job.total_steps
             late = self.quirk("lease_end_finish")
             a.finish_s = self.now_s + (round_s if late else min(round_s, delay_s + left * step_s))
+            self.spend(a, delay_s, round_s if late else min(round_s, delay_s + left * step_s))
         else:
             a.done += steps
+            self.spend(a, delay_s, round_s)
         a.rounds += 1
         a.attained_s += round_s
         a.last_s = self.now_s + round_s
         return min(steps, left)
+
+    def spend(self, a: Active, delay_s: float, spent_s: float) -> None:
+        """Its GPUs and CPUs are held so long, at first by a restart."""
+        self.wasted_gpu_s += min(delay_s, spent_s) * len(a.gpus)
+        self.cpu_milli_s += round(a.given[0]) * spent_s
+        for gpu in a.gpus:
+            self.busy_s[gpu] += max(spent_s - delay_s, 0.0)
+
+
+def summed(running: Sequence[Active]) -> Sums:
+    """What they have, use and need in all."""
+    rows = [(*a.given[:2], *map(min, a.given[:2], a.need[:2]), *a.need[:2]) for a in running]
+    at_fair = sum(a.speedup == 1.0 for a in running)
+    gpus = sum(len(a.gpus) for a in running)
+    return Sums(len(running), gpus, at_fair, *(in_order([row[k] for row in rows]) for k in range(6)))
+
+
+def in_order(values: Sequence[float]) -> float:
+    """The sum, one after the other: newer Pythons round sums better."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
 
 
 def _rest(wanted: float, there: float) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 
-from tests.reference.rounds.ordered_rounds import Turns
+from tests.reference.rounds.ordered_rounds import Sums, Turns
 from tests.strategies import scenarios_per_run
 from tests.tenures import Held, same_tenures, tenures
 from tests.turns import Case, cases
@@ -21,6 +21,8 @@ def test_compiled_and_plain_rounds_are_equal(case: Case) -> None:
     expected, run = case.twin(), case.run()
     assert [(t["t"], t["jobs"]) for t in run.round_records] == [(at, jobs) for at, jobs, _ in expected.rounds]
     assert held(run) == [(at, job, gpus) for at, _, rows in expected.rounds for job, gpus in rows]
+    assert run.round_records[list(Sums._fields)].tolist() == expected.sums
+    assert (run.busy_s.tolist(), run.wasted_gpu_s) == (expected.busy_s, expected.wasted_gpu_s)
     known = [(a.job.submit_s, a.done, a.rounds) for a in expected.known]
     assert run.jobs[["submit_s", "run", "rounds"]].tolist() == known
     assert same_times(run.jobs["first_s"], [a.first_s for a in expected.known])

@@ -1,0 +1,38 @@
+"""Metrics of the cluster in ordered rounds are those that follow from what each job held, and when."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import assume, given, settings
+
+from fastsim.engine.tables import FRAG_COLUMNS, TOTALS
+from tests.differential.ext.rounds.test_ordered_loop import held_in_order
+from tests.differential.ext.rounds.test_ordered_snapshot import played
+from tests.strategies import scenarios_per_run
+from tests.turns import Case, cases
+
+SUMS = {
+    "cpu_milli_capacity": ("cpu_cap",), "gpu_milli_alloc": ("gpu_alloc",), "gpu_milli_capacity": ("gpu_cap",),
+    "frag": tuple(name for name in FRAG_COLUMNS if name != "q3_satisfied"), "power_mw": ("cpu_mw", "gpu_mw"),
+}  # fmt: skip
+"""Quantities over time that are sums over the nodes. A GPU in use has as much of each as its place in ``TOTALS``."""
+
+
+@settings(max_examples=scenarios_per_run(300))
+@given(cases())
+def test_quantities_over_time(case: Case) -> None:
+    expected, run = case.twin(), played(case)
+    assume(len(expected.known) == len(case.jobs))  # otherwise some jobs may never have been read
+    assert run.metrics is not None
+    *_, found = run.metrics.state()
+    held = list(held_in_order(expected))
+    ends = [run.makespan_s if math.isnan(a.finish_s) else a.finish_s for a in expected.known]
+    stays_s = sum(end_s - a.job.submit_s for end_s, a in zip(ends, expected.known, strict=True))
+    gpu_s = sum(len(one.gpus) * (one.end_s - one.begin_s) for one in held)
+    figures = {name: gpu_s * sum(map(TOTALS.index, parts)) for name, parts in SUMS.items()} | {
+        "seconds": run.makespan_s - expected.known[0].job.submit_s, "cpu_milli_alloc": expected.cpu_milli_s,
+        "pods_pending": stays_s - sum(one.end_s - one.begin_s for one in held),
+    }  # fmt: skip
+    assert found == pytest.approx(figures, rel=1e-9, abs=1e-6)
