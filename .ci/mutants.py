@@ -191,7 +191,8 @@ class Copy:
 
     def tested(self, *paths: str, **environment: str) -> bool:
         """Whether these tests pass."""
-        return self.passes(["-m", "pytest", "-x", "-q", "-n", "2", "-p", "no:cacheprovider", *paths], **environment)
+        words = ["-x", "-q", "-n", "2", "-p", "no:cacheprovider", "--hypothesis-profile=first_failure", *paths]
+        return self.passes(["-m", "pytest", *words], **environment)
 
     def built(self) -> bool:
         """Whether the extension compiles."""

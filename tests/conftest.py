@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from tests.needs import skip_without
 
@@ -26,6 +26,9 @@ GOLDEN_CASES = 3
 # for new cases explores: fresh numbers, and what a failure needs to be drawn again.
 settings.register_profile("fixed", deadline=None, derandomize=True, print_blob=True, max_examples=20)
 settings.register_profile("explore", deadline=None, derandomize=False, print_blob=True)
+settings.register_profile(  # a failure is all that is asked for, as by mutants
+    "first_failure", settings.get_profile("fixed"), phases=(Phase.explicit, Phase.generate), report_multiple_bugs=False
+)
 settings.load_profile("explore" if os.environ.get("FASTSIM_EXPLORE") else "fixed")
 if os.environ.get("FASTSIM_QUICK"):
     settings.register_profile("quick", settings(), max_examples=10)
