@@ -156,6 +156,16 @@ def union_s(starts: list[float], ends: list[float]) -> float:
     return seconds
 
 
+def test_jobs_that_weigh_the_same_have_one_mean() -> None:
+    names = [
+        {name for name in run.summary.columns if name.startswith("jct_mean_weight")}
+        for run in (
+            fs.simulate("gavel:1:0:0", pods((0, 1, 60), (0, 1, 60), weight=w), "fcfs") for w in ([2, 2], [1, 2])
+        )
+    ]
+    assert names == [set(), {"jct_mean_weight_1_s", "jct_mean_weight_2_s"}]
+
+
 def test_without_prices_nothing_has_a_cost() -> None:
     run = fs.simulate("gavel:1:0:0", pods((0, 1, 100)), "fifo")
     assert (run.summary["cost"].item(), run.jobs["cost"].item()) == (None, None)
