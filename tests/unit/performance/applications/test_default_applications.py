@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+
 import pytest
 
 from fastsim.performance.applications.application import Applications, tuned_configs
@@ -38,3 +41,21 @@ def test_the_initial_batch_fits_a_gpu_or_a_few_turns(name: str) -> None:
     for machine in MACHINES:
         assert app.split(machine, (1,), app.init_batch).accum <= 1
         assert tuned_configs(app, machine, MACHINES[machine].gpus, 16)
+
+
+@EACH
+def test_training_ends_three_time_constants_after_its_start(name: str) -> None:
+    curve = APPS[name].curve
+    assert curve.best_metric(curve.init_batch, curve.epochs) == pytest.approx(1 - math.exp(-3), rel=1e-12)
+    first = curve.best_metric(curve.init_batch, 1)
+    assert first == pytest.approx(1 - math.exp(-3 / curve.epochs), rel=1e-12)
+
+
+@EACH
+@pytest.mark.parametrize("machine", sorted(MACHINES))
+def test_every_placement_on_two_machines_is_measured_once_a_batch(name: str, machine: str) -> None:
+    gpus, rows = MACHINES[machine].gpus, APPS[name].on(machine).rows
+    times = Counter((row.placement, row.atomic) for row in rows if row.placement is not None)
+    few = {str(n) for n in range(1, gpus + 1)} | {f"{a}{b}" for b in range(1, gpus + 1) for a in range(1, b + 1)}
+    assert {placement for placement, _ in times} == few | {str(gpus) * 3, str(gpus) * 4}
+    assert set(times.values()) == {1}
