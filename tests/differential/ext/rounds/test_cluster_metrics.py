@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from fastsim.engine.tables import FRAG_COLUMNS, TOTALS
 from tests.differential.ext.rounds.test_ordered_loop import held_in_order
@@ -20,10 +22,12 @@ SUMS = {
 """Quantities over time that are sums over the nodes. A GPU in use has as much of each as its place in ``TOTALS``."""
 
 
+@pytest.mark.parametrize("admit", [math.inf, 1.0])  # read after their arrival, too, while jobs before them must wait
 @settings(max_examples=scenarios_per_run(300))
-@given(cases())
-def test_quantities_over_time(case: Case) -> None:
-    expected, run = case.twin(), played(case)
+@given(cases(), st.integers(0, 3))
+def test_quantities_over_time(admit: float, case: Case, cut: int) -> None:
+    case = dataclasses.replace(case, plan=dataclasses.replace(case.plan, admit=admit))
+    expected, run = case.twin(), played(case, cut)
     assume(len(expected.known) == len(case.jobs))  # otherwise some jobs may never have been read
     assert run.metrics is not None
     *_, found = run.metrics.state()
