@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 
+from fastsim.engine.rounds.options import RoundOptions
+from fastsim.errors import PolicyError
 from tests.reference.rounds.ordered_rounds import Sums, Turns
 from tests.strategies import scenarios_per_run
 from tests.tenures import Held, same_tenures, tenures
@@ -28,6 +32,20 @@ def test_compiled_and_plain_rounds_are_equal(case: Case) -> None:
     assert same_times(run.jobs["first_s"], [a.first_s for a in expected.known])
     assert same_times(run.jobs["finish_s"], [a.finish_s for a in expected.known])
     assert same_tenures(run.jobs, tenures(len(run.jobs), held_in_order(expected)), False)
+
+
+@settings(max_examples=scenarios_per_run(200))
+@given(cases("fair"))
+def test_the_same_rounds_pass_before_a_run_in_which_nothing_happens_is_given_up(case: Case) -> None:
+    jobs = [job._replace(submit_s=100.0 * (row // 2)) for row, job in enumerate(case.jobs)]
+    options = RoundOptions(round_s=100.0, begin_s=0.0, compat=frozenset({"whole_steps"}))
+    needs = dataclasses.replace(case.needs, step_s__kg=case.needs.step_s__kg * 1e4)  # no step fits into a round
+    plan = dataclasses.replace(case.plan, admit=1.0)
+    case = dataclasses.replace(case, jobs=jobs, options=options, needs=needs, plan=plan)
+    with pytest.raises(PolicyError, match="nothing runs at") as plain:
+        case.twin()
+    with pytest.raises(PolicyError, match=f"nothing runs at {plain.value.found.split()[3]} s"):
+        case.run()
 
 
 def held_in_order(expected: Turns) -> Iterator[Held]:
