@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
+import numpy.typing as npt
 from hypothesis.strategies import DrawFn
 
 from fastsim.engine.rounds.options import Setting
 from fastsim.engine.shares.plan import Allocation, Floats, RoundView
 from fastsim.performance.oracle import Oracle
+
+
+@dataclass
+class Swing:
+    """Prices that change every 700 s."""
+
+    width: int
+
+    def at(self, now_s: float) -> npt.NDArray[np.float64]:
+        """Price of one GPU of each model, $/h."""
+        return np.arange(1.0, self.width + 1) * (1 + now_s // 700 % 3)
+
+    def next_change_s(self, now_s: float) -> float:
+        """The next multiple of 700 s."""
+        return (now_s // 700 + 1) * 700
 
 
 def oracle(alone: Sequence[Sequence[float]], shared: object = None, num_gpu: Sequence[int] | None = None) -> Oracle:

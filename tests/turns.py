@@ -20,6 +20,7 @@ from fastsim.performance.sensitivity import Demands
 from fastsim.performance.sensitivity_table import Grid
 from fastsim.scenario.sort_keys import TERMS
 from tests.reference.rounds.ordered_rounds import Active, Turns
+from tests.rounds import Swing
 
 MODELS = ("a", "b", "c")
 
@@ -128,7 +129,7 @@ def cases(draw: st.DrawFn, mechanism: str | None = None) -> Case:
     ]
     setting = Setting(MODELS[:width], gpus, oracle, rate.max(axis=1))
     plan = draw(plans(mechanism))
-    return Case(setting, needs, plan, draw(options(len(jobs))), _placeable(jobs, needs, mechanism))
+    return Case(setting, needs, plan, draw(options(len(jobs), width)), _placeable(jobs, needs, mechanism))
 
 
 def _placeable(jobs: list[Job], needs: ServerDemands, mechanism: str) -> list[Job]:
@@ -156,7 +157,7 @@ def plans(draw: st.DrawFn, mechanism: str) -> OrderPlan:
 
 
 @st.composite
-def options(draw: st.DrawFn, jobs: int) -> RoundOptions:
+def options(draw: st.DrawFn, jobs: int, width: int) -> RoundOptions:
     """Any options; the quirks one by one."""
     first = draw(st.integers(0, jobs - 1))
     return RoundOptions(
@@ -165,5 +166,6 @@ def options(draw: st.DrawFn, jobs: int) -> RoundOptions:
         until_s=draw(st.sampled_from([float("inf"), 5000.0])),
         begin_s=draw(st.sampled_from([0.0, 1.0, 250.0])),
         window=draw(st.none() | st.just((first, jobs))),
+        prices=draw(st.sampled_from([None, Swing(width)])),
         compat=frozenset(name for name in ORDERED_QUIRKS if draw(st.booleans())),
     )

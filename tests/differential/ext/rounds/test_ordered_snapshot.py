@@ -15,29 +15,17 @@ from hypothesis import strategies as st
 from fastsim.engine.orders.run import OrderedOutcome, run_ordered
 from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint
 from fastsim.engine.rounds.job_batches import JobBatch
-from fastsim.engine.tables import TOTALS
 from fastsim.errors import PolicyError, ScenarioError
-from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
-from tests.differential.ext.rounds.test_snapshot import LAST
+from tests.differential.ext.rounds.test_snapshot import LAST, cluster_metrics
 from tests.strategies import scenarios_per_run
 from tests.turns import Case, cases
-
-
-def cluster_metrics(case: Case) -> ClusterMetrics:
-    """Measures what a toy says: GPU n is the only one of node n, and quantity k of a node is k with it, else 0; CPUs
-    and memory are those of jobs."""
-    gpus = int(case.setting.gpus__g.sum())
-    totals = np.zeros((1, 2, 18), np.int64)
-    totals[0, 1] = np.arange(18)
-    totals[0, 1, [TOTALS.index("cpu_alloc"), TOTALS.index("mem_alloc")]] = 0
-    return ClusterMetrics(np.arange(gpus, dtype=np.int32), np.zeros(gpus, np.int32), totals, 0.0, True)
 
 
 def played(case: Case, cut: int = 3, **more: Any) -> OrderedOutcome:
     batches = [JobBatch.of(part) for part in (case.jobs[:cut], case.jobs[cut:]) if part]
     return run_ordered(
         case.setting, case.plan, case.needs, batches, case.options, record_tasks=True,
-        metrics=cluster_metrics(case), **more,
+        metrics=cluster_metrics(case.setting), **more,
     )  # fmt: skip
 
 

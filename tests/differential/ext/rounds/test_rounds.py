@@ -19,25 +19,11 @@ from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import PolicyError
 from fastsim.performance.oracle import Oracle
 from tests.reference.rounds import share_rounds
+from tests.rounds import Swing
 from tests.strategies import scenarios_per_run
 from tests.tenures import held_in_rounds, same_tenures, tenures
 
 MODELS = ("k80", "p100", "v100")
-
-
-@dataclasses.dataclass
-class Swing:
-    """Prices that change every 700 s."""
-
-    width: int
-
-    def at(self, now_s: float) -> npt.NDArray[np.float64]:
-        """Price of one GPU of each model, $/h."""
-        return np.arange(1.0, self.width + 1) * (1 + now_s // 700 % 3)
-
-    def next_change_s(self, now_s: float) -> float:
-        """The next multiple of 700 s."""
-        return (now_s // 700 + 1) * 700
 
 
 @dataclasses.dataclass

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint
 from fastsim.engine.rounds.job_batches import JobBatch
+from fastsim.engine.rounds.options import Setting
 from fastsim.engine.rounds.outcome import GANG, RoundOutcome
 from fastsim.engine.shares.run import run_rounds
+from fastsim.engine.tables import TOTALS
 from fastsim.errors import PolicyError
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 from tests.differential.ext.rounds.test_rounds import Case, cases
@@ -24,18 +26,21 @@ LAST = [name for name in GANG.names or () if name not in ("place", "task", "take
 """Fields of a job that mean something after the run."""
 
 
-def cluster_metrics(case: Case) -> ClusterMetrics:
-    """Measures what a toy says: GPU n is the only one of node n, and quantity k of a node is k with it, else 0."""
-    gpus = int(case.setting.gpus__g.sum())
+def cluster_metrics(setting: Setting) -> ClusterMetrics:
+    """Measures what a toy says: GPU n is the only one of node n, and quantity k of a node is k with it, else 0; CPUs
+    and memory are those of jobs."""
+    gpus = int(setting.gpus__g.sum())
     totals = np.zeros((1, 2, 18), np.int64)
     totals[0, 1] = np.arange(18)
+    totals[0, 1, [TOTALS.index("cpu_alloc"), TOTALS.index("mem_alloc")]] = 0
     return ClusterMetrics(np.arange(gpus, dtype=np.int32), np.zeros(gpus, np.int32), totals, 0.0, True)
 
 
 def played(case: Case, cut: int = 3, **more: Any) -> RoundOutcome:
     batches = [JobBatch.of(part) for part in (case.jobs[:cut], case.jobs[cut:]) if part]
     return run_rounds(
-        case.setting, case.again(), batches, case.options, record_tasks=True, metrics=cluster_metrics(case), **more
+        case.setting, case.again(), batches, case.options, record_tasks=True, metrics=cluster_metrics(case.setting),
+        **more,
     )  # fmt: skip
 
 
