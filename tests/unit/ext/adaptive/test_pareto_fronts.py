@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from hypothesis import given, settings
 
 from fastsim_ext.adaptive.pareto_fronts import ascending, sorted_fronts
@@ -44,3 +45,11 @@ def test_ties_end_where_quicksort_leaves_them(values: list[float]) -> None:
     found = ascending(np.array(values, np.float64)).tolist()
     assert found == by_hand.quicksorted(values)
     assert [values[at] for at in found] == sorted(values)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ties_of_few_and_of_many_values_end_where_quicksort_leaves_them(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    for count in range(80):  # short lists are sorted by insertion, longer ones divided first
+        values = draw.integers(0, 4, count).astype(np.float64)
+        assert ascending(values).tolist() == by_hand.quicksorted(values.tolist())
