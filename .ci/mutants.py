@@ -54,7 +54,10 @@ GROUPS = {
             "fastsim/policies/programs/*.py", "fastsim/policies/solvers/*.py", "fastsim/policies/allocators/*.py",
             "fastsim_ext/solvers/*.pyx",
         ),
-        ("tests/unit/policies", "tests/unit/ext/solvers", "tests/differential", "tests/golden/gavel"),
+        (
+            "tests/unit/policies", "tests/unit/ext/solvers", "tests/differential", "tests/golden/gavel",
+            "tests/golden/sia",
+        ),
     ),
     "orders": Group(
         (
