@@ -78,6 +78,15 @@ def test_slopes_and_falls_have_limits_of_their_own() -> None:
     assert searched(observed, *bounds(), 0.0, 1e9)[1].tolist() == list(START)
 
 
+def test_bounds_that_are_near_but_are_not_met_hold_nothing_back() -> None:
+    random = np.random.default_rng(5)
+    for _ in range(20):
+        observed, (low, high) = drawn(random, 12), bounds()
+        loss, ended = searched(observed, low, high, TIGHT)
+        near = np.minimum(high, np.maximum(ended, START) + 0.25)
+        assert searched(observed, low, near, TIGHT)[0] == pytest.approx(loss, rel=1e-3, abs=1e-6)
+
+
 def drawn(random: np.random.Generator, count: int) -> tuple[Observation, ...]:
     """Step times that a model explains but for a tenth."""
     found = []
