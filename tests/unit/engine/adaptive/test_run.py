@@ -42,6 +42,7 @@ def test_a_job_holds_gpus_from_the_round_after_it_came() -> None:
     run = played(adaptive_setting(), [JOB], {0: Place(0, (0, 1))})
     assert run.jobs["first_s"].tolist() == [60.0]
     assert run.jobs["rounds"].tolist() == [10]
+    assert (run.rounds, run.job_rounds, run.tasks["round"].tolist()) == (10, 10, list(range(10)))
     assert run.trained["gpu_s"].tolist() == [2 * 540.0]
     assert run.trained["wasted_gpu_s"].tolist() == [2 * 50.0]
     assert run.trained["restarts"].tolist() == [0]
