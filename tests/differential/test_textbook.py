@@ -325,6 +325,15 @@ def test_conservative_delays_nobody_who_waits() -> None:
     assert starts(run(rows, TEN, "conservative")) == [0.0, 10.0, 20.0, 3.0]
 
 
+def test_promises_of_small_pods_on_a_node_where_large_ones_never_fit() -> None:
+    # Four GPUs are free at 40 s. The third pod (2 GPUs) is promised the node of two GPUs at 21 s, and the fourth
+    # (1 GPU) the same node at 26 s, however often both ask.
+    nodes = cluster({"num_gpu": 4, "gpu_model": "T4"}, {"num_gpu": 2, "gpu_model": "T4"})
+    requests = [(4, 40.0), (2, 20.0), (2, 5.0), (1, 10.0)]
+    rows: Rows = [{"cpu_milli": 0, "num_gpu": gpus, "gpu_milli": 1000, "duration_s": s} for gpus, s in requests]
+    assert starts(run(rows, nodes, "conservative")) == [0.0, 1.0, 21.0, 26.0]
+
+
 def test_nobody_backfills_past_a_job_that_never_ends() -> None:
     rows: Rows = [job(6, None), job(8, 5.0), job(4, None)]
     for queue in ("easy", "conservative"):

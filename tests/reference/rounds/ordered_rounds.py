@@ -359,8 +359,9 @@ class Turns:
         if steps >= left:
             a.done = a.job.total_steps
             late = self.quirk("lease_end_finish")
-            a.finish_s = self.now_s + (round_s if late else min(round_s, delay_s + left * step_s))
-            self.spend(a, delay_s, round_s if late else min(round_s, delay_s + left * step_s))
+            used_s = round_s if late else min(round_s, delay_s + left * step_s)
+            a.finish_s = self.now_s + used_s
+            self.spend(a, delay_s, used_s)
         else:
             a.done += steps
             self.spend(a, delay_s, round_s)

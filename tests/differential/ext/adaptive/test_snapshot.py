@@ -93,6 +93,15 @@ def test_stopping_again_and_again_changes_nothing(policy: Any, seed: int) -> Non
         assert_same(played(policy, jobs, resume=RoundCheckpoint.read(path)), expected)
 
 
+def test_a_resumed_run_has_more_measurements_than_an_empty_history_has_room_for(tmp_path: Path) -> None:
+    jobs, path = random_jobs(random.Random(7), 40, 600.0), tmp_path / "state.npz"
+    policy = Pollux(generations=4)
+    played(policy, jobs, 3000.0, checkpoint=CheckpointSchedule(path, at_end=True))
+    kept = RoundCheckpoint.read(path)
+    assert kept.meta["loop"]["active"] and kept.meta["loop"]["measurements"] > 128
+    assert_same(played(policy, jobs, resume=kept), played(policy, jobs))
+
+
 class Beside:
     """Puts every job on the first GPUs of the same two nodes."""
 

@@ -69,6 +69,17 @@ def test_many_departures_come_as_a_sorted_list_says(spans: str, seed: int, crowd
     assert most > 0 or max(crowd, later) <= 512 or spans not in ("even", "long tail")
 
 
+def test_the_last_departure_is_far_behind_all_others() -> None:
+    # The soonest are seconds apart and determine the width of the buckets, of which the first one has all but the last.
+    queue, slots = DepartureQueue(), range(600)
+    for slot in slots:
+        queue.put(min(slot, 20.0) + slot / 1000.0, slot)
+    queue.put(1e12, len(slots))
+    assert queue.n_buckets > 0 and queue.n_beyond == 1
+    assert [queue.take()[1] for _ in slots] == list(slots)
+    assert queue.verify() == 0 and queue.take() == (1e12, len(slots))
+
+
 def test_what_a_queue_tells_of_itself_makes_another_one() -> None:
     queue, other, dice = DepartureQueue(), DepartureQueue(), Random(1)
     for slot in range(3000):
