@@ -8,7 +8,7 @@ that is SciPy's: points lie on a grid, so which of many equally good triangulati
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -156,9 +156,24 @@ class StepTimes:
         points = [(key, np.mean(groups[key], axis=0)) for key in sorted(groups)]
         points += [(row[1:4], np.array(row[4:])) for row in self.rows if row.placement is None]
         try:
-            return LinearNDInterpolator(*(np.array(column, np.float64) for column in zip(*points, strict=True)))
+            interpolator = LinearNDInterpolator(*(np.array(column, np.float64) for column in zip(*points, strict=True)))
         except QhullError:  # one node, or one number of GPUs: nothing lies between
             return lambda *_: np.full(2, np.nan)
+        with _blas().limit(limits=1):
+            interpolator(*points[0][0])
+        return interpolator
+
+
+@cache
+def _blas() -> Any:
+    """The linear algebra behind interpolation.
+
+    The first interpolation inverts a matrix of three rows for each of a thousand simplices, and OpenBLAS divides even
+    these among threads: where other processes have the cores, every division waits for one of them.
+    """
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
 
 
 def canonical(placement: Sequence[int]) -> Placement:

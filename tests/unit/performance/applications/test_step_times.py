@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
+from scipy.interpolate import LinearNDInterpolator
+from threadpoolctl import threadpool_info
 
 from fastsim.errors import InputError
 from fastsim.performance.applications.step_times import StepRow, StepTimes, canonical, packed, placement_of
@@ -40,6 +44,24 @@ def test_a_measured_placement_is_linear_in_the_batch_size(times: StepTimes) -> N
 def test_other_placements_lie_between_measured_ones(times: StepTimes) -> None:
     assert times.seconds((2, 4), 12).step_s == pytest.approx(step_s(2, 6, 12))
     assert times.seconds((4, 4, 1), 10).step_s == pytest.approx(step_s(3, 9, 10))
+
+
+def test_matrices_of_simplices_are_inverted_on_one_thread(times: StepTimes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def threads() -> set[int]:
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    class Watched(LinearNDInterpolator):  # type: ignore[misc]
+        """Records the threads at each call."""
+
+        def __call__(self, *args: float) -> Any:
+            seen.append(threads())
+            return super().__call__(*args)
+
+    seen: list[set[int]] = []
+    monkeypatch.setattr("scipy.interpolate.LinearNDInterpolator", Watched)
+    before = threads()
+    times.seconds((2, 4), 12)
+    assert seen == [{1}, before] and threads() == before
 
 
 @pytest.mark.parametrize(("placement", "atomic"), [((4,), 33), ((4,), 7), ((4, 4, 4), 32), ((4,) * 9, 8), ((), 8)])
