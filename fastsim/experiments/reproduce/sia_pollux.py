@@ -233,7 +233,7 @@ def _source(data: Path | None, apps: str | None, rows: Sequence[Row]) -> str:
     if data is None:
         return "generated jobs of the traces' styles and applications made up, so published figures are a glance only"
     counted = {row.case: len(row.lists) for row in rows if row.cluster != ROOMY}
-    lists = ", ".join(f"{count} of {case}" for case, count in counted.items()) or "none"
+    lists = ", ".join(f"{count} of {case}" if case else f"{count}" for case, count in counted.items()) or "none"
     note = EQUAL_NOTE if apps and any(row.cluster == ROOMY for row in rows) else ""
     return f"published lists: {lists}; {'measured' if apps else 'made-up'} applications{note}"
 
