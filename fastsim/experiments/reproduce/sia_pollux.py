@@ -91,8 +91,8 @@ BARS = {
 class Row(NamedTuple):
     """One row of a table, or point of a plot: a policy on all lists of a trace.
 
-    ``series`` and ``x`` are those of the published numbers of a point, whose panel is ``case``; ``round_s`` of 0 is the
-    usual length of the policy's rounds.
+    ``series`` and ``x`` are those of the published numbers of a point, whose panel is ``case``; rows without
+    ``trace`` are of the trace ``case``. ``round_s`` of 0 is the usual length of the policy's rounds.
     """
 
     figure: str
@@ -103,6 +103,7 @@ class Row(NamedTuple):
     series: str = ""
     x: str = ""
     round_s: float = 0.0
+    trace: str = ""
 
 
 class Plot(NamedTuple):
@@ -232,8 +233,9 @@ def _reproduction(
 def _source(data: Path | None, apps: str | None, rows: Sequence[Row]) -> str:
     if data is None:
         return "generated jobs of the traces' styles and applications made up, so published figures are a glance only"
-    counted = {row.case: len(row.lists) for row in rows if row.cluster != ROOMY}
-    lists = ", ".join(f"{count} of {case}" if case else f"{count}" for case, count in counted.items()) or "none"
+    longest_last = sorted(rows, key=lambda row: len(row.lists))
+    counted = {row.trace or row.case: len(row.lists) for row in longest_last if row.cluster != ROOMY}
+    lists = ", ".join(f"{count} of {trace}" for trace, count in counted.items()) or "none"
     note = EQUAL_NOTE if apps and any(row.cluster == ROOMY for row in rows) else ""
     return f"published lists: {lists}; {'measured' if apps else 'made-up'} applications{note}"
 
@@ -270,9 +272,9 @@ def _rows(
     for plot in PLOTS if paper == "sia" else ():
         if plot.figure in figures or not (figures or quick):
             found = _lists(data, plot.trace, quick or plot.figure == FAIRNESS, scratch, plot.fixed)
-            rows.append(
-                Row(plot.figure, plot.panel, plot.policy, plot.cluster, found, plot.series, plot.x, plot.round_s)
-            )
+            rows.append(Row(
+                plot.figure, plot.panel, plot.policy, plot.cluster, found, plot.series, plot.x, plot.round_s, plot.trace
+            ))  # fmt: skip
     return [row for row in rows if row.lists]
 
 
