@@ -47,7 +47,10 @@ class Interpolation(NamedTuple):
 
 @dataclass
 class IsolatedRuns:
-    """Runs of single jobs, each played once; jobs that arrive at the same time within a round share one."""
+    """Runs of single jobs, each played once; equal jobs that arrive at the same time within a round share one.
+
+    Requests do not count under a policy that ``ignores_requests``.
+    """
 
     setting: AdaptiveSetting
     policy: AdaptivePolicy
@@ -106,7 +109,12 @@ class IsolatedRuns:
         return Interpolation(low, high, 0.0 if low == high else (share_gpus - low) / (high - low))
 
     def _alone(self, job: AdaptiveJob) -> AdaptiveJob:
-        return job._replace(submit_s=math.fmod(job.submit_s, self.setting.round_s))
+        """The job with its arrival within a round, and with the same request as others where none counts."""
+        alone = job._replace(submit_s=math.fmod(job.submit_s, self.setting.round_s))
+        if job.mode == "adaptive" and getattr(self.policy, "ignores_requests", False):
+            least = self.setting.applications[job.application].init_batch
+            return alone._replace(num_gpu=1, batch_size=least)
+        return alone
 
     def _seconds(self, run: SingleRun) -> float:
         if run not in self.seconds_of:

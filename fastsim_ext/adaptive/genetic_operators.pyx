@@ -149,6 +149,10 @@ cdef void genetic_chosen(NumpyStream* stream, const int8_t* state__jn, int jobs,
     cdef int32_t any_job = room.chance__k[0] >> LOW_BITS
     cdef int32_t free_gpus
     cdef int j, n
+    if jobs == 1:                            # with a chance of 1, and none to grow into where a node is full
+        memset(flag__jn, 1, nodes)
+        numpy_skip(stream, HALVES * nodes)
+        return
     memset(load__n, 0, nodes * sizeof(int16_t))
     memset(few__n, 0, nodes * sizeof(int16_t))
     for j in range(jobs):
@@ -226,6 +230,8 @@ cdef void genetic_parted(int8_t* state__jn, int jobs, int nodes, Room* room) noe
     cdef int8_t* two__n = room.two__n
     cdef int8_t here
     cdef int j, n, spread
+    if jobs == 1:
+        return
     memset(one__n, 0, nodes)
     memset(two__n, 0, nodes)
     for j in range(jobs):

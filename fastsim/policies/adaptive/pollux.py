@@ -55,6 +55,11 @@ class Pollux(RoundRule):
         if isinstance(stop, bool) or not isinstance(stop, int | float) or not 0 <= stop <= 1:
             raise PolicyError(self.where("fit_stop"), repr(stop), "a number from 0 to 1")
 
+    @property
+    def ignores_requests(self) -> bool:
+        """Whether adaptive jobs run the same whatever GPUs and batch sizes they requested."""
+        return self.tuned
+
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
         """Rounds in which the search decides."""
         from fastsim.engine.adaptive.plan import AdaptivePlan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -11,7 +12,15 @@ import pytest
 import fastsim as fs
 from fastsim.engine.adaptive.plan import AdaptiveJob, NodeGroup
 from fastsim.errors import FastsimError
-from fastsim.experiments.isolated_runs import IsolatedRuns, fairness, finish_time_ratios, saved_run_ratios, sizes_of
+from fastsim.experiments.isolated_runs import (
+    IsolatedRuns,
+    _run,
+    fairness,
+    finish_time_ratios,
+    saved_run_ratios,
+    sizes_of,
+)
+from fastsim.policies.adaptive.pollux import Pollux
 from fastsim.policies.adaptive.rotation import Rotation
 from fastsim.policies.adaptive.sia import Sia
 from tests.adaptive import adaptive_setting
@@ -50,6 +59,19 @@ def test_runs_are_made_once() -> None:
     known = dict(runs.seconds_of)
     assert list(runs.play(needed)) == [] and runs.seconds(JOB, 6.0) > 0 and runs.seconds_of == known
     assert [*runs.needed(JOB._replace(num_gpu=64, mode="rigid"), 3.0)] == []
+
+
+@pytest.mark.parametrize("other", [{"num_gpu": 7}, {"batch_size": 128}, {"num_gpu": 64, "batch_size": 4096}])
+def test_requests_of_adaptive_jobs_do_not_count_under_pollux(other: dict[str, Any]) -> None:
+    setting, changed = adaptive_setting(2, 1, 0), JOB._replace(**other)
+    runs = IsolatedRuns(setting, Pollux(generations=5))
+    assert [*runs.needed(JOB, 3.0)] == [*runs.needed(changed, 3.0)]
+    for gpus, number in ((3, 0), (8, 0), (7, 1)):
+        assert _run(setting, runs.policy, changed, number, gpus) == _run(setting, runs.policy, JOB, number, gpus)
+    for job in (JOB._replace(mode="scale-gpus"), JOB._replace(mode="rigid")):
+        assert [*runs.needed(job, 3.0)] != [*runs.needed(job._replace(**other), 3.0)]
+    fixed = IsolatedRuns(setting, Pollux(generations=5, tuned=False))
+    assert [*fixed.needed(JOB, 3.0)] != [*fixed.needed(changed, 3.0)]
 
 
 def test_between_two_sizes_times_lie_on_a_line() -> None:

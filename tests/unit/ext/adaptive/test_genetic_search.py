@@ -8,7 +8,7 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from fastsim_ext.adaptive.genetic_search import GeneticSearch
 from tests.reference.rounds import genetic_search as by_hand
@@ -34,6 +34,8 @@ def problem(jobs: int, nodes: int, node_gpus: int, seed: int) -> dict[str, Any]:
     st.tuples(st.integers(1, 10), st.integers(1, 6), st.integers(1, 5)), st.sampled_from([-1.0, 0.0, 0.5, -2.0]),
     st.sampled_from([2, 7, 20]), st.integers(1, 6), st.integers(0, 2**32 - 1), st.booleans(),
 )  # fmt: skip
+@example((1, 7, 1), -1.0, 100, 4, 5, True)  # of one job: all 128 states, nearly all of them in the population
+@example((1, 3, 4), -1.0, 100, 4, 6, False)
 @settings(max_examples=60, deadline=None)
 def test_the_same_seed_is_the_same_search(
     shape: tuple[int, int, int], power: float, size: int, generations: int, seed: int, apart: bool
