@@ -15,6 +15,7 @@ cdef struct Room:            # for one node or job each
     int8_t* one__n           # whether a job on several nodes is there
     int8_t* two__n           # whether two of them were
     int8_t* left__n          # GPUs
+    int8_t* keep__n          # GPUs of a job
     int32_t* order__n
     int64_t* draw__n
 

@@ -17,6 +17,8 @@ cdef enum:
     HALVES = 2               # words of a number in [0, 1)
     LOW_BITS = 26            # of its steps, from the second word
 
+cdef int64_t DRAWN = 1LL << 62           # above all steps
+
 cdef double SCALE = 9007199254740992.0   # steps of a number in [0, 1)
 # Chance of a row to be reset, of a row to be thinned out, and of its cells to be emptied: a tenth.
 cdef int64_t RARE_STEPS = <int64_t> ceil(0.1 * SCALE)
@@ -251,33 +253,54 @@ cdef void genetic_parted(int8_t* state__jn, int jobs, int nodes, Room* room) noe
 
 cdef void genetic_shortened(NumpyStream* stream, int8_t* row, int most, int nodes, Room* room) noexcept nogil:
     """Take GPUs beyond the most from a job, from the nodes that come last in a drawn order."""
-    cdef int n, at, there = 0, gpus = 0
+    cdef int64_t* draw__n = room.draw__n
+    cdef int64_t lowest
+    cdef int n, at, first, there, gpus = 0
     for n in range(nodes):
         gpus += row[n]
     if gpus <= most:
         numpy_skip(stream, HALVES * nodes)
         return
-    for n in range(nodes):           # nodes where the job is, inserted by the numbers drawn for them
-        if not row[n]:
+    there = genetic_places(stream, row, nodes, room)
+    memset(room.keep__n, 0, nodes)
+    while most > 0:                  # the nodes of the lowest numbers, and of equal ones the first
+        first, lowest = 0, draw__n[0]
+        for at in range(1, there):
+            first = at if draw__n[at] < lowest else first
+            lowest = min(draw__n[at], lowest)
+        n = room.order__n[first]
+        draw__n[first] = DRAWN
+        room.keep__n[n] = <int8_t> min(<int> row[n], most)
+        most -= room.keep__n[n]
+    memcpy(row, room.keep__n, nodes)
+
+
+cdef int genetic_places(NumpyStream* stream, const int8_t* row, int nodes, Room* room) noexcept nogil:
+    """Nodes where a job is, in ``order``, and the numbers drawn for them; returns how many there are."""
+    cdef const uint32_t* word
+    cdef int n, there = 0
+    if stream.source.used + HALVES * nodes <= WORDS:
+        numpy_clear(stream, HALVES * nodes)
+        word = stream.word + stream.source.used
+        for n in range(nodes):
+            room.draw__n[there] = <int64_t> (word[HALVES * n] >> 5) << LOW_BITS | word[HALVES * n + 1] >> 6
+            room.order__n[there] = n
+            there += row[n] > 0
+        stream.source.used += HALVES * nodes
+        return there
+    for n in range(nodes):
+        if row[n]:
+            room.draw__n[there], room.order__n[there] = numpy_steps(stream), n
+            there += 1
+        else:
             numpy_skip(stream, HALVES)
-            continue
-        room.draw__n[n] = numpy_steps(stream)
-        at = there
-        while at > 0 and room.draw__n[room.order__n[at - 1]] > room.draw__n[n]:
-            room.order__n[at] = room.order__n[at - 1]
-            at -= 1
-        room.order__n[at] = n
-        there += 1
-    for at in range(there):
-        n = room.order__n[at]
-        row[n] = <int8_t> min(<int> row[n], most)
-        most -= row[n]
+    return there
 
 
 cdef int genetic_reserve(Room* room, int jobs, int nodes) except -1 nogil:
     """Make room; ``breed_free`` gives it back, also after a failure."""
     room.load__n = <int16_t*> malloc(2 * nodes * sizeof(int16_t))
-    room.one__n = <int8_t*> malloc(4 * nodes)
+    room.one__n = <int8_t*> malloc(5 * nodes)
     room.order__n = <int32_t*> malloc(3 * nodes * sizeof(int32_t))
     room.draw__n = <int64_t*> malloc((nodes + jobs + 1) * sizeof(int64_t))
     if room.load__n == NULL or room.one__n == NULL or room.order__n == NULL or room.draw__n == NULL:
@@ -285,7 +308,8 @@ cdef int genetic_reserve(Room* room, int jobs, int nodes) except -1 nogil:
             raise MemoryError()
     room.few__n = room.load__n + nodes
     room.two__n, room.left__n = room.one__n + nodes, room.one__n + 2 * nodes
-    room.rare__n = <unsigned char*> (room.one__n + 3 * nodes)
+    room.keep__n = room.one__n + 3 * nodes
+    room.rare__n = <unsigned char*> (room.one__n + 4 * nodes)
     room.away__n, room.more__n = room.order__n + nodes, room.order__n + 2 * nodes
     room.chance__k = room.draw__n + nodes
     return 0
