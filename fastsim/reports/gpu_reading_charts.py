@@ -50,6 +50,8 @@ READINGS = (
 KEYS = tuple(reading.key for reading in READINGS) + tuple(reading.detail for reading in READINGS)
 """Names of the charts."""
 _METRICS = [reading.metric for reading in READINGS]
+_PARTS = 1 << 16
+"""Parts of a unit in which readings are added: whole numbers have the same sum in any order, on any threads."""
 
 
 class Sampled(NamedTuple):
@@ -125,13 +127,15 @@ def _binned(run: Result, span_ms: tuple[int, int], step_s: float, keys: Sequence
     """Means over steps of time of each quantity, over all GPUs or by ``keys``; readings are streamed from the file."""
     since_s = (pl.col("ts").dt.epoch("ms") - span_ms[0]) / 1000
     table = run.scan("telemetry").filter(pl.col("metric").is_in(_METRICS))
-    grouped = table.group_by("metric", *keys, (since_s / step_s).floor().alias("piece"))
-    return grouped.agg(pl.mean("value").alias("y")).collect(engine="streaming").sort("metric", *keys, "piece")
+    grouped = table.group_by("metric", *keys, (since_s / step_s).floor().alias("piece"), maintain_order=True)
+    parts = (pl.col("value") * _PARTS).round().cast(pl.Int64)
+    means = grouped.agg((parts.sum() / (_PARTS * parts.count())).alias("y"))
+    return means.collect(engine="streaming").sort("metric", *keys, "piece")
 
 
 def _crowd(rows: pl.DataFrame) -> pl.DataFrame:
     named = {MEAN: pl.mean("y"), LOW: pl.col("y").quantile(0.05), HIGH: pl.col("y").quantile(0.95)}
-    summary = rows.group_by("metric", "piece").agg(**named)
+    summary = rows.group_by("metric", "piece", maintain_order=True).agg(**named)
     return summary.unpivot(list(named), index=["metric", "piece"], variable_name="part", value_name="y")
 
 

@@ -171,7 +171,7 @@ def _classes(with_lines: Sequence[tuple[RunSeries, list[Timeline]]], by_time: bo
         edges = edges_of(lines[:1], 100)
         frames.append(stacked(run_label(one), lines[0], edges, scale, CLASSES))
     data = pl.concat(frames)
-    empty = data.group_by("part").agg(pl.col("y").max()).filter(pl.col("y") == 0)["part"].to_list()
+    empty = data.group_by("part", maintain_order=True).agg(pl.col("y").max()).filter(pl.col("y") == 0)["part"].to_list()
     parts = [part for part in CLASSES.values() if part not in empty]
     spec = specs.areas(parts, title, "free GPU (% of capacity)", SHADES)
     note = "free GPUs by what a typical pod finds there; all but the last is fragmented"

@@ -100,7 +100,9 @@ def _parts(pods: pl.DataFrame, spans: pl.DataFrame, rows: pl.DataFrame) -> list[
         pods.select(*POD, "workload", "begin_s"), on=list(POD), nulls_equal=True, maintain_order="left")  # fmt: skip
     part = pl.col("memory_used_mib", "util_pct") / pl.col("together")
     joined = joined.with_columns(part, power_w=_extra_w(joined))
-    means = joined.group_by("workload", "begin_s", "t_s").agg(pl.min("before_s"), pl.mean(*METRICS))
+    means = joined.group_by("workload", "begin_s", "t_s", maintain_order=True).agg(
+        pl.min("before_s"), pl.mean(*METRICS)
+    )
     by_name = means.sort("t_s").partition_by("workload", as_dict=True)
     return [(row, by_name[(row["workload"],)]) for row in pods.rows(named=True)]
 

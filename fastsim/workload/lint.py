@@ -156,7 +156,7 @@ def _impossible(workload: Workload, frame: pl.DataFrame, cluster: Cluster, broke
     """Rows that no state of the cluster could run."""
     devices = pl.from_arrow(cluster.offered.select(["gpu_model", "num_gpu"]))
     assert isinstance(devices, pl.DataFrame)
-    models = dict(devices.group_by("gpu_model").agg(pl.col("num_gpu").sum()).iter_rows())
+    models = dict(devices.group_by("gpu_model", maintain_order=True).agg(pl.col("num_gpu").sum()).iter_rows())
     if s.GPU_MODELS in frame.columns:
         known = pl.col(s.GPU_MODELS).list.eval(pl.element().is_in(list(models))).list.any()
         text = (

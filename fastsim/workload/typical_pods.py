@@ -158,14 +158,18 @@ def _grouped(batch: pa.RecordBatch) -> pl.DataFrame:
     import polars as pl
 
     names = [name for name in RequestShape._fields if name in batch.schema.names]
-    return pl.DataFrame(batch.select(names)).group_by(names).len("rows")
+    return pl.DataFrame(batch.select(names)).group_by(names, maintain_order=True).len("rows")
 
 
 def _merged(parts: list[pl.DataFrame]) -> pl.DataFrame:
     import polars as pl
 
     names = parts[0].columns[:-1]
-    return pl.concat(parts, how="vertical_relaxed").group_by(names).agg(pl.col("rows").cast(pl.Int64).sum())
+    return (
+        pl.concat(parts, how="vertical_relaxed")
+        .group_by(names, maintain_order=True)
+        .agg(pl.col("rows").cast(pl.Int64).sum())
+    )
 
 
 def _popularity(item: tuple[RequestShape, int]) -> tuple[int, int, int, int, str]:

@@ -221,7 +221,7 @@ def equal_parts(held: pl.DataFrame, last_s: float) -> pl.Series:
     gpu = pl.struct("node_id", pl.col("gpu_ids").list.first().alias("gpu"))
     stays = held.select(gpu=gpu, start_s="start_s", end_s=pl.col("end_s").clip(upper_bound=last_s))
     moves = pl.concat([stays.select("gpu", t_s=name, more=more) for name, more in (("start_s", 1), ("end_s", -1))])
-    change = moves.group_by("gpu", "t_s").agg(pl.col("more").sum()).sort("gpu", "t_s")
+    change = moves.group_by("gpu", "t_s", maintain_order=True).agg(pl.col("more").sum()).sort("gpu", "t_s")
     counted = pl.col("more").cum_sum().shift(1).over("gpu")
     change = change.with_columns(count=counted, span_s=pl.col("t_s").diff().over("gpu"))
     had_s = pl.when(pl.col("count") > 0).then(pl.col("span_s") / pl.col("count")).otherwise(0.0)

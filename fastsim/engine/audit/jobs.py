@@ -66,7 +66,7 @@ def stays_by_job(run: Evidence) -> pl.DataFrame:
     whole = closed.with_columns(held_s=pl.col("end_s") - pl.col("start_s")).with_columns(gpu_s=pl.col("held_s") * gpus)
     price = [prices.get(run.nodes[node]["gpu_model"], 0.0) for node in whole["node_id"]]
     whole = whole.with_columns(cost=pl.col("gpu_s") / HOUR_S * pl.Series(price, dtype=pl.Float64))
-    by_stay = whole.group_by("pod_id", "attempt").agg(
+    by_stay = whole.group_by("pod_id", "attempt", maintain_order=True).agg(
         pl.col("start_s").min(), pl.col("last_s").max(), pl.col("held_s").max(), pl.col("gpu_s", "cost").sum(),
         pl.col("reason").first(),
     )  # fmt: skip

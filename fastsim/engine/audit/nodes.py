@@ -76,7 +76,7 @@ def states(run: Evidence) -> tuple[pl.DataFrame, list[tuple[str, float, str]]]:
             if (resources := _overcommitted(node, held)) and held.present:
                 overcommitted.append((node["name"], t_s, resources))
     frame = pl.DataFrame(np.array(amounts), schema=["t_s", *QUANTITIES]).cast(dict.fromkeys(QUANTITIES, pl.Int64))
-    summed = frame.group_by("t_s").agg(pl.col(QUANTITIES).sum()).sort("t_s")
+    summed = frame.group_by("t_s", maintain_order=True).agg(pl.col(QUANTITIES).sum()).sort("t_s")
     return summed.with_columns(pl.col(QUANTITIES).cum_sum()), overcommitted
 
 

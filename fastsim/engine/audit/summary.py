@@ -52,7 +52,7 @@ def round_figures(run: Evidence, expected: pl.DataFrame) -> Figures:
     figures: Figures = {"slo_violations": len(violated)}
     weights = run.counted().select("pod_id", "weight")
     weighed = counting.drop("weight", strict=False).join(weights, on="pod_id")
-    for (weight,), rows in weighed.group_by("weight"):
+    for (weight,), rows in weighed.group_by("weight", maintain_order=True):
         figures[f"jct_mean_weight_{weight:g}_s"] = rows["jct_s"].mean()
     if run.engine == "ordered":
         figures["gpu_demand_pct"] = gpu_demand_pct(run, expected)
@@ -154,7 +154,7 @@ def shares_of_tenants(expected: pl.DataFrame) -> Figures:
         return {}
     x = (
         expected.filter(pl.col("tenant").is_not_null())
-        .group_by("tenant")
+        .group_by("tenant", maintain_order=True)
         .agg(pl.col("gpu_hours").sum())["gpu_hours"]
         .sort()
     )

@@ -47,7 +47,9 @@ def counts(run: Evidence) -> pl.DataFrame:
     parts = [arrivals, *running(run), *(ended(run, name, states) for name, states in ENDS.items())]
     names = ("arrived", "pods_running", *ENDS, "arrived_cpu_milli", "arrived_gpu_milli")
     changes = pl.concat([part.cast({"t_s": pl.Float64}) for part in parts], how="diagonal_relaxed")
-    summed = changes.group_by("t_s").agg(pl.col(names).cast(pl.Int64).fill_null(0).sum()).sort("t_s")
+    summed = (
+        changes.group_by("t_s", maintain_order=True).agg(pl.col(names).cast(pl.Int64).fill_null(0).sum()).sort("t_s")
+    )
     left = sum((pl.col(name) for name in ENDS), pl.col("pods_running"))
     return summed.with_columns(pl.col(names).cum_sum()).with_columns(pods_pending=pl.col("arrived") - left)
 
@@ -67,7 +69,7 @@ def running(run: Evidence) -> list[pl.DataFrame]:
 
 def ended(run: Evidence, name: str, states: tuple[str, ...]) -> pl.DataFrame:
     """Changes of the number of ended jobs: +1 at the end of the last stay, or at arrival without a stay."""
-    last = run.stays.group_by("pod_id").agg(pl.col("end_s").max().alias("left_s"))
+    last = run.stays.group_by("pod_id", maintain_order=True).agg(pl.col("end_s").max().alias("left_s"))
     jobs = run.jobs.filter(pl.col("state").cast(pl.String).is_in(states)).join(last, on="pod_id", how="left")
     return jobs.select(pl.coalesce("left_s", "submit_s").alias("t_s"), pl.lit(1).alias(name))
 

@@ -21,7 +21,9 @@ def figure_table(paper: str) -> pl.DataFrame:
     """A row a figure: ``figure``, ``status``, ``numbers`` (published ones), ``cpu_s`` (null if not measured) and
     ``reason``: why a figure is not made, or the parts that a made one lacks."""
     table = pl.read_csv(PUBLISHED / "figures.csv", schema=SCHEMA).filter(paper=paper)
-    counts = published_numbers(paper).group_by("figure").agg(pl.len().cast(pl.Int64).alias("numbers"))
+    counts = (
+        published_numbers(paper).group_by("figure", maintain_order=True).agg(pl.len().cast(pl.Int64).alias("numbers"))
+    )
     joined = table.join(counts, on="figure", how="left", maintain_order="left")
     return joined.select("figure", "status", pl.col("numbers").fill_null(0), "cpu_s", pl.col("reason").fill_null(""))
 

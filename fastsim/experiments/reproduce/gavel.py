@@ -223,9 +223,10 @@ def gavel_reproduction(
     began, runs, wanted = time.perf_counter(), _points(quick, figures, whole), _wanted(quick, figures)
     rates = str(data / RECORDED) if data is not None and (data / RECORDED).exists() else "default"
     with sharing(shared) as made:
-        # The longest runs, of most jobs, are the last points; begun first, they let workers end together.
-        results = made.results([_scenario(point, rates) for point in runs[::-1]], workers, progress)[::-1]
-    done = dict(zip(runs, results, strict=True))
+        order = _longest_first(runs)
+        results = made.results([_scenario(point, rates) for point in order], workers, progress)
+    result_of = dict(zip(order, results, strict=True))
+    done = {point: result_of[point] for point in runs}
     cells = list(_ratio_cells(rates)) if "1" in wanted else []
     cells += list(_entity_cells(rates)) if "11" in wanted else []
     cells += [one for figure in wanted if figure in LOADS for one in _load_cells(figure, done, quick)]
@@ -239,6 +240,11 @@ def gavel_reproduction(
     wall_s, cpu_s = time.perf_counter() - began, sum(result.timing["cpu_s"] for result in results)
     curves = _curves(done)
     return Reproduction("gavel", title, source, cell_table(cells), curves, len(runs), wall_s, citation, cpu_s)
+
+
+def _longest_first(runs: Sequence[Point]) -> list[Point]:
+    """The highest loads first, then most jobs: workers that begin with the longest runs end together."""
+    return [point for kind in (LoadPoint, StaticPoint) for point in runs[::-1] if isinstance(point, kind)]
 
 
 def _scenario(point: Point, rates: str) -> Scenario:

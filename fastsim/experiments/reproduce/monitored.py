@@ -121,7 +121,7 @@ def _quantities(result: Result) -> dict[str, float]:
     """The quantities of a run."""
     row = result.summary.row(0, named=True)
     # Sums of groups depend on the number of threads, exact ones do not.
-    readings = result.telemetry.group_by("metric").agg("value").rows()
+    readings = result.telemetry.group_by("metric", maintain_order=True).agg("value").rows()
     means = {metric: math.fsum(values) / len(values) for metric, values in readings}
     return {name: float(means[name] if name in means else row[name]) for name in QUANTITIES}
 

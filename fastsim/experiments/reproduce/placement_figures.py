@@ -111,7 +111,7 @@ def parts(timeline: pl.DataFrame, gpus: int) -> dict[tuple[str, str], float]:
     request = pl.col("arrived_gpu_milli").diff().fill_null(pl.col("arrived_gpu_milli"))
     kind = pl.when(request % 1000 > 0).then(pl.lit("part of a GPU")).otherwise(pl.format("GPUs: {}", request // 1000))
     failed = rows.select(kind.alias("kind"), pl.col("pods_unplaced").diff().fill_null(pl.col("pods_unplaced")))
-    counted = failed.group_by("kind").agg(pl.col("pods_unplaced").sum()).sort("kind")
+    counted = failed.group_by("kind", maintain_order=True).agg(pl.col("pods_unplaced").sum()).sort("kind")
     return free_pct | {("9c", name): float(count) for name, count in counted.iter_rows()}
 
 

@@ -330,7 +330,7 @@ def _curve_chart(altair: Any, part: pl.DataFrame) -> Any:
         color=looks["color"], strokeDash=looks["strokeDash"],
         tooltip=["policy:N", altair.Tooltip("x:Q", format=".2f"), altair.Tooltip("y:Q", format=",.3f")],
     )  # fmt: skip
-    few = part.group_by("policy").len()["len"].min() == 1  # a line of one point draws nothing
+    few = part.group_by("policy", maintain_order=True).len()["len"].min() == 1  # a line of one point draws nothing
     return encoded.mark_line(strokeWidth=1.6, point=few)
 
 

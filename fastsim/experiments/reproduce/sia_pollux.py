@@ -443,8 +443,8 @@ def _gpu_hours(result: Result) -> Hours:
     held = result.placements.join(jobs, on="pod_id").with_columns(gpu_h=pl.when(last).then(rest).otherwise(before))
     hours: dict[tuple[str, str], float] = {}
     for model, nodes in {**NODES, "total": range(11)}.items():
-        mine = held.filter(pl.col("node_id").is_in(list(nodes))).group_by("workload").agg(pl.col("gpu_h").sum())
-        hours |= {(model, app): value for app, value in mine.iter_rows()}
+        mine = held.filter(pl.col("node_id").is_in(list(nodes))).group_by("workload", maintain_order=True)
+        hours |= {(model, app): value for app, value in mine.agg(pl.sum("gpu_h")).iter_rows()}
     return hours
 
 

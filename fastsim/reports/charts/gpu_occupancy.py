@@ -174,7 +174,7 @@ def held_s(result: Result, frame: pl.DataFrame) -> pl.DataFrame | None:
 
 def leading(frames: Sequence[pl.DataFrame]) -> list[str]:
     """The applications with areas of their own: all, or those with most GPU time and ``others``."""
-    ranked = pl.concat([frame.select("part", "held_s") for frame in frames]).group_by("part").sum()
+    ranked = pl.concat([frame.select("part", "held_s") for frame in frames]).group_by("part", maintain_order=True).sum()
     parts: list[str] = ranked.sort("held_s", "part", descending=[True, False])["part"].to_list()
     return parts if len(parts) <= PARTS else [*parts[: PARTS - 1], OTHERS]
 

@@ -99,7 +99,7 @@ def device_points(table: pa.Table, metrics: Sequence[str] = FOUR, pod: str = "")
     ).with_columns(pl.col("x") - pl.col("x").min())
     span: Any = rows["x"].max()
     piece = (pl.col("x") * POINTS / max(span, 1e-9)).floor().clip(0, POINTS - 1)
-    means = rows.group_by("metric", "name", *_DEVICE, piece.alias("piece")).agg(
+    means = rows.group_by("metric", "name", *_DEVICE, piece.alias("piece"), maintain_order=True).agg(
         pl.col("x").min(), y=pl.col("value").mean()
     )
     order = pl.col("metric").replace_strict({metric: i for i, metric in enumerate(metrics)}, return_dtype=pl.Int32)
@@ -153,7 +153,7 @@ def _lines(
 def _mean_and_band(points: pl.DataFrame, axis: tuple[float, str], metric: str) -> alt.LayerChart:
     """The mean over devices in front of the band from the 5th to the 95th percentile."""
     altair = charting()
-    summary = points.group_by("piece").agg(
+    summary = points.group_by("piece", maintain_order=True).agg(
         pl.col("x").min(), y=pl.col("y").mean(), low=pl.col("y").quantile(0.05), high=pl.col("y").quantile(0.95)
     ).sort("x")  # fmt: skip
     base = altair.Chart(_scaled(summary, axis)).encode(

@@ -103,7 +103,9 @@ def _gpus(altair: Any, frame: pl.DataFrame) -> Any:
         .otherwise(pl.col(s.NUM_GPU).cast(pl.String))
     )  # fmt: skip
     requested = pl.col(s.NUM_GPU).cast(pl.Float64) * pl.col(s.GPU_MILLI)
-    table = frame.group_by(label.alias("gpus")).agg(pl.len().alias("rows"), requested.sum().alias("requested"))
+    table = frame.group_by(label.alias("gpus"), maintain_order=True).agg(
+        pl.len().alias("rows"), requested.sum().alias("requested")
+    )
     table = table.select(
         "gpus", pl.format("{}", "gpus").replace({"none": "-2", "a part": "-1"}).cast(pl.Int64).alias("at"),
         (100 * pl.col("rows") / pl.col("rows").sum()).alias("of rows"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import NamedTuple
 
 import polars as pl
 import pytest
@@ -16,6 +17,7 @@ from fastsim.reports.gpu_reading_charts import (
     MEAN,
     READINGS,
     STEPS,
+    _binned,
     devices,
     longest_s,
     means,
@@ -24,6 +26,17 @@ from fastsim.reports.gpu_reading_charts import (
 from fastsim.reports.report import still
 from fastsim.reports.report_charts import figures
 from tests.needs import needed
+
+
+class Readings(NamedTuple):
+    """A run of which readings are known only."""
+
+    rows: pl.DataFrame
+
+    def scan(self, _table: str) -> pl.LazyFrame:
+        """The readings."""
+        return self.rows.lazy()
+
 
 ONE = "uniform?nodes=1&gpu=V100M32&gpus=1"
 
@@ -53,6 +66,14 @@ def test_steps_keep_the_mean_of_all_readings() -> None:
     plain = table.with_columns(piece=piece).group_by("piece").agg(pl.mean("value")).sort("piece")
     assert found["y"].to_list() == pytest.approx(plain["value"].to_list())
     assert (found["low"] == found["y"]).all() and (found["y"] == found["high"]).all()
+
+
+def test_means_are_the_same_in_any_order_of_the_readings() -> None:
+    table = detectors("monitored").telemetry
+    span_ms = tuple(int(table["ts"].cast(pl.Datetime("ms")).cast(pl.Int64).sort()[at]) for at in (0, -1))
+    orders = [table, table.reverse(), table.sample(fraction=1.0, shuffle=True, seed=1)]
+    forward, *others = (_binned(Readings(rows), span_ms, 20.0, ()) for rows in orders)  # type: ignore[arg-type]
+    assert len(forward) > 20 and all(other.equals(forward) for other in others)
 
 
 def test_seeds_of_a_series_are_averaged() -> None:
