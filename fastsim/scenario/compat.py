@@ -60,7 +60,8 @@ _SYNERGY = {
 _MONITORED = {
     "heap_ties": "pods that declare the same leave the queue as they lie in a heap, not by age",
     "one_release": "at most one ended pod of a GPU is released in each pass",
-    "api_pace": "a pass looks up every running pod with a request of its own, five a second",
+    "api_pace": "a pass looks up every running pod with a request of its own: ten at once, five a second",
+    "idle_pass": "a pod that comes while none waits is taken along for a pass, and asked about in the next",
     "zero_draw": "binding fails where the original's random priority of the node was 0",
 }
 

@@ -1,12 +1,12 @@
 """The metric-driven scheduler: the readings of a GPU decide whether one more pod may share it.
 
-The policy and its scheduler come first; below are the scheduler's parts: declared memory, latency, waiting pods.
+The policy and its scheduler come first; below are the scheduler's parts: declared memory, waiting pods.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, fields
 from heapq import heappop, heappush
 from typing import Any, ClassVar, NamedTuple
@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 from fastsim.engine.monitored.plan import Binding, ContainerLifecycle, MonitoredPlan, Scheduler, SchedulerStep, View
 from fastsim.errors import PolicyError
 from fastsim.policies.monitored.admission import OUTCOMES, Admission, AdmissionOutcome
+from fastsim.policies.monitored.request_limiter import RequestLimiter
 from fastsim.policies.registry import about, policy
 
 KUBE_KNOTS = """@inproceedings{thinakaran2019kubeknots,
@@ -48,9 +49,11 @@ class Knots:
     pass_s: float = field(default=0.5, metadata=about("a pass over the queue", unit="s"))
     placed_s: float = field(default=5.0, metadata=about("rest after a placement", unit="s"))
     requests_per_s: float = field(default=5.0, metadata=about("requests to the API server, with api_pace", unit="1/s"))
+    burst: int = field(default=10, metadata=about("requests to the API server at once, with api_pace"))
     heap_ties: bool = field(default=False, metadata=about("equal requests leave in the order of a heap (compat)"))
     one_release: bool = field(default=False, metadata=about("one ended pod of a GPU is released in each pass (compat)"))
     api_pace: bool = field(default=False, metadata=about("a pass sends one request for each running pod (compat)"))
+    idle_pass: bool = field(default=False, metadata=about("a pod that ends idleness waits one pass more (compat)"))
     zero_draw: bool = field(default=False, metadata=about("binding fails where the original's did (compat)"))
 
     def admission(self, capacity_mib: int) -> Admission:
@@ -60,7 +63,19 @@ class Knots:
     def check(self) -> None:
         """Raise :class:`PolicyError` if a number is out of its range."""
         self.admission(1)
-        SchedulerLatency(self.pass_s, self.placed_s, self.requests_per_s)
+        bounds = (
+            ("pass_s", self.pass_s >= 0, "0 s or more"),
+            ("placed_s", self.placed_s >= 0, "0 s or more"),
+            ("requests_per_s", self.requests_per_s > 0, "more than 0"),
+            ("burst", self.burst >= 1, "1 or more"),
+        )
+        for name, good, expected in bounds:
+            if not good:
+                raise PolicyError(f"policy monitored, parameter {name}", getattr(self, name), expected)
+
+    def binds(self, attempt: int) -> bool:
+        """Whether the `attempt`-th binding of a run, from 1, finds its node."""
+        return not (self.zero_draw and attempt in FAILING_BINDS)
 
     def watch(self) -> MonitoredPlan:
         """The plan of this scheduler."""
@@ -75,6 +90,10 @@ class Knots:
         return policy_text(self)
 
 
+Passes = Generator[SchedulerStep, float, float]
+"""Steps of a scheduler, each resumed with the second that it is then; in the end the second of its end."""
+
+
 class KnotsScheduler:
     """Tries waiting pods on every GPU in passes, the largest request first, and binds the first one that is admitted.
 
@@ -82,15 +101,15 @@ class KnotsScheduler:
     """
 
     def __init__(self, rule: Knots, capacity_mib: Sequence[int], begin_s: float) -> None:
-        self.latency = SchedulerLatency(rule.pass_s, rule.placed_s, rule.requests_per_s, rule.api_pace, rule.zero_draw)
+        self.rule = rule
+        self.limiter = RequestLimiter(rule.requests_per_s, rule.burst) if rule.api_pace else RequestLimiter()
         self.queue = RequestQueue(rule.heap_ties)
         self.admission = [rule.admission(capacity) for capacity in capacity_mib]
-        self.declared = [DeclaredMemory(capacity, rule.one_release) for capacity in capacity_mib]
+        self.declared = [DeclaredMemory(capacity) for capacity in capacity_mib]
         self.placed_s = [int(begin_s)] * len(capacity_mib)
         self.request_mib: dict[int, int] = {}
-        self.attempts = 0
-        self._first: int | None = None
-        self._unbound: int | None = None
+        self.attempts = self.released = 0
+        self._passes: Passes | None = None
 
     def arrive(self, pod: int, request_mib: int) -> None:
         """Add a pod to the queue."""
@@ -98,62 +117,94 @@ class KnotsScheduler:
         self.queue.push(pod, request_mib)
 
     def step(self, now_s: float, view: View) -> SchedulerStep:
-        """Begin a pass, or take its decision once running pods were looked up."""
-        if self._first is not None:
-            first, self._first = self._first, None
-            return self._decide(first, now_s, view)
-        if self._unbound is not None:  # binding fails at the end of a pass, after pods that came during it
-            pod, self._unbound = self._unbound, None
-            self.queue.push(pod, self.request_mib[pod])
-        running = sum(len(declared.running) for declared in self.declared)
-        if not len(self.queue):
-            self._release(view)
-            any_ended = sum(len(declared.running) for declared in self.declared) < running
-            return SchedulerStep(next_s=self._later(now_s, now_s if any_ended else view.next_s()))
-        self._first = int(str(self.queue.pop()))
-        self._release(view)
-        lookup_s = self.latency.pass_length_s(running) - self.latency.pass_s
-        if lookup_s > 0:
-            return SchedulerStep(next_s=now_s + lookup_s)
-        return self.step(now_s, view)
+        """Continue the passes up to where they wait for a later second."""
+        if self._passes is None:
+            self._passes = self._all_passes(now_s, view)
+            return next(self._passes)
+        return self._passes.send(now_s)
 
-    def _later(self, now_s: float, event_s: float) -> float:
-        """The first tick after an event: the queue is examined once in a pass, and nothing changes before."""
-        if not math.isfinite(event_s):
-            return math.inf
-        ticks = max(1, math.ceil((event_s - now_s) / self.latency.pass_s)) if self.latency.pass_s > 0 else 0
-        return now_s + ticks * self.latency.pass_s if ticks else math.nextafter(max(now_s, event_s), math.inf)
+    def _all_passes(self, now_s: float, view: View) -> Passes:
+        """One pass after another; with ``idle_pass`` a pod that ends idleness is taken along until the next one."""
+        idle = True
+        while True:
+            while not len(self.queue):
+                idle, released, event_s = True, self.released, view.next_s()
+                now_s = yield from self._look_up(now_s, view)
+                news = self.released > released or event_s <= now_s
+                now_s = yield self._pause(now_s) if news else self._idle_pause(now_s, event_s)
+            pod = self.queue.pop()
+            if idle and self.rule.idle_pass:
+                now_s = yield from self._look_up(now_s, view)
+                now_s = yield self._pause(now_s)
+            idle = False
+            now_s = yield from self._look_up(now_s, view)
+            now_s = yield from self._place(pod, now_s, view)
 
-    def _release(self, view: View) -> None:
+    def _look_up(self, now_s: float, view: View) -> Passes:
+        """Look up all running pods, and release the declared memory of those that ended."""
         for declared in self.declared:
-            declared.release(lambda pod: view.over(int(str(pod))))
+            for pod in declared.running:
+                sent_s = self.limiter.sent_s(now_s)
+                if sent_s > now_s:
+                    now_s = yield SchedulerStep(next_s=sent_s)
+                if view.over(pod):
+                    declared.release(pod)
+                    self.released += 1
+                    if self.rule.one_release:
+                        break
+        return now_s
 
-    def _decide(self, first: int, now_s: float, view: View) -> SchedulerStep:
-        """Try one pod after another until one is admitted; it is bound at the end of the pass."""
-        skipped: list[int] = []
-        pod: int | None = first
-        target = self._best_gpu(first, now_s, view)
-        while target is None:
-            assert pod is not None
+    def _pause(self, now_s: float) -> SchedulerStep:
+        """The pause of a pass."""
+        return SchedulerStep(next_s=_after(now_s, now_s + self.rule.pass_s))
+
+    def _idle_pause(self, now_s: float, event_s: float) -> SchedulerStep:
+        """The pause up to the first pass that begins no earlier than an event; all before are as the next one is.
+
+        Where requests wait it is the last that begins no later, as these may see the event.
+        """
+        if not math.isfinite(event_s):
+            return SchedulerStep()
+        running, pass_s = sum(len(declared.running) for declared in self.declared), self.rule.pass_s
+        wait_s = self.limiter.wait_s(running, pass_s)
+        if wait_s and not self.limiter.is_empty(now_s):  # passes are shorter until the burst is used up
+            return self._pause(now_s)
+        length_s = pass_s + wait_s
+        if not length_s:
+            return SchedulerStep(next_s=_after(now_s, event_s))
+        whole = math.floor if wait_s else math.ceil
+        passes = max(0, whole((event_s - now_s - pass_s) / length_s))
+        next_s = _after(now_s, now_s + pass_s + passes * length_s)
+        self.limiter.repeat(passes, running, next_s - length_s)
+        return SchedulerStep(next_s=next_s)
+
+    def _place(self, first: int, now_s: float, view: View) -> Passes:
+        """Try one pod after another until one is admitted, and bind it after the pause; then rest."""
+        skipped, pod = list[int](), first
+        while (target := self._best_gpu(pod, now_s, view)) is None:
             skipped.append(pod)
             if not len(self.queue):
-                pod = None
                 break
-            pod = int(str(self.queue.pop()))
-            target = self._best_gpu(pod, now_s, view)
+            pod = self.queue.pop()
         for other in skipped:
             self.queue.push(other, self.request_mib[other])
-        bound_s = now_s + self.latency.pass_s
-        if pod is None or target is None:
-            return SchedulerStep(next_s=_after(now_s, bound_s))
+        if target is None:
+            return (yield self._pause(now_s))
         self.attempts += 1
-        if not self.latency.binds(self.attempts):
-            self._unbound = pod
-            return SchedulerStep(next_s=_after(now_s, bound_s))
+        bound_s = self.limiter.sent_s(now_s + self.rule.pass_s)
+        if not self.rule.binds(self.attempts):
+            now_s = yield SchedulerStep(next_s=_after(now_s, bound_s))
+            self.queue.push(pod, self.request_mib[pod])
+            return now_s
+        return (yield self._bound(pod, target, now_s, bound_s))
+
+    def _bound(self, pod: int, target: AdmittingGpu, now_s: float, bound_s: float) -> SchedulerStep:
+        """Bind a pod, and report that with another request."""
+        reported_s = self.limiter.sent_s(bound_s)
         self.declared[target.gpu].place(pod, self.request_mib.pop(pod))
-        self.placed_s[target.gpu] = int(bound_s)
+        self.placed_s[target.gpu] = int(reported_s)
         binding = Binding(pod, target.gpu, bound_s, OUTCOMES[target.stage])
-        return SchedulerStep((binding,), _after(now_s, bound_s + self.latency.placed_s))
+        return SchedulerStep((binding,), _after(now_s, reported_s + self.rule.placed_s))
 
     def _best_gpu(self, pod: int, now_s: float, view: View) -> AdmittingGpu | None:
         """The best GPU that admits a pod."""
@@ -196,64 +247,25 @@ class AdmittingGpu(NamedTuple):
 
 
 class DeclaredMemory:
-    """Declared memory of the pods on a GPU; ``available_mib`` is its capacity less their declarations.
+    """Declared memory of the pods on a GPU; ``available_mib`` is its capacity less their declarations, even below 0."""
 
-    It may be negative. With ``one_release`` each call of :meth:`release` drops at most one pod, the oldest that ended.
-    """
-
-    def __init__(self, capacity_mib: int = 32_510, one_release: bool = False) -> None:
+    def __init__(self, capacity_mib: int = 32_510) -> None:
         self.available_mib = capacity_mib
-        self.one_release = one_release
-        self._running: dict[Hashable, int] = {}
+        self._running: dict[int, int] = {}
 
     @property
-    def running(self) -> list[Hashable]:
+    def running(self) -> list[int]:
         """Pods on the GPU, in the order of placement."""
         return list(self._running)
 
-    def place(self, pod: Hashable, request_mib: int) -> None:
+    def place(self, pod: int, request_mib: int) -> None:
         """Count a pod's declaration."""
         self.available_mib -= request_mib
         self._running[pod] = request_mib
 
-    def release(self, over: Callable[[Hashable], bool]) -> list[Hashable]:
-        """Release the memory of pods that ended; returns these pods."""
-        ended = [pod for pod in self._running if over(pod)]
-        if self.one_release:
-            ended = ended[:1]
-        for pod in ended:
-            self.available_mib += self._running.pop(pod)
-        return ended
-
-
-@dataclass(frozen=True)
-class SchedulerLatency:
-    """Time of the scheduler's work: a pass over the queue takes `pass_s`; after a placement it rests for `placed_s`.
-
-    With ``api_pace`` every running pod is looked up with a request of its own, of which `requests_per_s` are allowed,
-    so a pass takes longer with many of them. With ``zero_draw`` the attempts of `FAILING_BINDS` fail.
-    """
-
-    pass_s: float = 0.5
-    placed_s: float = 5.0
-    requests_per_s: float = 5.0
-    api_pace: bool = False
-    zero_draw: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("pass_s", "placed_s"):
-            if not getattr(self, name) >= 0:
-                raise PolicyError(f"policy monitored, parameter {name}", getattr(self, name), "0 s or more")
-        if not self.requests_per_s > 0:
-            raise PolicyError("policy monitored, parameter requests_per_s", self.requests_per_s, "more than 0")
-
-    def pass_length_s(self, running: int) -> float:
-        """Seconds of a pass while so many pods run."""
-        return max(self.pass_s, running / self.requests_per_s) if self.api_pace else self.pass_s
-
-    def binds(self, attempt: int) -> bool:
-        """Whether the `attempt`-th binding of a run, from 1, finds its node."""
-        return not (self.zero_draw and attempt in FAILING_BINDS)
+    def release(self, pod: int) -> None:
+        """Release the memory of a pod that ended."""
+        self.available_mib += self._running.pop(pod)
 
 
 class RequestQueue:
@@ -265,14 +277,14 @@ class RequestQueue:
 
     def __init__(self, heap_ties: bool = False) -> None:
         self.heap_ties = heap_ties
-        self._heap: list[tuple[int, Hashable]] = []
-        self._ordered: list[tuple[int, int, Hashable]] = []
-        self._order: dict[Hashable, int] = {}
+        self._heap: list[tuple[int, int]] = []
+        self._ordered: list[tuple[int, int, int]] = []
+        self._order: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._heap) + len(self._ordered)
 
-    def push(self, pod: Hashable, request_mib: int) -> None:
+    def push(self, pod: int, request_mib: int) -> None:
         """Add a pod, or one that returns."""
         if not self.heap_ties:
             heappush(self._ordered, (-request_mib, self._order.setdefault(pod, len(self._order)), pod))
@@ -283,7 +295,7 @@ class RequestQueue:
             heap[place], heap[above] = heap[above], heap[place]
             place = above
 
-    def pop(self) -> Hashable:
+    def pop(self) -> int:
         """Remove and return the next pod; IndexError if none waits."""
         if not self.heap_ties:
             return heappop(self._ordered)[2]

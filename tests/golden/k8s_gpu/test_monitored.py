@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 from fastsim.policies.monitored.admission import OUTCOMES, Admission
-from fastsim.policies.monitored.knots import DeclaredMemory, RequestQueue, SchedulerLatency
+from fastsim.policies.monitored.knots import DeclaredMemory, Knots, RequestQueue
+from fastsim.policies.monitored.request_limiter import RequestLimiter
 from fastsim.workload.generators.detectors import LARGEST_GB, LARGEST_MIB, declared, gaps_s, slots
 from tests.golden.k8s_gpu import kubernetes
 
@@ -77,43 +80,78 @@ def lent(admission: Admission, row: dict[str, Any]) -> bool:
 
 REQUEST_MIB = 1
 """All pods of an experiment declare the same."""
-LOGGED_S = 0.005
-"""Between the last question of a pass and the line that ends it; the half second begins after that line."""
-BOUND_S = 1.0
-"""Within which a pod that was admitted is bound, or is not at all: it takes half a second."""
-NEXT_S = 0.2
-"""Questions of one pass are a few milliseconds apart, those of two passes half a second or more."""
+NEAR_S = 0.005
+"""Lines of the log are written some milliseconds after what they say."""
+PASSES = Knots(heap_ties=True, one_release=True, api_pace=True, zero_draw=True, idle_pass=True)
+"""The scheduler as it was."""
+
+
+@dataclass(frozen=True)
+class RecordedPass:
+    """A pass as the log has it: its begin, the pods it asked about with their second, and the line that ends it.
+
+    Without pods it was idle. ``running`` are the pods on the GPU after those that ended were looked up.
+    """
+
+    begin_s: float
+    asked: list[tuple[float, int, str]]
+    logged_s: float
+    running: list[int]
+    available_mib: int
+    placed_s: float | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether a pod was admitted, and its binding failed."""
+        return bool(self.asked) and self.asked[-1][2] in OUTCOMES[:3] and self.placed_s is None
+
+    @property
+    def end_s(self) -> float:
+        """When the next one begins: after half a second, or five seconds after a placement."""
+        return self.logged_s + PASSES.pass_s if self.placed_s is None else self.placed_s + PASSES.placed_s
+
+
+def passes(experiment: int) -> list[RecordedPass]:
+    """All passes of an experiment's log; the first begins before the log does."""
+    states = kubernetes.frame("sched_state").filter(experiment=experiment).sort("t_s")
+    asked = kubernetes.frame("sched_decisions").filter(experiment=experiment).sort("t_s")
+    questions = asked.select("t_s", "job", "outcome").rows()
+    events = kubernetes.frame("sched_events").filter(experiment=experiment, event="placed").sort("t_s")
+    placed, found = events["t_s"].to_list(), list[RecordedPass]()
+    for logged_s, running, available in states.select("t_s", "running", "avail_mib").rows():
+        begin_s = found[-1].end_s if found else -math.inf
+        mine = [one for one in questions if begin_s < one[0] <= logged_s + 1e-3]
+        bound_s = next((at for at in placed if logged_s < at < logged_s + 2 * PASSES.pass_s), None)
+        found.append(RecordedPass(begin_s, mine, logged_s, running, available, bound_s if mine else None))
+    assert sum(len(one.asked) for one in found) == len(questions)
+    assert sum(one.placed_s is not None for one in found) == len(placed)
+    return found
 
 
 @pytest.mark.parametrize("experiment", kubernetes.experiments("sched_decisions"))
 def test_pods_are_asked_in_the_order_of_the_heap(experiment: int) -> None:
-    recorded_decisions = kubernetes.frame("sched_decisions").filter(experiment=experiment).sort("t_s")
-    events = kubernetes.frame("sched_events").filter(experiment=experiment).sort("t_s").select("t_s", "job", "event")
-    came = [(time, job) for time, job, event in events.rows() if event == "found"]
-    placed = [time for time, _, event in events.rows() if event == "placed"]
-    rows = recorded_decisions.select("t_s", "job", "outcome").rows()
-    queue, begin = RequestQueue(heap_ties=True), -math.inf
-    skipped: list[int] = []
-    for (time, job, outcome), (following, _, _) in zip(rows, [*rows[1:], (math.inf, 0, "")], strict=True):
-        # The first of a pass leaves the queue when the pass begins, before the pods that run are looked up one by one.
-        arrive(queue, came, begin if len(queue) else time)
-        assert queue.pop() == job, (time, skipped)
-        admitted = outcome in OUTCOMES[:3]
-        skipped += [] if admitted else [job]
-        if following < time + NEXT_S:
-            begin = following
+    events = kubernetes.frame("sched_events").filter(experiment=experiment, event="found").sort("t_s")
+    came: list[tuple[float, int]] = events.select("t_s", "job").rows()
+    recorded_passes, queue = passes(experiment), RequestQueue(heap_ties=True)
+    for before, one in pairwise(recorded_passes):
+        if not one.asked:
             continue
-        arrive(queue, came, time)
-        for pod in skipped:
-            queue.push(pod, REQUEST_MIB)
-        bound_s = next((moment for moment in placed if time < moment < time + BOUND_S), None)
-        skipped, begin = [], time + LOGGED_S + 0.5 if bound_s is None else bound_s + 5
-        if admitted and bound_s is None:
-            # Its binding failed. It returns at the end of its pass, after the pods that were tried before it and
-            # those that came meanwhile; the log has that in whole seconds, which are often earlier than the question.
-            came.append((begin, job))
+        first_s, first, _ = one.asked[0]
+        # The first pod leaves the queue when the pass begins, before the pods that run are looked up one by one; one
+        # that comes while none waits is taken along by the pass before, which is idle.
+        arrive(queue, came, (before if not before.asked else one).begin_s + NEAR_S)
+        assert queue.pop() == first, first_s
+        for asked_s, job, _ in one.asked[1:]:
+            arrive(queue, came, asked_s)
+            assert queue.pop() == job, asked_s
+        arrive(queue, came, one.logged_s)
+        for _, job, outcome in one.asked:
+            if outcome not in OUTCOMES[:3]:
+                queue.push(job, REQUEST_MIB)
+        if one.failed:  # the pod returns after those that came during the pass
+            came.append((one.end_s, one.asked[-1][1]))
             came.sort()
-    assert rows and not came
+    assert not came and not len(queue)
 
 
 def arrive(queue: RequestQueue, came: list[tuple[float, int]], time: float) -> None:
@@ -122,43 +160,68 @@ def arrive(queue: RequestQueue, came: list[tuple[float, int]], time: float) -> N
         queue.push(came.pop(0)[1], REQUEST_MIB)
 
 
+@pytest.mark.parametrize("experiment", kubernetes.experiments("sched_decisions"))
+def test_a_pod_that_comes_while_none_waits_is_taken_along_for_a_pass(experiment: int) -> None:
+    events = kubernetes.frame("sched_events").filter(experiment=experiment, event="found")
+    arrival_s = dict(events.select("job", "t_s").rows())
+    recorded_passes, seen = passes(experiment), 0
+    for earlier, idle, one in zip(recorded_passes, recorded_passes[1:], recorded_passes[2:], strict=False):
+        if one.asked and not idle.asked:
+            seen += 1
+            begins = (idle.begin_s if earlier.asked else earlier.begin_s, idle.begin_s)
+            came_s = arrival_s[one.asked[0][1]]
+            assert earlier.asked or begins[0] - NEAR_S < came_s
+            assert came_s < begins[1] + NEAR_S < one.begin_s < one.asked[0][0]
+    assert seen
+
+
 @pytest.mark.parametrize("experiment", kubernetes.experiments())
 def test_declared_memory_is_charged_and_given_back_one_at_a_time(experiment: int) -> None:
     jobs = kubernetes.frame("jobs").filter(mechanism="CUSTSCHED", experiment=experiment)
     request = jobs["request_mib"].unique().item()
-    states = kubernetes.frame("sched_state").filter(experiment=experiment).sort("t_s")
-    declared, released = DeclaredMemory(one_release=True), 0
-    for available, running in states.select("avail_mib", "running").iter_rows():
-        released += len(declared.release(partial(missing, running)))
-        for pod in running:
+    declared, released = DeclaredMemory(), 0
+    for one in passes(experiment):
+        ended = [pod for pod in declared.running if pod not in one.running]
+        assert len(ended) <= 1
+        for pod in ended:
+            declared.release(pod)
+            released += 1
+        for pod in one.running:
             if pod not in declared.running:
                 declared.place(pod, request)
-        assert (declared.running, declared.available_mib) == (running, available)
+        assert (declared.running, declared.available_mib) == (one.running, one.available_mib)
     assert released == len(jobs) and declared.running == []
 
 
-def missing(running: list[int], pod: object) -> bool:
-    """Whether a pod does not run any more."""
-    return pod not in running
-
-
 @pytest.mark.parametrize("experiment", kubernetes.experiments())
-def test_a_pass_takes_as_long_as_there(experiment: int) -> None:
-    states = kubernetes.frame("sched_state").filter(experiment=experiment).sort("t_s")
-    timed = states.select(running=pl.col("running").list.len(), length_s=pl.col("t_s").diff().shift(-1))
-    latency = SchedulerLatency(api_pace=True)
-    for running, length_s, count in timed.group_by("running").agg(
-        pl.median("length_s"), pl.len().alias("count")).rows():  # fmt: skip
-        # The questions of a pass and its log lines take some milliseconds each.
-        assert count < 20 or abs(length_s - latency.pass_length_s(running)) < 0.025, (running, length_s)
+def test_a_pass_takes_as_long_as_its_requests(experiment: int) -> None:
+    late_s, steady_s = list[float](), list[float]()
+    limiter = RequestLimiter(PASSES.requests_per_s, PASSES.burst)
+    for before, one in pairwise(passes(experiment)):
+        if before.placed_s is not None:  # a binding and an event
+            limiter.sent_s(limiter.sent_s(before.placed_s))
+        elif before.failed:
+            limiter.sent_s(one.begin_s)
+        started = [pod for pod in one.running if pod not in before.running]
+        now_s = one.begin_s
+        for pod in (*before.running, *started):
+            now_s = limiter.sent_s(now_s)
+            if pod not in one.running:  # it has ended; the rest are looked up in the next pass
+                break
+        looked_up_s = one.asked[0][0] if one.asked else one.logged_s
+        late_s.append(looked_up_s - now_s)
+        steady_s.append(abs(looked_up_s - one.begin_s - (len(one.running) / PASSES.requests_per_s - PASSES.pass_s)))
+    # A request takes some milliseconds itself. Once a burst was not there after the rest of a placement: from then on
+    # to the next rest each request waited for the one before.
+    as_known = np.minimum(late_s, steady_s) < 0.06
+    assert min(late_s) > -NEAR_S and as_known.mean() > 0.95, (as_known.mean(), np.quantile(late_s, [0, 0.5, 0.95, 1]))
 
 
 @pytest.mark.parametrize("experiment", kubernetes.experiments("sched_events"))
 def test_one_binding_fails_as_there(experiment: int) -> None:
     events = kubernetes.frame("sched_events").filter(experiment=experiment).sort("t_s")
     bound = [event == "placed" for event in events["event"].to_list() if event != "found"]
-    latency = SchedulerLatency(zero_draw=True)
-    assert bound == [latency.binds(attempt) for attempt in range(1, len(bound) + 1)]
+    assert bound == [PASSES.binds(attempt) for attempt in range(1, len(bound) + 1)]
 
 
 def test_arrivals_and_declared_memory_are_those_of_the_experiments() -> None:

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(
     not kubernetes.KUBERNETES.exists(), reason="reference data not found (set FASTSIM_SHARED)"
 )
 CLUSTER = "uniform?nodes=1&gpu=V100M32&gpus=1"
-BUGS = Knots(heap_ties=True, one_release=True, api_pace=True, zero_draw=True)
+BUGS = Knots(heap_ties=True, one_release=True, api_pace=True, zero_draw=True, idle_pass=True)
 """The scheduler as it was, with everything that compat="monitored" turns on."""
 
 
@@ -119,9 +119,9 @@ class RecordedView:
         return min([*coming, *(end for end in self.end_of.values() if end > self.now_s)], default=math.inf)
 
 
-def placements(view: RecordedView, scheduler: Scheduler) -> list[float]:
-    """Seconds at which the scheduler places pods."""
-    time, came, found = view.arrivals[0][0], 0, list[float]()
+def placements(view: RecordedView, scheduler: Scheduler, begin_s: float) -> list[float]:
+    """Seconds at which the scheduler places pods, if its passes begin at a second."""
+    time, came, found = begin_s, 0, list[float]()
     while len(found) < len(view.arrivals) and time < 1e5:
         view.now_s = time
         while came < len(view.arrivals) and view.arrivals[came][0] <= time:
@@ -141,12 +141,14 @@ LATE = 200.0
 
 @pytest.mark.parametrize("experiment", kubernetes.experiments("sched_events"))
 def test_pods_are_placed_when_they_were(experiment: int) -> None:
-    view = RecordedView(experiment, "CUSTSCHED")
-    found = placements(view, BUGS.watch().scheduler(view.capacity_mib, 0.0))
+    view, states = RecordedView(experiment, "CUSTSCHED"), kubernetes.frame("sched_state").filter(experiment=experiment)
+    begin_s = float(states["t_s"].min())  # type: ignore[arg-type]
+    found = placements(view, BUGS.watch().scheduler(view.capacity_mib, begin_s), begin_s)
     errors = np.abs(np.sort(found) - np.sort(view.placed_s))
     assert len(found) == len(view.placed_s)
-    # Published for a replay of the readings: medians of 0.8 to 1.4 s.
-    assert np.median(errors) <= 1.5 and errors.max() <= LATE, errors
+    # Published for a replay of the readings: medians of 0.8 to 1.4 s. A pass takes 0.5 to 1.6 s; requests take some
+    # milliseconds more than here, so passes begin up to half of one apart.
+    assert np.median(errors) <= 0.5 and errors.max() <= LATE, errors
 
 
 # ---------------------------------------------------------------- containers alone, at the recorded seconds

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fastsim.engine.monitored.plan import Binding
 from fastsim.errors import PolicyError
-from fastsim.policies.monitored.knots import DeclaredMemory, Knots, KnotsScheduler, RequestQueue, SchedulerLatency
+from fastsim.policies.monitored.knots import DeclaredMemory, Knots, KnotsScheduler, RequestQueue
 from fastsim.policies.registry import describe, parse
 
 
@@ -66,9 +66,10 @@ def test_memory_that_is_declared_but_not_used_is_lent() -> None:
     assert knots.step(41.0, view).bindings == (Binding(2, 1, 41.5, "correlation"),)
 
 
-def test_a_pass_takes_longer_with_every_pod_that_is_looked_up() -> None:
+@pytest.mark.parametrize(("burst", "apart_s"), [(10, [5.5, 5.5, 5.5, 5.5]), (1, [5.7, 5.9, 6.1, 6.3])])
+def test_a_pass_takes_longer_with_every_pod_that_waits_for_its_request(burst: int, apart_s: list[float]) -> None:
     view = Readings(0)
-    knots = scheduler(view, api_pace=True)
+    knots = scheduler(view, api_pace=True, burst=burst)
     for pod in range(5):
         knots.arrive(pod, 100)
     time, begins = 0.0, list[float]()
@@ -76,8 +77,20 @@ def test_a_pass_takes_longer_with_every_pod_that_is_looked_up() -> None:
         turn = knots.step(time, view)
         begins += [placed.at_s for placed in turn.bindings]
         time = turn.next_s
-    # Half a second, five of rest; the fourth pod's pass looks three up in 0.6 s, the fifth's four in 0.8 s.
-    assert [b - a for a, b in pairwise(begins)] == pytest.approx([5.5, 5.5, 5.6, 5.8])
+    # Half a second and five of rest. One at a time, the report of a binding waits for 0.2 s, and so does each pod that
+    # is looked up after the first.
+    assert [b - a for a, b in pairwise(begins)] == pytest.approx(apart_s)
+
+
+def test_a_pod_that_comes_while_none_waits_is_taken_along_for_a_pass() -> None:
+    for idle_pass, bound_s in ((False, 10.5), (True, 11.0)):
+        view = Readings(0)
+        knots = scheduler(view, idle_pass=idle_pass)
+        view.later_s = 9.8
+        assert knots.step(0.0, view).next_s == 10
+        knots.arrive(0, 100)
+        turn = knots.step(10.0, view)
+        assert (turn if turn.bindings else knots.step(turn.next_s, view)).bindings[0].at_s == bound_s
 
 
 def test_one_pod_is_released_at_a_time() -> None:
@@ -122,35 +135,30 @@ def test_as_a_policy() -> None:
         parse("monitored(percentile=2)")
 
 
-@pytest.mark.parametrize(("one_release", "first"), [(False, ["a", "c"]), (True, ["a"])])
-def test_declared_memory_is_counted_and_released(one_release: bool, first: list[str]) -> None:
-    declared = DeclaredMemory(100, one_release)
-    for pod, request_mib in (("a", 60), ("b", 30), ("c", 50)):
+def test_declared_memory_is_counted_and_released() -> None:
+    declared = DeclaredMemory(100)
+    for pod, request_mib in ((7, 60), (5, 30), (6, 50)):
         declared.place(pod, request_mib)
-    assert (declared.available_mib, declared.running) == (-40, ["a", "b", "c"])
-    assert declared.release(lambda pod: pod != "b") == first
-    assert declared.release(lambda pod: pod != "b") == (["c"] if one_release else [])
-    assert (declared.available_mib, declared.running) == (70, ["b"])
-    assert declared.release(lambda pod: False) == []
-
-
-def test_passes_are_longer_where_every_pod_is_looked_up() -> None:
-    assert [SchedulerLatency().pass_length_s(running) for running in (0, 8)] == [0.5, 0.5]
-    assert [SchedulerLatency(api_pace=True).pass_length_s(running) for running in (0, 2, 3, 8)] == [0.5, 0.5, 0.6, 1.6]
+    assert (declared.available_mib, declared.running) == (-40, [7, 5, 6])
+    declared.release(7)
+    declared.release(6)
+    assert (declared.available_mib, declared.running) == (70, [5])
 
 
 def test_bindings_fail_only_if_asked_for() -> None:
-    assert all(SchedulerLatency().binds(attempt) for attempt in range(1, 32))
-    assert sum(not SchedulerLatency(zero_draw=True).binds(attempt) for attempt in range(1, 32)) == 1
+    assert all(Knots().binds(attempt) for attempt in range(1, 32))
+    assert sum(not Knots(zero_draw=True).binds(attempt) for attempt in range(1, 32)) == 1
 
 
-@pytest.mark.parametrize("options", [{"pass_s": -1.0}, {"placed_s": float("nan")}, {"requests_per_s": 0.0}])
+@pytest.mark.parametrize(
+    "options", [{"pass_s": -1.0}, {"placed_s": float("nan")}, {"requests_per_s": 0.0}, {"burst": 0}]
+)
 def test_bad_paces_are_named(options: dict[str, float]) -> None:
     with pytest.raises(PolicyError, match=f"parameter {next(iter(options))}"):
-        SchedulerLatency(**options)  # type: ignore[arg-type]
+        Knots(**options).check()  # type: ignore[arg-type]
 
 
-def order(sizes: list[int], heap_ties: bool) -> list[object]:
+def order(sizes: list[int], heap_ties: bool) -> list[int]:
     queue = RequestQueue(heap_ties)
     for pod, size in enumerate(sizes):
         queue.push(pod, size)
@@ -169,167 +177,21 @@ def test_equals_leave_as_they_lie_in_the_heap(sizes: list[int], expected: list[i
 def test_the_largest_leaves_first_and_of_equals_the_oldest(sizes: list[int]) -> None:
     assert order(sizes, False) == sorted(range(len(sizes)), key=lambda pod: (-sizes[pod], pod))
     heaped = order(sizes, True)
-    assert sorted(heaped) == list(range(len(sizes)))  # type: ignore[type-var]
-    assert [sizes[pod] for pod in heaped] == sorted(sizes, reverse=True)  # type: ignore[call-overload]
+    assert sorted(heaped) == list(range(len(sizes)))
+    assert [sizes[pod] for pod in heaped] == sorted(sizes, reverse=True)
 
 
 def test_who_comes_back_keeps_its_age() -> None:
     queue = RequestQueue()
-    for pod in "ab":
+    for pod in (7, 8):
         queue.push(pod, 1)
-    assert queue.pop() == "a"
-    queue.push("c", 1)
-    queue.push("a", 1)
-    assert [queue.pop() for _ in range(3)] == ["a", "b", "c"]
+    assert queue.pop() == 7
+    queue.push(9, 1)
+    queue.push(7, 1)
+    assert [queue.pop() for _ in range(3)] == [7, 8, 9]
 
 
 @pytest.mark.parametrize("heap_ties", [False, True])
 def test_nobody_waits(heap_ties: bool) -> None:
     with pytest.raises(IndexError):
         RequestQueue(heap_ties).pop()
-
-
-# ---------------------------------------------------------------- passes as they are specified, written down slowly
-
-CAPACITY_MIB = 1000
-"""Of a GPU whose readings lend nothing, so that declarations alone decide."""
-STEP_S, REST_S = 0.5, 5.0
-
-
-class SlowPasses:
-    """One GPU: what the specification says of a pass, one statement after another, events up to now before each."""
-
-    def __init__(self, arrivals: list[float], stays: list[float], requests: list[int]) -> None:
-        self.coming = sorted((time, pod) for pod, time in enumerate(arrivals))
-        self.stays, self.requests, self.now_s = stays, requests, self.coming[0][0]
-        self.heap, self.running = list[int](), list[int]()
-        self.end_s: dict[int, float] = {}
-        self.bound: list[tuple[int, float]] = []
-        self.attempts = 0
-
-    def sleep(self, seconds: float) -> None:
-        """Wait, while pods arrive."""
-        self.now_s += seconds
-        self.listen()
-
-    def listen(self) -> None:
-        """Pods that came up to now enter the queue."""
-        while self.coming and self.coming[0][0] <= self.now_s:
-            self.push(self.coming.pop(0)[1])
-
-    def larger(self, one: int, two: int) -> bool:
-        """Whether the pod at one place of the heap declares more than that at another."""
-        return self.requests[self.heap[one]] > self.requests[self.heap[two]]
-
-    def swap(self, one: int, two: int) -> None:
-        """Exchange two places of the heap."""
-        self.heap[one], self.heap[two] = self.heap[two], self.heap[one]
-
-    def push(self, pod: int) -> None:
-        """At the end, then up as long as it is strictly larger than the one above."""
-        self.heap.append(pod)
-        place = len(self.heap) - 1
-        while place > 0 and self.larger(place, (place - 1) // 2):
-            self.swap(place, (place - 1) // 2)
-            place = (place - 1) // 2
-
-    def pop(self) -> int:
-        """Root and last change places; the new root goes down, left unless the right is strictly larger."""
-        last, place = len(self.heap) - 1, 0
-        self.swap(0, last)
-        while 2 * place + 1 < last:
-            child = 2 * place + 1
-            if child + 1 < last and self.larger(child + 1, child):
-                child += 1
-            if not self.larger(child, place):
-                break
-            self.swap(place, child)
-            place = child
-        return self.heap.pop()
-
-    def fits(self, pod: int) -> bool:
-        """Whether its declaration is left."""
-        return sum(self.requests[one] for one in (*self.running, pod)) <= CAPACITY_MIB
-
-    def purge(self) -> None:
-        """Release the first pod that has ended, and no other."""
-        for pod in self.running:
-            if self.end_s[pod] <= self.now_s:
-                self.running.remove(pod)
-                return
-
-    def play(self) -> list[tuple[int, float]]:
-        """Pods in the order in which they are bound, with the second."""
-        self.listen()
-        while self.coming or self.heap:
-            if not self.heap:
-                self.purge()
-                self.sleep(STEP_S)
-                continue
-            self.one_pass()
-        return self.bound
-
-    def one_pass(self) -> None:
-        """Try one pod after another; bind the first that fits, but for the eighth attempt."""
-        pod: int | None = self.pop()
-        self.purge()
-        skipped = list[int]()
-        while pod is not None and not self.fits(pod):
-            skipped.append(pod)
-            pod = self.pop() if self.heap else None
-        for other in skipped:
-            self.push(other)
-        self.sleep(STEP_S)
-        if pod is None:
-            return
-        self.attempts += 1
-        if self.attempts == 8:
-            self.push(pod)
-            return
-        self.running.append(pod)
-        self.bound.append((pod, self.now_s))
-        self.end_s[pod] = self.now_s + self.stays[pod]
-        self.sleep(REST_S)
-
-
-def bound_by_scheduler(arrivals: list[float], stays: list[float], requests: list[int]) -> list[tuple[int, float]]:
-    """The same from the scheduler; events up to a step come before it."""
-    view, bound, end_s = Readings(CAPACITY_MIB), list[tuple[int, float]](), dict[int, float]()
-    made = scheduler(view, heap_ties=True, one_release=True, zero_draw=True)
-    coming = sorted((time, pod) for pod, time in enumerate(arrivals))
-    now_s = coming[0][0]
-    while len(bound) < len(arrivals):
-        while coming and coming[0][0] <= now_s:
-            pod = coming.pop(0)[1]
-            made.arrive(pod, requests[pod])
-        view.done = {pod for pod, end in end_s.items() if end <= now_s}
-        later = [time for time in (*(time for time, _ in coming[:1]), *end_s.values()) if time > now_s]
-        view.later_s = min(later, default=math.inf)
-        step = made.step(now_s, view)
-        for one in step.bindings:
-            bound.append((one.pod, one.at_s))
-            end_s[one.pod] = one.at_s + stays[one.pod]
-        now_s = step.next_s
-    return bound
-
-
-HALVES = st.integers(0, 60).map(lambda half: half / 2)
-"""Seconds on the grid of passes, so that arrivals, ends and passes coincide."""
-
-
-@given(
-    st.lists(st.tuples(HALVES, HALVES, st.integers(0, 2)), min_size=1, max_size=20),
-    st.sampled_from([(300, 300, 300), (300, 500, 1000)]),
-)
-def test_pods_are_bound_in_the_order_of_the_specification(
-    pods: list[tuple[float, float, int]], sizes: tuple[int, ...]
-) -> None:
-    arrivals, stays, requests = [pod[0] for pod in pods], [pod[1] for pod in pods], [sizes[pod[2]] for pod in pods]
-    assert bound_by_scheduler(arrivals, stays, requests) == SlowPasses(arrivals, stays, requests).play()
-
-
-def test_a_pod_that_is_not_bound_comes_after_those_that_came_in_its_pass() -> None:
-    # Eight pods a long time apart; the ninth comes half a second after the eighth is admitted, whose binding fails.
-    arrivals = [10.0 * pod for pod in range(8)] + [70.25]
-    bound = bound_by_scheduler(arrivals, [0.0] * 9, [300] * 9)
-    assert [pod for pod, _ in bound][-2:] == [8, 7]
