@@ -13,6 +13,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastsim.errors import PolicyError, short, suggestion
@@ -157,8 +158,7 @@ def create(name: str, parameters: Mapping[str, object]) -> OnlinePolicy | RoundP
         if key not in kinds:
             expected = f"one of {', '.join(kinds)}" if kinds else "no parameters"
             raise PolicyError(f"policy {name}, parameter {key}", "an unknown name", expected, suggestion(key, kinds))
-        _refuse_unbounded(f"policy {name}, parameter {key}", value)
-        _refuse_other_kind(name, key, value, kinds[key])
+        _check_value(name, key, value, kinds[key])
     try:
         instance: OnlinePolicy | RoundPolicy = cls(**parameters)
     except TypeError as error:
@@ -166,23 +166,32 @@ def create(name: str, parameters: Mapping[str, object]) -> OnlinePolicy | RoundP
     return instance
 
 
-def _refuse_other_kind(name: str, key: str, value: object, kind: str) -> None:
-    """PolicyError for a word in place of a number or a truth value, or a number in place of a word."""
+def check_parameters(made: object) -> None:
+    """PolicyError if a policy object has a value of another kind than its parameter, or one beyond all bounds."""
+    cls = type(made)
+    name = getattr(cls, "policy_name", "")
+    if dataclasses.is_dataclass(cls) and _classes.get(name) is cls:
+        for field in dataclasses.fields(cls):
+            value = getattr(made, field.name)
+            if field.init and value is not field.default:
+                _check_value(name, field.name, value, str(field.type))
+
+
+def _check_value(name: str, key: str, value: object, kind: str) -> None:
+    """PolicyError for words in place of numbers or truth, numbers in place of words, and numbers beyond all bounds."""
     where, word = f"policy {name}, parameter {key}", isinstance(value, str)
+    if isinstance(value, int | float) and not -MOST < value < MOST:
+        raise PolicyError(where, short(value), "a finite number, between -2**64 and 2**64")
     if kind == "bool" and word:
         said = str(value).capitalize()
         do = f"write {key}={said}" if said in ("True", "False") else ""
         raise PolicyError(where, short(value), "True or False", do)
-    if kind in ("int", "float") and (isinstance(value, bool) or not isinstance(value, int | float)):
+    if kind in ("int", "float") and (isinstance(value, bool) or not isinstance(value, Real)):
         raise PolicyError(where, short(value), "a number")
+    if kind == "int" and not isinstance(value, Integral):
+        raise PolicyError(where, short(value), "a whole number")
     if kind == "str" and not word:
         raise PolicyError(where, short(value), "a word or a quoted text")
-
-
-def _refuse_unbounded(where: str, value: object) -> None:
-    """PolicyError for a number that is NaN, infinite or too large for the engines."""
-    if isinstance(value, int | float) and not -MOST < value < MOST:
-        raise PolicyError(where, short(value), "a finite number, between -2**64 and 2**64")
 
 
 def describe(name: str) -> Description:

@@ -40,8 +40,10 @@ def _check_policy(value: Any) -> None:
     elif not (callable(getattr(value, "plan", None)) or is_round_policy(value) or is_monitored_policy(value)):
         expected = "a text or an object with a method plan(cluster, workload), begin(setting) or watch()"
         raise PolicyError("policy", type(value).__name__, expected)
-    elif hasattr(value, "check"):
-        value.check()
+    else:
+        registry.check_parameters(value)
+        if hasattr(value, "check"):
+            value.check()
 
 
 def _one_of(field: str, known: tuple[str, ...]) -> Callable[[Any], None]:

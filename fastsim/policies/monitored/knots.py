@@ -24,6 +24,8 @@ KUBE_KNOTS = """@inproceedings{thinakaran2019kubeknots,
   booktitle = {IEEE CLUSTER},
   year = {2019}
 }"""
+LEAST_PASS_S = 0.001
+"""Shortest pass, seconds: while pods wait, time goes on by passes."""
 FAILING_BINDS = (8,)
 """Attempts to bind, of the first 31, for which the random priority is 0, so that no node is found, in every log."""
 
@@ -64,7 +66,7 @@ class Knots:
         """Raise :class:`PolicyError` if a number is out of its range."""
         self.admission(1)
         bounds = (
-            ("pass_s", self.pass_s >= 0, "0 s or more"),
+            ("pass_s", self.pass_s >= LEAST_PASS_S, f"{LEAST_PASS_S:g} s or more"),
             ("placed_s", self.placed_s >= 0, "0 s or more"),
             ("requests_per_s", self.requests_per_s > 0, "more than 0"),
             ("burst", self.burst >= 1, "1 or more"),
@@ -170,8 +172,6 @@ class KnotsScheduler:
         if wait_s and not self.limiter.is_empty(now_s):  # passes are shorter until the burst is used up
             return self._pause(now_s)
         length_s = pass_s + wait_s
-        if not length_s:
-            return SchedulerStep(next_s=_after(now_s, event_s))
         whole = math.floor if wait_s else math.ceil
         passes = max(0, whole((event_s - now_s - pass_s) / length_s))
         next_s = _after(now_s, now_s + pass_s + passes * length_s)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import copy
+import dataclasses
 import importlib
+import math
 import pkgutil
 import subprocess
 import sys
 from contextlib import suppress
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,10 +78,23 @@ def test_a_value_of_another_kind_is_refused_by_the_name_of_its_parameter(name: s
         for value in ("x", "nan", "true", "none", "''", "True", "1.5", "-1", "1e308", "1e400"):
             with suppress(PolicyError):
                 assert str(registry.parse(f"{name}({parameter.name}={value})"))
-        wrong = {bool: "x", int: "x", float: "True", str: "1.5"}.get(type(parameter.default))
-        if wrong is not None:
+        for wrong in {bool: ["x"], int: ["x", "1.5"], float: ["True"], str: ["1.5"]}.get(type(parameter.default), []):
             with pytest.raises(PolicyError, match=rf"parameter {parameter.name}: found|{parameter.name}"):
                 registry.parse(f"{name}({parameter.name}={wrong})")
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_objects_are_checked_as_their_texts_are(name: str) -> None:
+    usual: Any = registry.policy_class(name)(*(["fastsim:Cluster"] if name == "python" else []))
+    registry.check_parameters(usual)
+    for field in dataclasses.fields(usual):
+        kind = str(field.type) if field.init else ""
+        wrongs: dict[str, list[object]] = {"bool": ["x"], "int": ["x", 1.5], "float": [True, math.nan], "str": [1.5]}
+        for wrong in wrongs.get(kind, []):
+            changed = copy.copy(usual)
+            object.__setattr__(changed, field.name, wrong)
+            with pytest.raises(PolicyError, match=f"policy {name}, parameter {field.name}: found"):
+                registry.check_parameters(changed)
 
 
 def test_truth_in_small_letters_is_no_truth() -> None:
