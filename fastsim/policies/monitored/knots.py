@@ -132,8 +132,8 @@ class KnotsScheduler:
             while not len(self.queue):
                 idle, released, event_s = True, self.released, view.next_s()
                 now_s = yield from self._look_up(now_s, view)
-                news = self.released > released or event_s <= now_s
-                now_s = yield self._pause(now_s) if news else self._idle_pause(now_s, event_s)
+                changed = self.released > released
+                now_s = yield self._pause(now_s) if changed else self._idle_pause(now_s, event_s)
             pod = self.queue.pop()
             if idle and self.rule.idle_pass:
                 now_s = yield from self._look_up(now_s, view)
@@ -163,7 +163,8 @@ class KnotsScheduler:
     def _idle_pause(self, now_s: float, event_s: float) -> SchedulerStep:
         """The pause up to the first pass that begins no earlier than an event; all before are as the next one is.
 
-        Where requests wait it is the last that begins no later, as these may see the event.
+        Where requests wait it is the last that begins no later, as these may see the event. If the event came while
+        pods were looked up it is the next one.
         """
         if not math.isfinite(event_s):
             return SchedulerStep()
@@ -174,9 +175,8 @@ class KnotsScheduler:
         length_s = pass_s + wait_s
         whole = math.floor if wait_s else math.ceil
         passes = max(0, whole((event_s - now_s - pass_s) / length_s))
-        next_s = _after(now_s, now_s + pass_s + passes * length_s)
-        self.limiter.repeat(passes, running, next_s - length_s)
-        return SchedulerStep(next_s=next_s)
+        self.limiter.repeat(passes, running)
+        return SchedulerStep(next_s=_after(now_s, now_s + pass_s + passes * length_s))
 
     def _place(self, first: int, now_s: float, view: View) -> Passes:
         """Try one pod after another until one is admitted, and bind it after the pause; then rest."""

@@ -28,11 +28,10 @@ class RequestLimiter:
         """Seconds for which so many requests wait in all, if they come a pause after the bucket was empty."""
         return max(requests / self.per_s - min(pause_s, self.burst / self.per_s), 0.0)
 
-    def repeat(self, times: int, requests: int, last_s: float) -> None:
-        """Take the tokens of so many requests several times, the last time from ``last_s`` on.
+    def repeat(self, times: int, requests: int) -> None:
+        """Take the tokens of so many requests several times.
 
         Either no request has to wait, or the bucket is empty after each time.
         """
-        if times > 0 and requests:
-            needed_s = requests / self.per_s
-            self.full_s = max(self.full_s + times * needed_s, last_s + needed_s)
+        if times and requests:
+            self.full_s += times * requests / self.per_s

@@ -106,10 +106,19 @@ def cases(draw: st.DrawFn) -> MonitoredCase:
     return MonitoredCase(rule, draw(st.integers(1, 2)), tuple(pods), gaps_s)
 
 
-@settings(max_examples=scenarios_per_run(1200))
+@settings(max_examples=scenarios_per_run(3600))
 @given(cases())
 def test_runs_are_those_of_the_statements(case: MonitoredCase) -> None:
     assert by_engine(case) == by_statements(case)
+
+
+def test_pods_that_ended_together_are_released_one_in_a_pass_while_none_waits() -> None:
+    ended = [ReferencePod(0.0, 20 - 5.5 * number + OFF_S, 300, 37) for number in range(3)]
+    late = ReferencePod(90.0, 5.0 + OFF_S, 1000, 1000)
+    case = MonitoredCase(Knots(one_release=True), 1, (*ended, late), (6.0, 8.0))
+    bound, _ = by_engine(case)
+    assert (bound, _) == by_statements(case)
+    assert bound[-1] == Bound(3, 0, 90.5, "direct")
 
 
 def drawn_case(seed: int) -> MonitoredCase:
@@ -124,9 +133,30 @@ def drawn_case(seed: int) -> MonitoredCase:
     return MonitoredCase(rule, 1, tuple(pods), (6.0, 8.0))
 
 
+def slow_server(seed: int) -> MonitoredCase:
+    """A run of eight pods that are looked up one, two or four in a second."""
+    draw = random.Random(seed)
+    rule = Knots(
+        requests_per_s=draw.choice((1.0, 2.0, 4.0)), burst=draw.choice((1, 2, 10)), api_pace=True,
+        one_release=draw.random() < 0.5,
+    )  # fmt: skip
+    pods, submit_s = list[ReferencePod](), 0.0
+    for _ in range(8):
+        submit_s += draw.randrange(0, 160) / 4
+        size = draw.choice((300, 600, 900))
+        pods.append(ReferencePod(submit_s, draw.randrange(40, 600) / 4 + OFF_S, size, draw.choice((size // 8, size))))
+    return MonitoredCase(rule, 1, tuple(pods), (6.0, 8.0))
+
+
+@pytest.mark.parametrize("seed", [104, 111, 259, 284])
+def test_a_binding_is_reported_a_second_later_and_a_pod_ends_while_others_are_looked_up(seed: int) -> None:
+    case = slow_server(seed)
+    assert by_engine(case) == by_statements(case)
+
+
 def test_long_runs_have_every_stage_and_kills() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(5):
+    for seed in range(6):
         case = drawn_case(seed)
         bound, stays = by_engine(case)
         assert (bound, stays) == by_statements(case), seed
@@ -137,5 +167,5 @@ def test_long_runs_have_every_stage_and_kills() -> None:
 
 @pytest.mark.parametrize("switch", SWITCHES)
 def test_every_switch_changes_some_run(switch: str) -> None:
-    runs = (drawn_case(seed) for seed in range(5))
+    runs = (drawn_case(seed) for seed in range(6))
     assert any(by_engine(case) != by_engine(case._replace(rule=replace(case.rule, **{switch: False}))) for case in runs)
