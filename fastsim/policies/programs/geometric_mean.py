@@ -117,7 +117,7 @@ def _interior(gain: Floats, size: Floats, limit: Floats) -> Floats:
         # In units of x, so that directions in which nothing changes keep a bend that is not lost in rounding.
         bend = bend * np.outer(x, x)
         bend[np.diag_indices_from(bend)] += w * x
-        dx = x * _solved(bend, x * (-slope - (aim / slack) @ limit) + aim)
+        dx = x * _refined(bend, x * (-slope - (aim / slack) @ limit) + aim)
         dslack = -(limit @ dx)
         dz, dw = (aim - z * dslack) / slack - z, (aim - w * dx) / x - w
         step = _reach(((x, dx), (slack, dslack), (z, dz), (w, dw)))
@@ -131,6 +131,12 @@ def _interior(gain: Floats, size: Floats, limit: Floats) -> Floats:
         x, z, w = x + step * dx, z + step * dz, w + step * dw
         slack = 1.0 - limit @ x
     return x
+
+
+def _refined(matrix: Floats, right: Floats) -> Floats:
+    """The solution, improved once: where many shares give the same rates, a matrix near the end is all but singular."""
+    found = _solved(matrix, right)
+    return found + _solved(matrix, right - matrix @ found)
 
 
 def _solved(matrix: Floats, right: Floats) -> Floats:
