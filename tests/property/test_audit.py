@@ -150,11 +150,23 @@ def test_an_audit_finds_nothing_under_any_plan_for_pods(kind: str, data: st.Data
     assert [str(one) for one in result.audit(told).differences] == []
 
 
-def test_a_run_that_goes_on_after_its_last_job_lasts_until_its_end() -> None:
-    pods = {"pod_id": [0, 1], "submit_s": [1.0, 9.0], "duration_s": [2.0, 2.0], "gpu_milli": [1000, 1000]}
+def two_pods(submit_s: list[float], duration_s: list[float], until_s: float | None = None) -> fs.Scenario:
+    """Two pods of a GPU each on two nodes."""
+    pods = {"pod_id": [0, 1], "submit_s": submit_s, "duration_s": duration_s, "gpu_milli": [1000, 1000]}
     pods |= {name: [1, 1] for name in ("cpu_milli", "memory_mib", "num_gpu")}
     workload = fs.Workload.from_arrow(pl.DataFrame(pods).to_arrow())
-    scenario = fs.Scenario(texts.cluster_from("openb:2"), workload, policy="best_fit", until_s=4.0)
+    return fs.Scenario(texts.cluster_from("openb:2"), workload, policy="best_fit", until_s=until_s)
+
+
+def test_an_end_that_a_rounded_makespan_misses_by_a_digit_is_found() -> None:
+    scenario = two_pods([595.139318, 1267.927789], [313.0, 3433.0])
+    result = run(scenario)
+    assert 595.139318 + result.summary["makespan_s"].item() < result.jobs["end_s"].max()
+    assert [str(one) for one in result.audit(scenario).differences] == []
+
+
+def test_a_run_that_goes_on_after_its_last_job_lasts_until_its_end() -> None:
+    scenario = two_pods([1.0, 9.0], [2.0, 2.0], until_s=4.0)
     result = run(scenario)
     assert result.summary["makespan_s"].item() == 3.0
     assert [str(one) for one in result.audit(scenario).differences] == []

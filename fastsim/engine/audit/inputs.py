@@ -6,8 +6,10 @@ holds whole GPUs, and two jobs that share GPUs have half of each.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
@@ -41,7 +43,8 @@ REQUEST = ("cpu_milli", "memory_mib", "gpu_milli")
 """The request of a pod beside its number of GPUs; ``gpu_milli`` is the part of each."""
 FURTHER = ("duration_s", "tenant", "job_id", "gang_size", "weight", "total_work", "deadline_s")
 """Further columns of a workload that figures use, where it has them."""
-
+ENDS = ("submit_s", "start_s", "end_s")
+"""Instants of a job; the last of a run is one of them or an event of the timeline."""
 NEEDED = {
     "placements": ("pod_id", "attempt", "node_id", "gpu_ids", "start_s", "end_s", "reason"),
     "jobs": ("pod_id", "submit_s", "state"), "timeline": ("t_s", "event"), "summary": ("makespan_s",),
@@ -111,13 +114,12 @@ class Evidence:
     @property
     def first_s(self) -> float:
         """The first arrival, seconds."""
-        first: Any = self.jobs["submit_s"].min()
-        return 0.0 if first is None else float(first)
+        return first_arrival_s(self.jobs)
 
-    @property
+    @cached_property
     def last_s(self) -> float:
-        """The end of the run, from its summary, seconds."""
-        return self.first_s + float(self.summary["makespan_s"])
+        """The end of the run, seconds."""
+        return last_instant_s(self.jobs, self.timeline, float(self.summary["makespan_s"]))
 
     @property
     def changing(self) -> str:
@@ -130,6 +132,24 @@ class Evidence:
         """Jobs that count, those of the window or all."""
         window = window_from(self.scenario.window)
         return self.jobs if window is None else self.jobs.filter(pl.col("pod_id").is_between(*window, closed="left"))
+
+
+def first_arrival_s(jobs: pl.DataFrame) -> float:
+    """The first arrival, 0 without any, seconds."""
+    first: Any = jobs["submit_s"].min()
+    return 0.0 if first is None else float(first)
+
+
+def last_instant_s(jobs: pl.DataFrame, timeline: pl.DataFrame, makespan_s: float) -> float:
+    """The end of a run, seconds: the instant of its tables that lies a makespan after the first arrival.
+
+    A makespan is a rounded difference, so the sum may miss the instant by a digit. With none there the sum is the end.
+    """
+    first_s = first_arrival_s(jobs)
+    last_s = first_s + makespan_s
+    instants: list[Any] = [timeline["t_s"].max(), *(jobs[name].max() for name in ENDS if name in jobs.columns)]
+    off_s = 2 * math.ulp(max(abs(first_s), abs(last_s)))
+    return max((float(one) for one in instants if one is not None and abs(one - last_s) <= off_s), default=last_s)
 
 
 def evidence(result: RunTables, scenario: Scenario | None = None) -> Evidence:
@@ -199,8 +219,7 @@ def _stays(engine: str, result: RunTables, pods: pl.DataFrame) -> pl.DataFrame:
     held = result.placements.filter(pl.col("node_id").is_not_null()).join(
         pods.select("pod_id", "demand_milli", *REQUEST), on="pod_id", how="left", maintain_order="left"
     )
-    first: Any = pods["submit_s"].min()
-    last_s = (first or 0.0) + result.summary["makespan_s"].item()
+    last_s = last_instant_s(result.jobs, result.timeline, result.summary["makespan_s"].item())
     runs_on = (pl.col("reason") == "running") & (pl.col("end_s") >= last_s)
     lasts = runs_on if engine in ROUND_ENGINES else pl.col("end_s").is_null()
     held = held.with_columns(
