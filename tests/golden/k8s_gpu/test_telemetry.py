@@ -77,13 +77,17 @@ def test_a_fifth_and_a_sixth_detector_do_with_less() -> None:
     assert {stay.container.pod for stay in containers.stays if stay.killed} == {6}
 
 
+LAG_S = sum(gap_s * gap_s for gap_s in REFRESH_S) / (2 * sum(REFRESH_S))
+"""Mean seconds from a change to the exporter's next refresh."""
+
+
 def test_one_detector_loads_as_recorded() -> None:
     jobs = kubernetes.frame("single_job_profiles").filter(pl.col("t_rel_s") >= pl.col("predecessor_clear_s"))
     modelled = readings([Resident(0, 150, DETECTOR)], V100)
     levels = list(zip(modelled.memory_mib.tolist(), modelled.begin_s.tolist(), strict=True))
     for level in (min(memory for memory, _ in levels if memory), max(memory for memory, _ in levels)):
         reached = jobs.filter(pl.col("fb_used_mib") >= level).group_by("overprov_pct", "job").agg(pl.min("t_rel_s"))
-        at_s = min(begin for memory, begin in levels if memory >= level)
+        at_s = min(begin for memory, begin in levels if memory >= level) + LAG_S
         low, high = (reached["t_rel_s"].quantile(share) or 0 for share in (0.25, 0.75))
         assert low <= at_s <= high, (level, at_s)
 

@@ -12,6 +12,7 @@ import fastsim as fs
 from fastsim.reports.charts.series import series_of
 from fastsim.reports.gpu_reading_charts import (
     DEVICES,
+    HIGH,
     KEYS,
     LOW,
     MEAN,
@@ -88,7 +89,15 @@ def test_gpus_have_a_line_each_or_a_crowd_has_three() -> None:
     found = devices([("a", many)])
     assert DEVICES < 12 and found["part"].n_unique() == 3 and len(found) <= len(READINGS) * 3 * (STEPS + 1)
     wide = found.filter(metric="util_pct").pivot("part", index="x", values="y").sort("x")
-    assert (wide[LOW] <= wide[MEAN] + 1e-9).all()
+    table = crowd().telemetry.filter(metric="util_pct").sort("ts")
+    since_s = (table["ts"] - table["ts"][0]).dt.total_milliseconds() / 1000
+    step_s = longest_s([many]) / STEPS
+    gpu = table.group_by("node", "gpu_index", (since_s / step_s).floor().alias("piece")).agg(pl.mean("value"))
+    for x, low, mean, high in wide.select("x", LOW, MEAN, HIGH).rows():
+        ranked = sorted(gpu.filter(piece=round(x / step_s))["value"])
+        last = len(ranked) - 1
+        assert (low, high) == pytest.approx((ranked[round(0.05 * last)], ranked[round(0.95 * last)]), abs=1e-4)
+        assert mean == pytest.approx(sum(ranked) / len(ranked), abs=1e-4)
 
 
 def test_what_is_drawn() -> None:
