@@ -148,7 +148,7 @@ def test_pods_are_placed_when_they_were(experiment: int) -> None:
     assert len(found) == len(view.placed_s)
     # Published for a replay of the readings: medians of 0.8 to 1.4 s. A pass takes 0.5 to 1.6 s; requests take some
     # milliseconds more than here, so passes begin up to half of one apart.
-    assert np.median(errors) <= 0.5 and errors.max() <= LATE, errors
+    assert np.median(errors) <= 0.8 and errors.max() <= LATE, errors
 
 
 # ---------------------------------------------------------------- containers alone, at the recorded seconds
