@@ -40,6 +40,7 @@ cdef class OrderedLoop:
     cdef int64_t n_pending, at_pending, pending_room, demanded_gpus, reported
     cdef int stage, quiet
     cdef int run_stages(self, int64_t budget) except -1 nogil
+    cdef bint wants_arrivals(self) noexcept nogil
     cdef bint finished(self) noexcept nogil
     cdef void advance_time(self) noexcept nogil
     cdef int arrive(self) except -1 nogil

@@ -8,7 +8,7 @@ cimport cython
 from libc.math cimport INFINITY, ceil, floor, isnan, rint
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memcmp, memset
+from libc.string cimport memcmp, memmove, memset
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.rounds.cluster_metrics cimport ClusterMetrics
@@ -61,18 +61,20 @@ cdef class OrderedLoop:
     def feed(self, const double[::1] submit, const int32_t[::1] kind, const int32_t[::1] num_gpu,
              const double[::1] total, const double[::1] weight, const double[::1] deadline,
              const int32_t[::1] tenant, bint closed):
-        """Further jobs in order of arrival; ``closed``: these are the last ones."""
-        cdef int64_t i, n = submit.shape[0]
-        cdef int64_t id = self.table.added
-        if self.at_pending < self.n_pending:
+        """Further jobs in order of arrival, behind those that came and are not admitted; ``closed``: the last ones."""
+        cdef int64_t i, n = submit.shape[0], left = self.n_pending - self.at_pending
+        cdef int64_t id = self.table.added + left
+        if left and self.pending[self.n_pending - 1].submit_s > self.now_s:
             raise ValueError("there are jobs that have not arrived yet")
-        if n > self.pending_room:
-            self.pending = <Job*> memory_grown(self.pending, n, sizeof(Job))
-            self.pending_room = n
+        if left + n > self.pending_room:
+            self.pending = <Job*> memory_grown(self.pending, left + n, sizeof(Job))
+            self.pending_room = left + n
+        if left:
+            memmove(self.pending, &self.pending[self.at_pending], left * sizeof(Job))
         for i in range(n):
-            job_begin(&self.pending[i], id + i, kind[i], num_gpu[i], tenant[i], submit[i], total[i], weight[i],
+            job_begin(&self.pending[left + i], id + i, kind[i], num_gpu[i], tenant[i], submit[i], total[i], weight[i],
                       deadline[i])
-        self.n_pending, self.at_pending, self.closed = n, 0, closed
+        self.n_pending, self.at_pending, self.closed = left + n, 0, closed
 
     def reprice(self, const double[::1] price, double next_change_s):
         """Prices from now on, $/h for a GPU of each model, until they may change again."""
@@ -115,7 +117,7 @@ cdef class OrderedLoop:
         """The state machine of a round; returns a Stop when Python must act, the next call continues at that stage."""
         while True:
             if self.stage == AT_TOP:
-                if self.at_pending == self.n_pending and not self.closed:
+                if self.wants_arrivals():
                     return WANT_ARRIVALS
                 if self.finished():
                     return DONE
@@ -132,7 +134,7 @@ cdef class OrderedLoop:
                     return PRICE_CHANGE
             if self.stage == AT_ARRIVALS:
                 self.arrive()
-                if self.at_pending == self.n_pending and not self.closed:
+                if self.wants_arrivals():
                     return WANT_ARRIVALS
                 self.max_active = max(self.max_active, self.table.n)
                 self.rounds += 1
@@ -145,6 +147,11 @@ cdef class OrderedLoop:
             self.run_round()
             self.settle()
             self.stage = AT_TOP
+
+    cdef bint wants_arrivals(self) noexcept nogil:
+        """Whether all jobs read so far have arrived, admitted or not, and others are to be read."""
+        return not self.closed and (
+            self.at_pending == self.n_pending or self.pending[self.n_pending - 1].submit_s <= self.now_s)
 
     cdef bint finished(self) noexcept nogil:
         cdef int64_t last = self.last

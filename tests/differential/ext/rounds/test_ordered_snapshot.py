@@ -54,6 +54,13 @@ def test_a_resumed_run_is_the_whole_run(case: Case, rounds: int, cut: int) -> No
         assert_same(played(case, cut, resume=state), expected)  # however the jobs are read this time
 
 
+@settings(max_examples=scenarios_per_run(150))
+@given(cases(), st.integers(0, 14))
+def test_jobs_that_are_held_back_are_counted_whatever_batch_they_come_in(case: Case, cut: int) -> None:
+    held_back = dataclasses.replace(case, plan=dataclasses.replace(case.plan, admit=1.0))
+    assert_same(played(held_back, cut), played(held_back, len(case.jobs)))
+
+
 @settings(max_examples=scenarios_per_run(20))
 @given(cases("fair"), st.integers(1, 20))
 def test_another_order_goes_on_only_without_the_memory(case: Case, rounds: int) -> None:
