@@ -192,15 +192,15 @@ cdef class OrderedLoop:
 
     cdef int report_arrivals(self) except -1 nogil:
         """Record arrivals in the metrics, also of jobs that are not admitted yet."""
-        cdef int64_t i
+        cdef int64_t i = self.at_pending
         cdef const Job* new
-        for i in range(self.at_pending, self.n_pending):
+        if i < self.n_pending:  # those before were reported in earlier rounds, and wait
+            i += max(self.reported - self.pending[i].id, <int64_t> 0)
+        while i < self.n_pending and self.pending[i].submit_s <= self.now_s:
             new = &self.pending[i]
-            if new.submit_s > self.now_s:
-                break
-            if new.id >= self.reported:
-                self.metrics.arrive(new.submit_s, new.id, new.num_gpu)
-                self.reported = new.id + 1
+            self.metrics.arrive(new.submit_s, new.id, new.num_gpu)
+            self.reported = new.id + 1
+            i += 1
         return 0
 
     cdef bint admits(self, const Job* job) noexcept nogil:

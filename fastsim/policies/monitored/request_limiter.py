@@ -33,5 +33,4 @@ class RequestLimiter:
 
         Either no request has to wait, or the bucket is empty after each time.
         """
-        if times and requests:
-            self.full_s += times * requests / self.per_s
+        self.full_s += times * requests / self.per_s
