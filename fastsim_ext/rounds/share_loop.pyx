@@ -396,22 +396,25 @@ cdef class ShareLoop:
     cdef double steps_of(self, Job* job, double rate, Task* task, double* finish_s) noexcept nogil:
         """Steps of one job until the round ends or it is complete; ``finish_s`` is the earlier of the two.
 
-        A first start costs nothing. A delay spoils the task's GPUs, in a pair half of them.
+        A first start costs nothing. A delay spoils the task's GPUs, in a pair half of them. Where only whole steps are
+        done, a job's round ends with the last of them.
         """
         cdef double steps
+        cdef double left = job.total - job.run
         cdef double delay_s = 0.0 if task.kept or isnan(job.first_s) else self.restart_s
         task.wasted += delay_s * task.num_gpu / (1 if task.mate < 0 else 2)
         job_stays(job, self.now_s, task.kept)
         steps = rate * (self.round_s - delay_s)
         if self.whole:
             steps = <double> <int64_t> steps
-        steps = min(steps, job.total - job.run)
+        finish_s[0] = self.now_s + self.round_s
         if not rate > 0:  # a guess that was wrong costs a round
-            steps, finish_s[0] = 0.0, self.now_s + self.round_s
-        elif delay_s > 0:
+            steps = 0.0
+        elif self.whole or steps >= left:
+            steps = min(steps, left)
             finish_s[0] = self.now_s + delay_s + steps / rate
-        else:
-            finish_s[0] = self.now_s + steps / rate
+            if not self.whole:  # the quotient may be rounded to more than the round
+                finish_s[0] = min(finish_s[0], self.now_s + self.round_s)
         job.rounds += 1
         if isnan(job.first_s):
             job.first_s = self.now_s

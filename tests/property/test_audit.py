@@ -25,11 +25,13 @@ from tests.strategies import Scenario, ruled, scenarios, scenarios_per_run
 SPELLED = {"python": "python(scorer='tests.property.test_audit:roomiest')"}
 """Policies that say nothing without a parameter."""
 SHIFT_S, ROUNDS_S = 12_345.625, 3600.0
-"""A constant, and whole rounds of every length here, because ordered and adaptive rounds begin at multiples of it, and
-GPUs are sampled at multiples of 15 s."""
+"""A constant, and whole rounds of every length here, because ordered and adaptive rounds begin at multiples of it,
+GPUs are sampled at multiples of 15 s, and a monitored scheduler asks for the readings of whole seconds."""
 
 GRIDDED = ("ordered", "adaptive")
 """Engines whose rounds begin at multiples of a round from second 0 on, as those of Synergy and Sia do."""
+CLOCKED = (*GRIDDED, "monitored")
+"""Engines with events at fixed times of the clock, whenever the first job comes."""
 
 ROUNDS = ("shares", *GRIDDED)
 
@@ -213,9 +215,11 @@ def same(found: pl.DataFrame, expected: pl.DataFrame) -> None:
 @fewer
 @given(seed=st.integers(0, 2**32))
 @example(seed=16861400)  # the GPUs' readings decide at once, on nodes of two models
+@example(seed=30)  # readings of whole seconds decide which pods share a GPU
+@example(seed=1344640420)  # a round that begins with a restart ends when another begins
 def test_a_shift_of_all_times_changes_instants_only(policy: str, seed: int) -> None:
-    gridded = engine_of(policy) in GRIDDED or isinstance(registry.parse(SPELLED.get(policy, policy)), Watched)
-    constant_s = ROUNDS_S if gridded else SHIFT_S
+    clocked = engine_of(policy) in CLOCKED or isinstance(registry.parse(SPELLED.get(policy, policy)), Watched)
+    constant_s = ROUNDS_S if clocked else SHIFT_S
     plain, late = (in_memory(policy, random.Random(seed), shift_s) for shift_s in (0.0, constant_s))
     same(late.summary, plain.summary)
     instants = ("submit_s", "start_s", "end_s", "deadline_s", "bound_s", "t_s")

@@ -37,6 +37,7 @@ def job_figures(run: Evidence, expected: pl.DataFrame) -> Figures:
         "slowdown_mean": done["slowdown"].mean(), "slowdown_p50": done["slowdown"].quantile(0.5, "linear"),
         "slowdown_p99": done["slowdown"].quantile(0.99, "linear"), **shares_of_tenants(expected),
         **({"lost_work_s": run.jobs["lost_work_s"].sum()} if "lost_work_s" in run.jobs.columns else {}),
+        **({} if run.allocates_gpus_alone else {"gpu_hours": expected["gpu_hours"].sum()}),
     }  # fmt: skip
 
 
@@ -101,7 +102,7 @@ def at_capacity(run: Evidence, expected: pl.DataFrame) -> Figures:
 
 
 def means(run: Evidence, expected: pl.DataFrame) -> Figures:
-    """Means over the run, energy and GPU hours."""
+    """Means over the run, energy and, where GPUs are allocated as a whole, their hours."""
     span_s = run.last_s - run.first_s
 
     def over_time(column: str) -> float:
@@ -114,7 +115,9 @@ def means(run: Evidence, expected: pl.DataFrame) -> Figures:
         figures |= {f"mean_{name}": over_time(column) / span_s for name, column in pairs}
         figures["energy_kwh"] = over_time("power_w") / KWH_J
         figures |= emissions(run, expected)
-    return figures | {"gpu_hours": over_time("gpu_milli_alloc") / 1000 / HOUR_S}
+    if run.allocates_gpus_alone:  # shared GPUs are held once; pods also hold instances, see ``job_figures``
+        figures["gpu_hours"] = over_time("gpu_milli_alloc") / 1000 / HOUR_S
+    return figures
 
 
 def emissions(run: Evidence, expected: pl.DataFrame) -> Figures:

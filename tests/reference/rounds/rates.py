@@ -31,10 +31,13 @@ def round_of(
     rate: float, steps_left: float, start_s: float, delay_s: float, options: RoundOptions
 ) -> tuple[float, float]:
     """Steps of a job in a round that begins at ``start_s``, work after ``delay_s``, and when they are done, seconds."""
+    end_s = start_s + options.round_s
     if rate <= 0:  # a guess that was wrong costs a round
-        return 0.0, start_s + options.round_s
+        return 0.0, end_s
     steps = rate * (options.round_s - delay_s)
     if options.quirk("whole_steps"):
-        steps = float(int(steps))
-    steps = min(steps, steps_left)
-    return steps, start_s + delay_s + steps / rate if delay_s else start_s + steps / rate
+        steps = min(float(int(steps)), steps_left)
+        return steps, start_s + delay_s + steps / rate
+    if steps < steps_left:
+        return steps, end_s  # exactly: a quotient may be rounded to less, and who arrives then would miss the round
+    return steps_left, min(start_s + delay_s + steps_left / rate, end_s)

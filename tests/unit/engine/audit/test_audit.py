@@ -125,6 +125,18 @@ def test_figures_worked_out_by_hand() -> None:
     assert told == pytest.approx({"energy_kwh": joules / 3.6e6, "mean_gpu_alloc_pct": 100 * (15 + 10 + 10) / 60})
 
 
+def test_instances_of_partitioned_gpus_are_held_for_gpu_hours() -> None:
+    cluster = fs.Cluster.uniform(nodes=1, gpu="A100", gpus=2, mig=["3g.40gb+2g.20gb", ""])
+    rows = {"submit_s": [0.0, 5.0], "duration_s": [30.0, 10.0], "num_gpu": [0, 1], "gpu_milli": [0, 500],
+            "mig": ["3g.40gb", None], "cpu_milli": 0, "memory_mib": 100}  # fmt: skip
+    work = fs.Workload.from_arrow(pl.DataFrame(rows).with_row_index("pod_id"))
+    run = fs.simulate(cluster, work, "best_fit")
+    scenario = fs.Scenario(cluster, work, "best_fit")
+    assert run.summary["gpu_hours"].item() == pytest.approx((428 * 30 + 500 * 10) / 1000 / 3600)
+    assert audited(run, scenario).differences == []
+    assert ("summary", "gpu_hours") not in {one[:2] for one in audited(run, scenario).unchecked}
+
+
 def test_more_than_a_node_has_is_found(pods: Result) -> None:
     endless = pods.placements.with_columns(end_s=pl.lit(None, pl.Float64))
     assert ("placements", "gpu_ids") in figures(audited(changed(pods, "placements", endless)))

@@ -42,6 +42,17 @@ def test_batches_may_come_in_any_size() -> None:
     assert played(setting([2]), []).makespan_s == 0.0
 
 
+@pytest.mark.parametrize("rate", [0.093, 0.094, 0.125])
+def test_rounds_end_on_the_second_whatever_the_rate(rate: float) -> None:
+    """Steps of a round over the rate are rounded to less than the round (0.093), to more (0.094) or to neither."""
+    assert (rate * 360.0 / rate < 360.0, rate * 360.0 / rate > 360.0) == (rate == 0.093, rate == 0.094)
+    jobs = [Job(0.0, 0, 1, rate * 1000.0), Job(360.0, 0, 1, rate * 360.0)]
+    run = played(setting([2], [[rate]]), jobs, record_tasks=True)
+    assert run.tasks["t"].tolist() == [0.0, 360.0, 360.0, 720.0]
+    assert run.jobs["first_s"].tolist() == [0.0, 360.0]
+    assert run.jobs["finish_s"].tolist() == [pytest.approx(1000.0), 720.0]
+
+
 def test_records_are_drained_while_a_run_goes_on() -> None:
     run = played(setting([3]), [Job(0.0, 0, 1, 1e7)] * 3, record_tasks=True)
     assert len(run.tasks) == 3 * 27_778 > 65_536

@@ -40,5 +40,14 @@ def test_a_round_ends_with_it_or_with_the_job() -> None:
     assert round_of(0.25, 1.0, 50.0, 2.0, options) == (1.0, 56.0)
 
 
+def test_a_round_lasts_as_long_as_it_should_however_its_steps_are_rounded() -> None:
+    options = RoundOptions(round_s=360.0)
+    for rate in (0.093, 0.094):
+        steps = rate * 360.0
+        assert steps / rate != 360.0
+        assert round_of(rate, 1e9, 0.0, 0.0, options) == (steps, 360.0)
+        assert round_of(rate, steps, 0.0, 0.0, options) == (steps, min(steps / rate, 360.0))
+
+
 def test_a_wrong_guess_costs_a_round() -> None:
     assert round_of(0.0, 100.0, 50.0, 2.0, RoundOptions(round_s=10.0)) == (0.0, 60.0)
