@@ -182,7 +182,11 @@ def test_an_audit_finds_nothing_under_any_rules(scenario: Scenario) -> None:
 
 
 def in_memory(policy: str, rng: random.Random, shift_s: float = 0.0, suffix: str = "") -> fs.Result:
-    """The run of ``scenario_of`` with objects: arrivals later by some seconds, other names of nodes, pods, tenants."""
+    """The run of ``scenario_of`` with objects: arrivals later by some seconds, other names of nodes, pods, tenants.
+
+    They come at 64ths of a second, so that no sum of two times is rounded: a search such as Pollux's has many choices
+    of all but equal value, of which the last digit of a job's age picks one.
+    """
     scenario = scenario_of(engine_of(policy), policy, rng)
     cluster = texts.cluster_from(scenario.cluster)
     nodes = pl.DataFrame(pl.from_arrow(cluster.nodes)).with_columns(pl.col("name") + suffix)
@@ -190,7 +194,7 @@ def in_memory(policy: str, rng: random.Random, shift_s: float = 0.0, suffix: str
     late = [name for name in ("submit_s", "deadline_s") if name in work.columns]
     named = [name for name in ("tenant", "native_id") if name in work.columns]
     table = pl.DataFrame(pl.from_arrow(work.table())).with_columns(
-        pl.col("pod_id") + 3 * len(suffix), *(pl.col(name) + shift_s for name in late),
+        pl.col("pod_id") + 3 * len(suffix), *((pl.col(name) * 64).round() / 64 + shift_s for name in late),
         *(pl.col(name) + suffix for name in named),
     )  # fmt: skip
     kept = fs.Workload.from_arrow(table.to_arrow(compat_level=pl.CompatLevel.oldest()).replace_schema_metadata(
@@ -215,6 +219,7 @@ def same(found: pl.DataFrame, expected: pl.DataFrame) -> None:
 @fewer
 @given(seed=st.integers(0, 2**32))
 @example(seed=16861400)  # the GPUs' readings decide at once, on nodes of two models
+@example(seed=6541103)  # of two nodes as good for a job, its age to the last digit picks one
 @example(seed=30)  # readings of whole seconds decide which pods share a GPU
 @example(seed=1344640420)  # a round that begins with a restart ends when another begins
 def test_a_shift_of_all_times_changes_instants_only(policy: str, seed: int) -> None:
