@@ -173,32 +173,34 @@ def _wanted(quick: bool, figures: Sequence[str]) -> tuple[str, ...]:
 
 def _points(quick: bool, figures: Sequence[str], whole: bool = False) -> list[Point]:
     """The runs of the figures, each once."""
-    wanted = _wanted(quick, figures)
-    every: list[Point] = []
-    for figure, load in [(name, load) for name, loads in LOADS.items() if name in wanted for load in loads]:
+    return list(dict.fromkeys(p for figure in _wanted(quick, figures) for p in _points_of(figure, quick, whole)))
+
+
+def _points_of(figure: str, quick: bool, whole: bool) -> list[Point]:
+    """The runs of a figure."""
+    seeds = QUICK_SEEDS if quick else SEEDS
+    points: list[Point] = []
+    for load in LOADS.get(figure, ()):
         for policy, rate in _loads(figure, load, quick, whole):
-            every += [
-                LoadPoint(load.multi_gpu, policy, rate, seed, load.cluster, load.priorities)
-                for seed in (QUICK_SEEDS if quick else SEEDS)
-            ]
-            every += [LoadPoint(load.multi_gpu, ISOLATED, rate, 0)] if figure in FAIRNESS else []
-    if "8" in wanted and not quick:
-        every += [_sampled(row) for row in _numbers("8").iter_rows(named=True) if row["panel"].startswith(SAMPLE)]
-    every += [
-        StaticPoint(static.cluster, static.multi_gpu, policy, jobs, seed)
-        for figure, static in STATIC.items() if figure in wanted
-        for policy in static.policies for jobs in _job_counts(static, policy, whole)[: 1 if quick else None]
-        for seed in SEEDS
-    ]  # fmt: skip
-    if ABSTRACT in wanted:
-        every += [_most(policy, seed) for policy in UNAWARE for seed in SEEDS]
-    if COST in wanted:
-        every += [_priced(policy, seed) for policy in COST_POLICIES for seed in (QUICK_SEEDS if quick else SEEDS)]
-    if SWEEP in wanted:
+            points += [LoadPoint(load.multi_gpu, policy, rate, seed, load.cluster, load.priorities) for seed in seeds]
+            points += [LoadPoint(load.multi_gpu, ISOLATED, rate, 0)] if figure in FAIRNESS else []
+    if figure == "8" and not quick:
+        points += [_sampled(row) for row in _numbers("8").iter_rows(named=True) if row["panel"].startswith(SAMPLE)]
+    if figure in STATIC:
+        static = STATIC[figure]
+        points += [
+            StaticPoint(static.cluster, static.multi_gpu, policy, jobs, seed)
+            for policy in static.policies for jobs in _job_counts(static, policy, whole)[: 1 if quick else None]
+            for seed in SEEDS
+        ]  # fmt: skip
+    if figure == ABSTRACT:
+        points += [_most(policy, seed) for policy in UNAWARE for seed in SEEDS]
+    if figure == COST:
+        points += [_priced(policy, seed) for policy in COST_POLICIES for seed in seeds]
+    if figure == SWEEP:
         parts = SWEPT_PARTS[5:6] if quick else SWEPT_PARTS
-        seeds = QUICK_SEEDS if quick else SEEDS
-        every += [_swept(part, policy, seed) for part in parts for policy in UNAWARE for seed in seeds]
-    return list(dict.fromkeys(every))
+        points += [_swept(part, policy, seed) for part in parts for policy in UNAWARE for seed in seeds]
+    return points
 
 
 def _loads(figure: str, load: LoadFigure, quick: bool, whole: bool) -> list[tuple[str, float]]:
@@ -229,7 +231,9 @@ def gavel_reproduction(
     done = {point: result_of[point] for point in runs}
     cells = list(_ratio_cells(rates)) if "1" in wanted else []
     cells += list(_entity_cells(rates)) if "11" in wanted else []
-    cells += [one for figure in wanted if figure in LOADS for one in _load_cells(figure, done, quick)]
+    for figure in [figure for figure in wanted if figure in LOADS]:
+        own = {point: done[point] for point in _points_of(figure, quick, whole)}
+        cells += _load_cells(figure, own, quick)
     cells += _swept_cells(done) if SWEEP in wanted else []
     cells += _priced_cells(done) if COST in wanted else []
     cells += _most_cells(done) if ABSTRACT in wanted else []

@@ -75,6 +75,17 @@ def test_figures_share_runs() -> None:
     assert figure.run_count(None, "", True, ("8", FTF)) == eight + ftf - 2  # allox and isolated are in both
 
 
+def test_figures_made_together_have_the_cells_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although the abstract has runs at a load at which figure 8, with numbers there, has none under ``isolated``."""
+    monkeypatch.setitem(figure.LOADS, "8", (figure.LoadFigure(False, ("max_min_fairness",), (2.0,)),))
+    monkeypatch.setattr(figure, "CLUSTER", "gavel:36:36:36")
+    monkeypatch.setattr(figure, "SWEPT_JOBS", 20)
+    names = ("8", figure.ABSTRACT)
+    alone = [figure.gavel_reproduction(None, True, 1, figures=(name,)).cells for name in names]
+    assert figure.gavel_reproduction(None, True, 1, figures=names).cells.equals(pl.concat(alone))
+    assert len(alone[0]) > 0 and set(alone[0]["at"]) == {2.0}
+
+
 def test_ratios_of_rates_need_no_run() -> None:
     reproduction = figure.gavel_reproduction(None, True, 1, figures=("1",))
     assert reproduction.runs == 0 and set(reproduction.cells["verdict"]) == {"indicative"}
