@@ -1,9 +1,8 @@
 """Our figures beside the recorded ones, run by run: ``python -m tests.golden.fgd.published [--full]``.
 
-Two tables are reproduced: digests and totals of ten policies on the ``default`` trace, and the
-published allocation and fragmentation curves of every trace. ``FASTSIM_GOLDEN=full`` in the
-environment, or ``--full`` here, runs every curve; otherwise each policy meets each trace with one
-seed, taken in turn.
+Two tables are reproduced: digests and totals of runs, and the published allocation and
+fragmentation curves of every trace. ``FASTSIM_GOLDEN=full`` in the environment, or ``--full`` here,
+runs every curve; otherwise each policy meets each trace with one seed, taken in turn.
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ def full() -> bool:
 @cache
 def digests() -> dict[Case, dict[str, Any]]:
     """Digests and totals by case."""
-    path = FGD / "default-10seeds-hashes.csv"
-    rows = pl.read_csv(path).rows(named=True) if path.exists() else []
+    rows = [row for path in sorted(FGD.glob("*-hashes.csv")) for row in pl.read_csv(path).rows(named=True)]
     return {Case(row["policy"], row["trace"], row["seed"]): row for row in rows}
 
 
