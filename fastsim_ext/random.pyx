@@ -15,21 +15,50 @@ cdef enum:
 cdef enum:
     AT_ONCE = 64             # words that are prepared together
 
+# Both loops over words are compiled twice, and the wider one runs where the CPU has AVX2. The choice is made when the
+# module is loaded, which needs glibc and does not go with a sanitizer.
+cdef extern from *:
+    """
+    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__)
+    #define FASTSIM_WIDE __attribute__((target_clones("avx2", "default")))
+    #else
+    #define FASTSIM_WIDE
+    #endif
+    FASTSIM_WIDE static void fastsim_words_renewed(uint32_t *);
+    FASTSIM_WIDE static void fastsim_words_tempered(const uint32_t *, uint32_t *, int);
+    """
+
 
 cdef inline uint32_t twisted(uint32_t high, uint32_t low, uint32_t middle) noexcept nogil:
     cdef uint32_t both = (high & <uint32_t> UPPER) | (low & <uint32_t> LOWER)
     return middle ^ (both >> 1) ^ ((0 - (both & 1)) & <uint32_t> MATRIX)
 
 
-cdef void mersenne_renew(Mersenne* stream) noexcept nogil:
+cdef void words_renewed "fastsim_words_renewed"(uint32_t* w) noexcept nogil:
     """The next generation of words."""
-    cdef uint32_t* w = stream.word
     cdef int i
     for i in range(WORDS - MIDDLE):
         w[i] = twisted(w[i], w[i + 1], w[i + MIDDLE])
     for i in range(WORDS - MIDDLE, WORDS - 1):
         w[i] = twisted(w[i], w[i + 1], w[i + MIDDLE - WORDS])
     w[WORDS - 1] = twisted(w[WORDS - 1], w[0], w[MIDDLE - 1])
+
+
+cdef void words_tempered "fastsim_words_tempered"(const uint32_t* word, uint32_t* out, int count) noexcept nogil:
+    """Words as they are handed out."""
+    cdef uint32_t y
+    cdef int i
+    for i in range(count):
+        y = word[i]
+        y ^= y >> 11
+        y ^= (y << 7) & <uint32_t> 0x9d2c5680
+        y ^= (y << 15) & <uint32_t> 0xefc60000
+        out[i] = y ^ (y >> 18)
+
+
+cdef void mersenne_renew(Mersenne* stream) noexcept nogil:
+    """The next generation of words, none of which is used."""
+    words_renewed(stream.word)
     stream.used = 0
 
 
@@ -111,15 +140,9 @@ cdef void numpy_renew(NumpyStream* stream) noexcept nogil:
 
 cdef void numpy_tempered(NumpyStream* stream, int words) noexcept nogil:
     """Prepare the next words of this generation, and some more; skipped words stay as they are."""
-    cdef int first = max(stream.clear, stream.source.used), i
-    cdef uint32_t y
+    cdef int first = max(stream.clear, stream.source.used)
     stream.clear = min(WORDS, stream.source.used + max(words, AT_ONCE))
-    for i in range(first, stream.clear):
-        y = stream.source.word[i]
-        y ^= y >> 11
-        y ^= (y << 7) & <uint32_t> 0x9d2c5680
-        y ^= (y << 15) & <uint32_t> 0xefc60000
-        stream.word[i] = y ^ (y >> 18)
+    words_tempered(stream.source.word + first, stream.word + first, stream.clear - first)
 
 
 def drawn_as_numpy(uint32_t seed, uint32_t most, int draws, int skipped):
