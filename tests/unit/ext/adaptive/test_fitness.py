@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from hypothesis import given, settings
 
 from fastsim_ext.adaptive.fitness import evaluated
@@ -33,11 +34,12 @@ def test_no_states_are_no_work() -> None:
               np.empty(0), np.empty(0))  # fmt: skip
 
 
-def test_long_sums_run_as_numpys_do() -> None:
-    jobs = 300
+@pytest.mark.parametrize("jobs", [7, 8, 127, 128, 129, 136, 255, 256, 257, 264, 300])
+def test_long_sums_run_as_numpys_do(jobs: int) -> None:
     state, base = np.ones((1, jobs, 1), np.int8), np.zeros((jobs, 1), np.int8)
-    speedup = np.random.RandomState(1).random_sample((jobs, 2, 2))
-    inputs = (speedup, np.ones(jobs), np.ones(jobs), 1, -1.0)
-    mean, utility = np.empty(1), np.empty(1)
-    evaluated(state, base, *inputs, mean, utility)
-    assert (mean[0], utility[0]) == by_hand.fitness(state[0], base, *inputs)
+    for seed in range(8):
+        speedup = np.random.RandomState(seed).random_sample((jobs, 2, 2))
+        inputs = (speedup, np.ones(jobs), np.ones(jobs), 1, -1.0)
+        mean, utility = np.empty(1), np.empty(1)
+        evaluated(state, base, *inputs, mean, utility)
+        assert (mean[0], utility[0]) == by_hand.fitness(state[0], base, *inputs)
