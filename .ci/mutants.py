@@ -47,7 +47,10 @@ class Group(NamedTuple):
 GROUPS = {
     "kernels": Group(
         ("fastsim_ext/scores/*.pyx", "fastsim_ext/select/*.pyx", "fastsim_ext/state/*.pyx", "fastsim_ext/online/*.pyx"),
-        ("tests/unit/ext", "tests/differential", "tests/unit/engine/online", "tests/golden/fgd", "tests/property"),
+        (
+            "tests/unit/ext", "tests/differential", "tests/unit/engine/online", "tests/unit/decisions",
+            "tests/golden/fgd", "tests/property",
+        ),
     ),
     "programs": Group(
         (
