@@ -76,6 +76,17 @@ def test_what_a_closed_run_leaves_is_handed_on_in_pieces() -> None:
     assert [row[0] for piece in pieces for row in piece] == list(range(2500))
 
 
+def test_fragmentation_is_checked_like_the_rest_once_a_run_is_closed() -> None:
+    decision, cls = loop()
+    decision.feed((cls, 0.0, None))
+    decision.online.advance(9)
+    decision.online.finish()
+    assert decision.table.nodes.verify() == 0
+    decision.table.columns["frag_classes"][0, 0] += 1
+    with pytest.raises(AssertionError, match="node 0: fragmentation class 0"):
+        decision.table.nodes.verify()
+
+
 @pytest.mark.parametrize(("record", "kinds"), [(0, []), (1, ["arrival", "departure", "end"]), (2, ["sample", "end"])])
 def test_rows_are_of_events_or_of_samples(record: int, kinds: list[str]) -> None:
     decision, cls = loop(record=record, sample_s=2.0 if record == 2 else 0.0)
