@@ -98,6 +98,16 @@ def test_means_over_time_are_those_of_the_timeline(run: Result) -> None:
     assert run.summary["energy_kwh"][0] == pytest.approx(mean * spans.sum() / 3.6e6)
 
 
+def test_at_capacity_is_the_first_round_of_the_last_arrivals_within_it(run: Result) -> None:
+    came, rounds = pl.col("arrived_gpu_milli"), run.timeline.filter(pl.col("event") == "sample")
+    within = rounds.filter((came != came.shift(1, fill_value=0)) & (came <= pl.col("gpu_milli_capacity")))
+    (row,) = within.tail(1).to_dicts()
+    found = run.summary.row(0, named=True)
+    assert found["at_capacity_eopc_w"] == row["power_w"]
+    assert found["at_capacity_frag_pct"] == pytest.approx(100 * row["frag_milli"] / row["gpu_milli_capacity"])
+    assert found["at_capacity_grar"] == row["gpu_milli_alloc"] / row["arrived_gpu_milli"]
+
+
 def test_a_thinned_timeline_has_rows_of_the_full_one(run: Result) -> None:
     thin = fs.simulate(CLUSTER, JOBS, "isolated", seed=1, sample_s=3600.0).timeline
     assert 0 < thin.height < run.timeline.height / 5

@@ -20,6 +20,7 @@ SHAPES: dict[str, Any] = {
     "mostly zero": lambda rng, n: np.where(rng.random(n) < 0.7, 0.0, rng.exponential(1e6, n)),
     "both signs": lambda rng, n: rng.normal(0.0, 1e-3, n),
     "few values": lambda rng, n: np.round(rng.exponential(5.0, n)),
+    "alike in the first 32 bits": lambda rng, n: 1.0 + rng.integers(0, 1 << 18, n) * 2.0**-52,
 }
 
 
