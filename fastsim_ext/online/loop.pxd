@@ -9,7 +9,6 @@ cdef enum:  # Queue: order of fastsim.engine.online.plan.RULES
     DROP, FIFO, FIFO_SKIP, PRIORITY, PRIORITY_SKIP, DRF, EASY, CONSERVATIVE
 cdef enum:  # Status: why advance() came back
     DONE, WANT_ARRIVALS, PAUSE, DESCHEDULE_DUE, WANT_NODE_CHANGES, GPU_SAMPLE
-
 cdef struct Counts:      # running counts and exact sums of demand, milli; of all pods, of those never placed
     int64_t running, pending, finished, unplaced, lost, arrived_cpu, arrived_gpu, unplaced_cpu, unplaced_gpu
 cdef struct Row:         # the state after one event; 8-byte fields only, so numpy reads it as it is
@@ -23,7 +22,7 @@ cdef class OnlineLoop:
     cdef readonly WorkTable work
     cdef readonly Selector select
     cdef readonly DepartureQueue departures
-    cdef readonly double now, next_s      # next_s: when something happens next, after LOOK_NOW
+    cdef readonly double now, next_s      # next_s: when something happens next, after GPU_SAMPLE
     cdef readonly int64_t events, n_rows         # processed so far; timeline rows to drain
     cdef Counts counts
     cdef int queue_rule, record          # record: 0 nothing, 1 every event, 2 samples
@@ -41,6 +40,7 @@ cdef class OnlineLoop:
     cdef int loop(self, int64_t budget) except -1 nogil
     cdef int skip_void_departures(self) except -1 nogil
     cdef bint wants_node_changes(self) noexcept nogil
+    cdef bint over(self) noexcept nogil
     cdef int decide(self, int cls, Choice* choice) except -1 nogil
     cdef void clock(self, double t) noexcept nogil
     cdef int process(self, int kind) except -1 nogil

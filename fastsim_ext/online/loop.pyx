@@ -128,9 +128,8 @@ cdef class OnlineLoop:
 
     def evict(self, int32_t slot):
         """Take a running pod off its node; it keeps its slot and departure for move()."""
-        cdef Slot* s
         self.work.check_slot(slot)
-        s = &self.work.slots[slot]
+        cdef Slot* s = &self.work.slots[slot]
         self.nodes.release(s.node, &self.work.classes[s.cls], s.gpus)
         self.work.note(slot, EVICTED, self.now, INTERVAL)
         s.node = -1
@@ -186,9 +185,8 @@ cdef class OnlineLoop:
 
     def discard(self, int32_t slot):
         """Undo a trial()."""
-        cdef Slot* s
         self.work.check_slot(slot)
-        s = &self.work.slots[slot]
+        cdef Slot* s = &self.work.slots[slot]
         self.nodes.release(s.node, &self.work.classes[s.cls], s.gpus)
         self.work.leave(slot)
 
@@ -206,9 +204,7 @@ cdef class OnlineLoop:
     cpdef int verify(self) except -1:
         """Every table's invariants, and that pods hold what is not free; seldom also those of a large selector."""
         cdef int32_t s
-        cdef int64_t cpu = 0
-        cdef int64_t mem = 0
-        cdef int64_t gpu = 0
+        cdef int64_t cpu = 0, mem = 0, gpu = 0
         cdef const Pod* pod
         self.nodes.verify()
         self.work.verify()
@@ -252,7 +248,7 @@ cdef class OnlineLoop:
                 kind, t = SAMPLE, self.next_sample
             if self.freed and (t > self.now or kind > RETRY):
                 kind, t = RETRY, self.now
-            if kind == END or t > self.until:
+            if kind == END or t > self.until or (t > self.now and self.over()):
                 return DONE
             if t > self.gpu_sample_s or (t == self.gpu_sample_s and kind > SAMPLE):
                 self.next_s = t
@@ -294,6 +290,10 @@ cdef class OnlineLoop:
     cdef bint wants_node_changes(self) noexcept nogil:
         """Whether the next node change is not known yet."""
         return False
+
+    cdef bint over(self) noexcept nogil:
+        """Whether every pod has come and left: what happens later is no part of the run."""
+        return self.counts.running + self.counts.pending == 0 and self.a_next == self.a_count and self.last_batch
 
     cdef int decide(self, int cls, Choice* choice) except -1 nogil:
         """Choose the node and devices of a pod of class ``cls``, or the Reason why none fits."""

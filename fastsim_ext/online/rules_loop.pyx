@@ -111,7 +111,7 @@ cdef class RulesLoop(OnlineLoop):
     cdef bint wants_node_changes(self) noexcept nogil:
         """Skip failures without effect; whether the next node change has to be fed."""
         cdef int n
-        if self.a_next == self.a_count and not self.last_batch:
+        if (self.a_next == self.a_count and not self.last_batch) or self.over():
             return False
         while True:
             if self.change_next >= self.change_t.shape[0]:

@@ -118,7 +118,7 @@ class ReferenceEngine:
     def step(self, until_s: float) -> bool:
         """Process the next event not later than ``until_s``; False when there is none."""
         self._drop_stale()
-        if not self.events or self.events[0].t_s > until_s:
+        if not self.events or self.events[0].t_s > until_s or (self.events[0].t_s > self.now and self._over()):
             return False
         event = heapq.heappop(self.events)
         handler: dict[int, Callable[[Event], bool]] = {
@@ -133,6 +133,10 @@ class ReferenceEngine:
         if handler[event.kind](event) and (event.kind == SAMPLE) == (self.sample_s is not None):
             self._note(event)
         return True
+
+    def _over(self) -> bool:
+        """Whether every pod has come and left."""
+        return not (self.tally.running or self.tally.pending or any(event.kind == ARRIVAL for event in self.events))
 
     def _drop_stale(self) -> None:
         """Forget departures of pods that lost their node, unnoticed failures, samples after which nothing happens."""
