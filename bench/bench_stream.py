@@ -17,7 +17,7 @@ from fastsim.engine.online.recorder import FileTables
 from fastsim.engine.summary import Waits
 from fastsim.engine.tables import INTERVAL, OUTCOME, POD
 from fastsim.foundation.background_writer import Background
-from fastsim.foundation.checksum import content_checksum
+from fastsim.foundation.columns.checksum import content_checksum
 from fastsim.workload.pod_classes import PodClasses
 
 ROWS = int(os.environ.get("FASTSIM_BENCH_ROWS", "200000"))

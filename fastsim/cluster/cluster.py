@@ -18,7 +18,7 @@ import pyarrow.csv
 from fastsim.cluster import node_types
 from fastsim.cluster.node_table import NODE_SCHEMA, Where, node_table, offered, watts
 from fastsim.errors import InputError, ScenarioError
-from fastsim.foundation.checksum import content_checksum
+from fastsim.foundation.columns.checksum import content_checksum
 from fastsim.foundation.csv_table import map_text
 from fastsim.foundation.displays import chart_of, html_table
 from fastsim.foundation.parquet import parquet_table, replacing, write_parquet

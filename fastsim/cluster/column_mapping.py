@@ -29,6 +29,7 @@ import pyarrow as pa
 
 from fastsim.cluster.node_table import NATIVE
 from fastsim.errors import InputError, reading, short, suggestion
+from fastsim.foundation.columns.physical_types import PLAIN, Unconvertible, plain
 from fastsim.foundation.csv_table import csv_line, csv_texts, map_of
 from fastsim.foundation.parquet import arrow_table, one_line, parquet_table
 
@@ -123,8 +124,12 @@ def _arrow(data: Any, name: str) -> pa.Table:
     if not isinstance(columns, Mapping):
         expected = "a frame of polars, pandas or pyarrow, or a mapping of names to lists"
         raise InputError(name, type(data).__name__, expected)
+    arrays = {}
+    for key, values in columns.items():
+        with reading(f"{name}: {key}", "cells of one type", (TypeError, ValueError)):
+            arrays[str(key)] = pa.array(_plain(values), from_pandas=True)
     try:
-        return pa.table({str(key): pa.array(_plain(values), from_pandas=True) for key, values in columns.items()})
+        return pa.table(arrays)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(name, one_line(error), "columns of one type and one length each") from error
 
@@ -136,12 +141,24 @@ def _plain(values: Any) -> list[Any]:
 
 def _frame(table: pa.Table, name: str) -> pl.DataFrame:
     indices = [one for one in table.column_names if one.startswith("__index_level_")]  # the index of pandas
-    try:
-        frame = pl.from_arrow(table.drop_columns(indices))
-    except (pl.exceptions.PolarsError, ValueError) as error:
-        raise InputError(name, one_line(error), "columns of plain types, each name once") from error
+    table = table.drop_columns(indices)
+    columns = [_plain_column(table, number, name) for number in range(table.num_columns)]
+    with reading(name, "columns of plain types, each name once", (ValueError,)):
+        frame = pl.from_arrow(pa.table(columns, table.column_names))
     assert isinstance(frame, pl.DataFrame)
     return frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+
+
+def _plain_column(table: pa.Table, number: int, name: str) -> pa.Array | pa.ChunkedArray:
+    """A column in a type that polars reads, which is tried with it alone, as its errors do not name columns."""
+    place, column = f"{name}: {table.column_names[number]}", table.column(number)
+    try:
+        known = plain(column)
+    except Unconvertible as fault:
+        raise InputError(place, fault.found, fault.expected, "convert the column, or leave it out") from None
+    with reading(place, PLAIN, (ValueError,)):
+        pl.from_arrow(known.slice(0, 0))
+    return known
 
 
 # ---------------------------------------------------------------------- expressions
@@ -379,7 +396,7 @@ def _values(cells: _Cells, entry: _Entry, kind: pa.DataType) -> pa.Array:
 
 
 def _text(series: pl.Series) -> pa.Array:
-    if series.dtype.is_nested() or series.dtype in (pl.Binary, pl.Object, pl.Duration):
+    if series.dtype.is_nested() or series.dtype == pl.Duration:
         series = pl.Series(series.name, [None if cell is None else str(cell) for cell in series.to_list()], pl.String)
     if series.dtype.is_float() and (series == series.floor()).fill_null(True).all() and (series.abs() < 2**53).all():
         series = series.cast(pl.Int64)  # 3, not 3.0
@@ -422,6 +439,9 @@ def _number(cells: _Cells, entry: _Entry, kind: pa.DataType) -> pa.Array:
         exact = _exact(cells.raw[entry.text])
         if exact is not None:
             return _narrow(cells, entry, exact, kind)
+    raw = cells.raw[entry.text] if entry.expression is None else None
+    if raw is not None and raw.dtype.is_temporal() and not entry.target.endswith("_s"):
+        raise _fault(cells, entry, raw, raw.is_not_null(), f"a number, no {raw.dtype}")
     values = cells.numbers(entry.text) if entry.expression is None else _value(cells, entry)
     if values.dtype in (pl.String, pl.Boolean) or not (values.dtype.is_numeric() or values.dtype == pl.Null):
         _refuse_texts(cells, entry)
@@ -463,4 +483,6 @@ def _fault(cells: _Cells, entry: _Entry, values: pl.Series, bad: pl.Series, expe
     do = ""
     if entry.text == entry.target:
         do = f"map the column, or leave it out: {entry.target}="
-    return InputError(f"{cells.source.place(row)}: {label}", short(values[row]), expected, do)
+    cell = values[row]
+    found = short(cell.to_list() if isinstance(cell, pl.Series) else cell)
+    return InputError(f"{cells.source.place(row)}: {label}", found, expected, do)

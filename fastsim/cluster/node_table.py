@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.errors import InputError
+from fastsim.foundation.columns.physical_types import Unconvertible, canonical, is_text, plain
 from fastsim.foundation.limits.quantities import MOST_SECONDS, MOST_SECONDS_TEXT
-from fastsim.foundation.parquet import cell_text, fresh_dictionary
 from fastsim.hardware import mig
 from fastsim.hardware.model_catalog import MOST_WATTS, Catalog
 from fastsim.hardware.node_constraints import MAX_GPUS
@@ -92,18 +92,22 @@ def _complete(table: pa.Table, name: str, where: Where) -> pa.Table:
 def _column(table: pa.Table, field: pa.Field, where: Where) -> pa.Array:
     if field.name not in table.column_names:
         return _default_column(field, table.num_rows)
-    column = table[field.name].combine_chunks()
     try:
-        if field.name == "mig":
-            column = pa.array([mig.layout_text(layout) for layout in column.to_pylist()], pa.string())
-        cast = fresh_dictionary(column, field.type)
-    except (pa.ArrowException, ValueError, KeyError, TypeError):
-        row = _unconvertible(column, field.type)
-        raise InputError(f"{where(row)}: {field.name}", cell_text(column, row), f"{field.type}") from None
+        cast = _layouts(table[field.name]) if field.name == "mig" else canonical(table[field.name], field.type)
+    except Unconvertible as fault:
+        raise InputError(f"{where(fault.row)}: {field.name}", fault.found, f"{field.type}", fault.do) from None
     if not field.nullable and cast.null_count:
         row = int(pc.index(cast.is_null(), True).as_py())
         raise InputError(f"{where(row)}: {field.name}", "null", f"a value ({field.type})")
     return cast
+
+
+def _layouts(column: pa.ChunkedArray) -> pa.Array:
+    """Layouts of partitioned GPUs as texts; lists have one for each GPU."""
+    layouts = plain(column)
+    if not is_text(layouts.type):
+        layouts = canonical(layouts, pa.list_(pa.string()))
+    return pa.array([mig.layout_text(layout) for layout in layouts.to_pylist()], pa.string())
 
 
 def _default_column(field: pa.Field, rows: int) -> pa.Array:
@@ -112,15 +116,6 @@ def _default_column(field: pa.Field, rows: int) -> pa.Array:
     if field.name == "name":
         return pa.array([f"node-{i:04d}" for i in range(rows)])
     return pa.nulls(rows, field.type)
-
-
-def _unconvertible(column: pa.Array, kind: pa.DataType) -> int:
-    for row in range(len(column)):
-        try:
-            fresh_dictionary(column.slice(row, 1), kind)
-        except (pa.ArrowException, ValueError, KeyError, TypeError):
-            return row
-    return 0
 
 
 def _rules(nodes: pa.Table) -> Iterable[tuple[str, Any, str]]:

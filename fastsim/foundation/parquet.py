@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from fastsim.errors import InputError, ResultError
 from fastsim.foundation import interrupts
+from fastsim.foundation.columns.physical_types import converted
 from fastsim.foundation.durable_file import flush, flush_names, sweep_partials
 from fastsim.foundation.written_folder import exchange, refuse_replacing
 
@@ -28,8 +28,6 @@ ZSTD_LEVEL = 3
 """Compression level of a Parquet file that is written once and read often."""
 QUICK_LEVEL = -1
 """Compression level of tables that a run writes: as small for times and ids, in two thirds of the time."""
-FEW_WORDS = 16
-"""Largest dictionary for which a search for each word is cheaper than numbering all cells."""
 CHOICE = "ARROW_DEFAULT_MEMORY_POOL"
 """The environment variable by which users choose Arrow's allocator."""
 
@@ -221,40 +219,13 @@ def _tidy(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     Ordered ones stay as they are: their values and the order of those are part of the type of the column.
     """
     columns = [batch.column(f.name) for f in schema]
-    columns = [c if _ordered(c.type) and c.type == f.type else fresh_dictionary(c, f.type)
+    columns = [c if _ordered(c.type) and c.type == f.type else converted(c, f.type)
                for c, f in zip(columns, schema, strict=True)]  # fmt: skip
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _ordered(kind: pa.DataType) -> bool:
     return pa.types.is_dictionary(kind) and bool(kind.ordered)
-
-
-def fresh_dictionary(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The column as `kind`; a dictionary column gets only the values it uses, in order of first appearance."""
-    if pa.types.is_map(kind) and pa.types.is_list(column.type):  # a map of a library without a type for maps
-        rows = [row and [(pair["key"], pair["value"]) for pair in row] for row in column.to_pylist()]
-        return pa.array(rows, kind)
-    if not pa.types.is_dictionary(kind):
-        return column if column.type == kind else column.cast(kind)
-    if not pa.types.is_dictionary(column.type):
-        return column.cast(pa.string()).dictionary_encode().cast(kind)
-    words = column.dictionary.cast(pa.string())
-    if words.null_count or pc.count_distinct(words).as_py() < len(words):
-        return words.take(column.indices).dictionary_encode().cast(kind)
-    if not column.null_count and _by_appearance(column.indices, len(words)):
-        return pa.DictionaryArray.from_arrays(column.indices, words).cast(kind)
-    used = column.indices.dictionary_encode()  # the codes are encoded again, which needs no comparison of texts
-    return pa.DictionaryArray.from_arrays(used.indices, words.take(used.dictionary)).cast(kind)
-
-
-def _by_appearance(codes: pa.Array, words: int) -> bool:
-    """Whether the codes use all words, first the first, then the second and so on; False if words are many."""
-    if words > FEW_WORDS or not len(codes):
-        return False
-    numbers = codes.to_numpy()
-    places = [int((numbers == code).argmax()) for code in range(words)]
-    return places == sorted(places) and numbers[places].tolist() == list(range(words))
 
 
 def open_parquet(path: str | os.PathLike[str]) -> pq.ParquetFile:
@@ -306,27 +277,41 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def cell_text(column: pa.Array, row: int) -> str:
-    """A cell as messages show it; a time that Python has no value for, such as one of nanoseconds, by its type."""
-    try:
-        return repr(column[row].as_py())
-    except (ValueError, OverflowError):
-        return f"a value of type {column.type}"
-
-
 def arrow_table(data: Any, where: str) -> pa.Table:
     """A table from an Arrow stream or array; anything else is an InputError."""
     if isinstance(data, pa.Table):
         return data
+    _refuse_objects(data, where)
     try:
         if hasattr(data, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(data).read_all()
         if hasattr(data, "__arrow_c_array__"):
             return pa.Table.from_batches([pa.record_batch(data)])
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InputError(where, " ".join(str(error).split()), "a readable Arrow stream of rows") from error
+        place, found = where + _unreadable_column(data), " ".join(str(error).split())
+        raise InputError(place, found, "a readable Arrow stream of rows") from error
     expected = "an object with __arrow_c_stream__ or __arrow_c_array__"
     raise InputError(where, type(data).__name__, expected, "for example a polars DataFrame or a pyarrow Table")
+
+
+def _refuse_objects(data: Any, where: str) -> None:
+    """InputError for a column of Python objects, of which polars hands out the addresses."""
+    schema = getattr(data, "schema", None)
+    for name, kind in schema.items() if isinstance(schema, Mapping) else ():
+        if "Object" in str(kind):
+            raise InputError(
+                f"{where}: {name}", f"type {kind}", "a column of one plain type", "convert it or leave it out"
+            )
+
+
+def _unreadable_column(data: Any) -> str:
+    """The name of the first column of a frame that alone cannot be read either, for messages."""
+    for name in getattr(data, "columns", ()):
+        try:
+            pa.RecordBatchReader.from_stream(data[[name]]).read_all()
+        except (pa.ArrowException, TypeError, ValueError):
+            return f": {name}"
+    return ""
 
 
 class _Streaming:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from fastsim.foundation.columns.physical_types import canonical
 from fastsim.scenario.run_rules import OTHER_TENANTS
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def absent_tenants(workload: Workload, rules: Rules) -> list[Message]:
         return []
     tenants: set[str | None] = {None}
     if "tenant" in workload.columns and isinstance(workload.source, Held):
-        tenants = set(workload.source.table["tenant"].cast(pa.string()).unique().to_pylist())
+        tenants = set(canonical(workload.source.table["tenant"], pa.string()).unique().to_pylist())
     absent = sorted(named - {tenant or "" for tenant in tenants})
     listed = ", ".join(repr(name) for name in absent[:MOST_NAMES]) + (", …" if len(absent) > MOST_NAMES else "")
     text = f"{workload.name}: quotas or weights of tenants that have no pods: {listed}"

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.errors import InputError
+from fastsim.foundation.columns.physical_types import Unconvertible, canonical
 from fastsim.foundation.limits.quantities import MOST_SECONDS, MOST_SECONDS_TEXT
-from fastsim.foundation.parquet import cell_text, fresh_dictionary
 from fastsim.hardware import mig
 from fastsim.hardware.node_constraints import MOST_SPREAD, constraint_fault, further
 from fastsim.workload import schema as s
@@ -39,6 +39,7 @@ class Fault:
     column: str
     found: object
     expected: str
+    do: str = ""
 
 
 def required_columns(where: str, names: Sequence[str]) -> None:
@@ -60,22 +61,12 @@ def conformed(batch: pa.RecordBatch) -> pa.RecordBatch | Fault:
     for field in schema:
         column = batch.column(field.name)
         try:
-            columns.append(fresh_dictionary(column, field.type))
-        except (pa.ArrowException, ValueError):
-            return _unconvertible(column, field)
-        if not field.nullable and column.null_count:
-            return Fault(_first(column.is_null()), field.name, "null", f"a value ({field.type})")
+            columns.append(canonical(column, field.type))
+        except Unconvertible as fault:
+            return Fault(fault.row, field.name, fault.found, fault.expected, fault.do)
+        if not field.nullable and columns[-1].null_count:
+            return Fault(_first(columns[-1].is_null()), field.name, "null", f"a value ({field.type})")
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _unconvertible(column: pa.Array, field: pa.Field) -> Fault:
-    """The first cell that cannot be converted, found by a slow second pass."""
-    for row in range(len(column)):
-        try:
-            fresh_dictionary(column.slice(row, 1), field.type)
-        except (pa.ArrowException, ValueError):
-            return Fault(row, field.name, cell_text(column, row), f"a value of type {field.type}")
-    return Fault(0, field.name, f"type {column.type}", f"type {field.type}")
 
 
 def request_fault(batch: pa.RecordBatch) -> Fault | None:
@@ -302,6 +293,6 @@ def checked(
         else:
             fault = None if known_good else request_fault(good) or order.fault(good)
         if fault is not None:
-            raise InputError(f"{where(done + fault.row)}: {fault.column}", fault.found, fault.expected)
+            raise InputError(f"{where(done + fault.row)}: {fault.column}", fault.found, fault.expected, fault.do)
         done += batch.num_rows
         yield good

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from fastsim.errors import InputError, ScenarioError, reading
 from fastsim.foundation import interrupts
-from fastsim.foundation.checksum import content_checksum
+from fastsim.foundation.columns.checksum import content_checksum
 from fastsim.foundation.displays import html_table
 from fastsim.foundation.parquet import arrow_table, one_line, open_parquet, parquet_batches, rechunked, write_parquet
 from fastsim.workload import schema as s

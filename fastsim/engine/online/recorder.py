@@ -33,7 +33,7 @@ from fastsim.engine.tables import (
     timeline_frame,
 )
 from fastsim.engine.totals.job_totals import JobTotals
-from fastsim.foundation.checksum import ContentChecksum
+from fastsim.foundation.columns.checksum import ContentChecksum
 from fastsim.foundation.parquet import QUICK_LEVEL, TableWriter
 
 if TYPE_CHECKING:

@@ -168,7 +168,7 @@ def test_frames_without_arrow() -> None:
         "num": [1, None], "native_at": ["a", None],
     }  # fmt: skip
     for odd in ([1, 2], 7, Pandas(a=[1, "x"]), Pandas(a=[1], b=[1, 2])):
-        with pytest.raises(InputError, match="frame: found"):
+        with pytest.raises(InputError, match="frame: a: found"):
             source_of(odd)
 
 

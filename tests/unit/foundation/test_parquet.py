@@ -13,10 +13,10 @@ import pytest
 
 import fastsim as fs
 from fastsim.errors import InputError, ResultError
+from fastsim.foundation.columns.physical_types import converted
 from fastsim.foundation.parquet import (
     CHOICE,
     TableWriter,
-    fresh_dictionary,
     one_line,
     open_parquet,
     parquet_batches,
@@ -43,7 +43,7 @@ ROWS: dict[str, list[Any]] = {
 
 def batch(rows: dict[str, list[Any]] = ROWS) -> pa.RecordBatch:
     arrays = [pa.array(rows[f.name], pa.string() if f.type == ENUM else f.type) for f in SCHEMA]
-    return pa.RecordBatch.from_arrays([fresh_dictionary(a, f.type) for a, f in zip(arrays, SCHEMA, strict=True)],
+    return pa.RecordBatch.from_arrays([converted(a, f.type) for a, f in zip(arrays, SCHEMA, strict=True)],
                                       schema=SCHEMA)  # fmt: skip
 
 
@@ -120,11 +120,11 @@ def test_rechunked_cuts_and_joins() -> None:
 
 
 def test_a_slice_has_a_dictionary_of_its_own() -> None:
-    tail = fresh_dictionary(batch().column("q").slice(1), ENUM)
+    tail = converted(batch().column("q").slice(1), ENUM)
     assert tail.dictionary.to_pylist() == ["a", "b"] and tail.indices.to_pylist() == [0, None, 1]
-    assert fresh_dictionary(pa.array([1.0, 2.0]), pa.int64()).to_pylist() == [1, 2]
+    assert converted(pa.array([1.0, 2.0]), pa.int64()).to_pylist() == [1, 2]
     with pytest.raises(pa.ArrowInvalid):
-        fresh_dictionary(pa.array([1.5]), pa.int64())
+        converted(pa.array([1.5]), pa.int64())
 
 
 def test_an_ordered_dictionary_keeps_its_words_and_their_order(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_foreign_errors_fit_one_line() -> None:
 @pytest.mark.parametrize("words", [["a", "b", "c"], ["a", "b", "a"], [f"w{k}" for k in range(99)]])
 def test_words_stand_in_order_of_first_appearance(codes: list[int | None], words: list[str]) -> None:
     column = pa.DictionaryArray.from_arrays(pa.array(codes, pa.uint32()), pa.array(words, pa.large_string()))
-    fresh = fresh_dictionary(column, ENUM)
+    fresh = converted(column, ENUM)
     texts = [None if code is None else words[code] for code in codes]
     assert (fresh.type, fresh.to_pylist()) == (ENUM, texts)
     assert fresh.dictionary.to_pylist() == list(dict.fromkeys(word for word in texts if word is not None))
@@ -212,7 +212,7 @@ def test_a_dictionary_from_elsewhere_gets_only_the_values_it_uses(kind: pa.DataT
         ([1, 3, 2, 4], pa.array(["never", "b", "a", None, "b"]).cast(kind)),  # a null and a value twice
     ):
         column = pa.DictionaryArray.from_arrays(pa.array(indices, pa.uint32()), dictionary)
-        fresh = fresh_dictionary(column, pa.dictionary(pa.int8(), pa.string()))
+        fresh = converted(column, pa.dictionary(pa.int8(), pa.string()))
         assert fresh.to_pylist() == ["b", None, "a", "b"] and fresh.dictionary.to_pylist() == ["b", "a"]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fastsim.foundation.checksum import content_checksum
+from fastsim.foundation.columns.checksum import content_checksum
 from tests.unit.foundation.test_parquet import ROWS, SCHEMA, batch
 
 

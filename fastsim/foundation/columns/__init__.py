@@ -1,0 +1,4 @@
+"""Columns of Arrow: equal values in the canonical type, and checksums of content.
+
+Open ``physical_types`` first.
+"""

@@ -1,0 +1,396 @@
+"""A column of any physical type of Arrow as a column of the canonical type: equal values, or a refusal.
+
+Dictionaries, run ends, views, large types, JSON and `bool8` are other ways to store the same values. Lists are built
+from their offsets, because Arrow's cast of list views makes lists that point outside. Fields of structs go by their
+names, absent ones are null. Types that carry another meaning are refused: truth values and times as numbers, unions,
+intervals, bytes of a fixed size (polars hands out addresses of its Python objects so) and other extensions.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+t = pa.types
+PLAIN = "a column of numbers, texts, truth values, times, or lists of them"
+"""What every library reads, in messages."""
+MOST_LETTERS = 120
+"""Most letters of a type in messages."""
+FEW_WORDS = 16
+"""Largest dictionary for which a search for each word is cheaper than numbering all cells."""
+_FAULTS = (pa.ArrowException, ValueError, OverflowError, IndexError)
+"""What Arrow raises for values that a type cannot hold; a type that it cannot convert is an ArrowException."""
+
+
+class Unconvertible(ValueError):
+    """A column has no equal values of the canonical type; ``row`` is that of the first such cell.
+
+    ``do`` says of which type the column is, if the type is at fault rather than the cell.
+    """
+
+    def __init__(self, found: str, expected: str, row: int = 0, do: str = "") -> None:
+        super().__init__(f"found {found}, expected {expected}")
+        self.found, self.expected, self.row, self.do = found, expected, row, do
+
+
+class _Lists(NamedTuple):
+    """Lists as the canonical type stores them: list `i` has the cells from ``offsets[i]`` to ``offsets[i + 1]``.
+
+    The cells are ``values[places]``, or ``values`` themselves without ``places``.
+    """
+
+    missing: pa.Array
+    offsets: pa.Array
+    values: pa.Array
+    places: npt.NDArray[np.int64] | None
+
+
+def canonical(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    """The same values as one array of this type; Unconvertible for the first cell without an equal value.
+
+    A dictionary has the words that the column uses only, in order of first appearance. Nested columns, and what had to
+    be converted, are validated in full.
+    """
+    if column.type == kind and not t.is_nested(kind) and not t.is_dictionary(kind):
+        return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    try:
+        column.validate(full=True)
+    except _FAULTS as error:  # not even a cell may be looked at
+        found = " ".join(str(error).split())
+        raise Unconvertible(found, f"a sound column of type {short_type(column.type)}") from error
+    try:
+        return _validated(column, kind)
+    except _FAULTS as error:
+        raise _first_fault(column, kind) from error
+
+
+def _validated(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    whole = converted(column, kind)
+    whole.validate(full=True)
+    return whole
+
+
+def plain(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The same values in a type that polars reads; Unconvertible if there is none."""
+    if is_text(column.type) or _is_binary(column.type):
+        return column
+    kind = plain_type(column.type)
+    return column if kind == column.type else canonical(column, kind)
+
+
+def cell_text(column: pa.Array, row: int) -> str:
+    """A cell as messages show it; a time that Python has no value for, such as one of nanoseconds, by its type."""
+    try:
+        return repr(column[row].as_py())
+    except _FAULTS:
+        return f"a value of type {column.type}"
+
+
+# ---------------------------------------------------------------------- faults
+
+
+def _first_fault(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> Unconvertible:
+    """The first row that cannot be converted, which ends the shortest prefix that cannot; of a wrong type, any."""
+    low, high = 0, len(column)
+    do = ""
+    if _fails(column.slice(0, 0), kind):
+        do = f"the column is of type {short_type(column.type)}"
+        valid = np.flatnonzero(column.is_valid())
+        high = int(valid[0]) + 1 if len(valid) else min(1, len(column))
+        low = high - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _fails(column.slice(0, middle), kind) else (middle, high)
+    found = cell_text(column, high - 1) if high else "no rows"
+    return Unconvertible(found, f"a value of type {short_type(kind)}", max(high - 1, 0), do)
+
+
+def _fails(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> bool:
+    try:
+        _validated(column, kind)
+    except _FAULTS:
+        return True
+    return False
+
+
+def _refuse(column: pa.Array, kind: pa.DataType) -> Any:
+    raise Unconvertible(f"type {column.type}", f"type {kind}")
+
+
+def short_type(kind: pa.DataType) -> str:
+    """A type as messages show it."""
+    text = str(kind)
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 3]}..."
+
+
+# ---------------------------------------------------------------------- ways to store the same values
+
+
+def converted(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    """As `canonical`, for columns that are known to be sound: nothing is validated, and no row is named."""
+    if isinstance(column, pa.ChunkedArray):
+        if column.num_chunks == 1:
+            return converted(column.chunk(0), kind)
+        cells = kind.value_type if t.is_dictionary(kind) else kind
+        chunks = [converted(chunk, cells) for chunk in column.chunks]
+        return converted(pa.concat_arrays(chunks) if chunks else pa.array([], cells), kind)
+    if t.is_dictionary(kind):
+        return _coded(column, kind)
+    if column.type == kind:
+        return column
+    for is_stored, decoded in _STORED:
+        if is_stored(column.type):
+            return decoded(column, kind)
+    return _made(kind)(column, kind)
+
+
+def _picked(column: pa.Array, places: npt.NDArray[np.int64], kind: pa.DataType) -> pa.Array:
+    """Some cells in the canonical type; views have to be converted before Arrow can pick among them."""
+    picks = pa.array(places)
+    try:
+        cells = column.take(picks)
+    except pa.ArrowNotImplementedError:
+        return converted(column, kind).take(picks)
+    return converted(cells, kind)
+
+
+def _of_dictionary(column: pa.DictionaryArray, kind: pa.DataType) -> pa.Array:
+    """Words in the canonical type, in place of their numbers; words that no cell uses may be of any value."""
+    used = column.indices.dictionary_encode()
+    words = _picked(column.dictionary, used.dictionary.to_numpy(zero_copy_only=False).astype(np.int64), kind)
+    return words.take(used.indices)
+
+
+def _of_run_ends(column: pa.RunEndEncodedArray, kind: pa.DataType) -> pa.Array:
+    rows = np.arange(column.offset, column.offset + len(column))
+    return _picked(column.values, np.searchsorted(column.run_ends.to_numpy(), rows, "right"), kind)
+
+
+def _of_extension(column: pa.ExtensionArray, kind: pa.DataType) -> pa.Array:
+    if column.type == pa.bool8():
+        return converted(pc.not_equal(column.storage, pa.scalar(0, pa.int8())), kind)
+    if column.type.extension_name == "arrow.json":
+        return converted(column.storage, kind)
+    return _refuse(column, kind)
+
+
+def _of_nulls(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return pa.nulls(len(column), kind)
+
+
+_STORED: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any, pa.DataType], pa.Array]], ...] = (
+    (lambda kind: isinstance(kind, pa.BaseExtensionType), _of_extension),
+    (t.is_null, _of_nulls),
+    (t.is_dictionary, _of_dictionary),
+    (t.is_run_end_encoded, _of_run_ends),
+)
+"""Ways to store values of any type, and how to read them."""
+
+# ---------------------------------------------------------------------- plain values
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a type is of texts, however they are stored."""
+    return t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind)
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return t.is_binary(kind) or t.is_large_binary(kind) or t.is_binary_view(kind)
+
+
+def _texts(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Texts, bytes in UTF-8, and numbers, truth values and times as Arrow writes them, seconds as milliseconds."""
+    if t.is_fixed_size_binary(column.type):
+        return _refuse(column, kind)
+    for is_seconds, finer in ((t.is_timestamp, pa.timestamp), (t.is_time32, pa.time32)):
+        if is_seconds(column.type) and column.type.unit == "s":  # Parquet has no seconds
+            column = column.cast(finer("ms", column.type.tz) if t.is_timestamp(column.type) else finer("ms"))
+    return (column.cast(pa.float32()) if t.is_float16(column.type) else column).cast(kind)
+
+
+def _numbers(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Numbers, and texts of them; no fraction becomes whole, and no value another one."""
+    if t.is_boolean(column.type):
+        return _refuse(column, kind)
+    if is_text(column.type) or _is_binary(column.type):
+        column = column.cast(pa.large_string())
+    elif t.is_decimal(column.type) and column.type.bit_width < 128:
+        column = column.cast(pa.decimal128(38, column.type.scale))
+    elif not (t.is_decimal(column.type) or t.is_integer(column.type) or t.is_floating(column.type)):
+        return _refuse(column, kind)
+    return column.cast(kind)
+
+
+def _truths(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Truth values, the numbers 0 and 1, and texts of them."""
+    if t.is_boolean(column.type):
+        return column
+    if is_text(column.type) or _is_binary(column.type):
+        return column.cast(pa.string()).cast(kind)
+    numbers = _numbers(column, pa.float64())
+    if pc.any(pc.invert(pc.is_in(numbers, value_set=pa.array([0.0, 1.0, None], pa.float64())))).as_py():
+        raise Unconvertible("another number", "1 or 0")
+    return pc.equal(numbers, pa.scalar(1.0, pa.float64()))
+
+
+def _times(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Times of any unit and zone, those without a zone in UTC; dates, texts of times, and whole numbers of the unit."""
+    good = (t.is_timestamp, t.is_date, t.is_integer, is_text)
+    if not any(is_good(column.type) for is_good in good):
+        return _refuse(column, kind)
+    if t.is_integer(column.type):
+        column = column.cast(pa.int64())
+    return (column.cast(pa.string()) if is_text(column.type) else column).cast(kind)
+
+
+def _others(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Columns of a plain type; Arrow's safe cast is right between those of one family."""
+    return column.cast(kind)
+
+
+# ---------------------------------------------------------------------- nested values
+
+
+def _laid_out(column: pa.Array, kind: pa.DataType) -> _Lists:
+    """Lists of any layout; what the lists that are null point to is left out."""
+    known = column.type
+    if t.is_fixed_size_list(known):
+        size = known.list_size
+        starts = (np.arange(len(column), dtype=np.int64) + column.offset) * size
+        sizes = np.full(len(column), size, np.int64)
+    elif t.is_list_view(known) or t.is_large_list_view(known):
+        starts, sizes = (
+            part.to_numpy(zero_copy_only=False).astype(np.int64) for part in (column.offsets, column.sizes)
+        )
+    elif t.is_list(known) or t.is_large_list(known) or t.is_map(known):
+        bounds = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+        starts, sizes = bounds[:-1], np.diff(bounds)
+    else:
+        return _refuse(column, kind)
+    missing = column.is_null()
+    sizes = np.where(missing.to_numpy(zero_copy_only=False), 0, sizes)
+    offsets = np.concatenate(([0], np.cumsum(sizes)))
+    if offsets[-1] >= 2**31:
+        raise Unconvertible(f"{offsets[-1]:,} values in the lists of one piece", "less than 2**31")
+    places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
+    values = column.values
+    if len(places) and places[0] + len(places) - 1 == places[-1] and (np.diff(places) == 1).all():
+        values, places = values.slice(int(places[0]), len(places)), None
+    return _Lists(missing, pa.array(offsets.astype(np.int32)), values, places)
+
+
+def _lists(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    lists = _laid_out(column, kind)
+    cells = _cells(lists.values, lists.places, kind.value_type)
+    return pa.ListArray.from_arrays(lists.offsets, cells, type=kind, mask=lists.missing)
+
+
+def _cells(values: pa.Array, places: npt.NDArray[np.int64] | None, kind: pa.DataType) -> pa.Array:
+    return converted(values, kind) if places is None else _picked(values, places, kind)
+
+
+def _maps(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Maps, and lists of structs of a `key` and a `value`, as libraries without a type for maps have them."""
+    lists = _laid_out(column, kind)
+    entries = lists.values.type
+    if not t.is_struct(entries) or entries.num_fields != 2:
+        return _refuse(column, kind)
+    names = [field.name for field in entries]
+    if not t.is_map(column.type) and sorted(names) != ["key", "value"]:
+        return _refuse(column, kind)
+    key = 0 if t.is_map(column.type) else names.index("key")
+    parts = lists.values.flatten()
+    keys = _cells(parts[key], lists.places, kind.key_type)
+    items = _cells(parts[1 - key], lists.places, kind.item_type)
+    if keys.null_count:
+        raise Unconvertible("a null key", "a key of every value")
+    return pa.MapArray.from_arrays(lists.offsets, keys, items, type=kind, mask=lists.missing)
+
+
+def _structs(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Structs by the names of their fields, in any order; an absent field is null everywhere."""
+    expected = [kind.field(number) for number in range(kind.num_fields)]
+    wanted = [field.name for field in expected]
+    if not t.is_struct(column.type):
+        return _refuse(column, kind)
+    names = [field.name for field in column.type]
+    if len(set(names)) < len(names) or not set(names) <= set(wanted) or not names:
+        return _refuse(column, kind)
+    parts = dict(zip(names, column.flatten(), strict=True))
+    cells = [
+        converted(parts[field.name], field.type) if field.name in parts else pa.nulls(len(column), field.type)
+        for field in expected
+    ]
+    return pa.StructArray.from_arrays(cells, fields=expected, mask=column.is_null())
+
+
+_MADE: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array, pa.DataType], pa.Array]], ...] = (
+    (is_text, _texts),
+    (t.is_boolean, _truths),
+    (lambda kind: t.is_integer(kind) or t.is_floating(kind), _numbers),
+    (t.is_timestamp, _times),
+    (t.is_map, _maps),
+    (t.is_list, _lists),
+    (t.is_struct, _structs),
+)
+"""Canonical types, and how a column of any other type becomes one of them."""
+
+
+@functools.cache
+def _made(kind: pa.DataType) -> Callable[[pa.Array, pa.DataType], pa.Array]:
+    return next((make for is_kind, make in _MADE if is_kind(kind)), _others)
+
+
+# ---------------------------------------------------------------------- dictionaries
+
+
+def _coded(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A dictionary of the words that the column uses, in order of first appearance."""
+    if not t.is_dictionary(column.type) or t.is_nested(column.type.value_type):
+        return converted(column, pa.string()).dictionary_encode().cast(kind)
+    words = converted(column.dictionary, pa.string())
+    if words.null_count or pc.count_distinct(words).as_py() < len(words):
+        return words.take(column.indices).dictionary_encode().cast(kind)
+    if not column.null_count and _by_appearance(column.indices, len(words)):
+        return pa.DictionaryArray.from_arrays(column.indices, words).cast(kind)
+    used = column.indices.dictionary_encode()  # the codes are encoded again, which needs no comparison of texts
+    return pa.DictionaryArray.from_arrays(used.indices, words.take(used.dictionary)).cast(kind)
+
+
+def _by_appearance(codes: pa.Array, words: int) -> bool:
+    """Whether the codes use all words, first the first, then the second and so on; False if words are many."""
+    if words > FEW_WORDS or not len(codes):
+        return False
+    numbers = codes.to_numpy()
+    places = [int((numbers == code).argmax()) for code in range(words)]
+    return places == sorted(places) and numbers[places].tolist() == list(range(words))
+
+
+# ---------------------------------------------------------------------- types that every library reads
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The plainest type for the same values; Unconvertible if values of this type have no meaning here."""
+    if isinstance(kind, pa.BaseExtensionType) and kind != pa.bool8() and kind.extension_name != "arrow.json":
+        raise Unconvertible(f"type {short_type(kind)}", PLAIN)
+    if t.is_union(kind) or t.is_fixed_size_binary(kind) or t.is_interval(kind):
+        raise Unconvertible(f"type {short_type(kind)}", PLAIN)
+    if isinstance(kind, pa.BaseExtensionType):
+        return pa.bool_() if kind == pa.bool8() else kind.storage_type
+    if t.is_dictionary(kind) or t.is_run_end_encoded(kind):
+        return plain_type(kind.value_type)
+    if t.is_map(kind):
+        return pa.map_(plain_type(kind.key_type), plain_type(kind.item_type))
+    if t.is_struct(kind):
+        return pa.struct([field.with_type(plain_type(field.type)) for field in kind])
+    if t.is_nested(kind):
+        return pa.list_(plain_type(kind.value_type))
+    if is_text(kind) or _is_binary(kind):  # cells of views cannot be picked
+        return pa.large_string() if is_text(kind) else pa.large_binary()
+    return pa.decimal128(38, kind.scale) if t.is_decimal(kind) else pa.float32() if t.is_float16(kind) else kind
