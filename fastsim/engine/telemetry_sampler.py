@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.pod_profiles import PodProfiles
-from fastsim.foundation.limits.work_budget import Work, refuse_excess
+from fastsim.foundation import interrupts
+from fastsim.foundation.limits.knobs import EXPORTER_SAMPLES, READINGS, REFRESH_S
 from fastsim.telemetry.readings_table import SCHEMA
 from fastsim.telemetry.telemetry import QUANTITIES, Telemetry
 from fastsim_ext.state.gpu_readings import DEVICE_FIELDS, GpuReadings
@@ -25,6 +26,8 @@ from fastsim_ext.state.gpu_readings import DEVICE_FIELDS, GpuReadings
 Array = Any
 Sink = Callable[[pa.RecordBatch], None]
 """A function that takes rows of the telemetry table."""
+LOOKED_GPUS = 1 << 16
+"""GPUs that are read between two checks of Ctrl-C."""
 WINDOW_ROWS = 1 << 17
 """Rows that are collected in memory and sorted before they go to the sink."""
 STAMP = {"fastsim.schema": "telemetry", "fastsim.schema_version": "1.0", "fastsim.source": "simulation"}
@@ -52,8 +55,12 @@ class Sampling:
         self.readings: GpuReadings | None = None
         self._refreshes: Iterator[float] = iter(())
         self._next_refresh_s = math.inf
-        self._sample = self._first = 0
+        self._sample = self._first = self._looks = 0
+        self.begin_s = 0.0
         gpus = len(self.node)
+        self._often = max(1, LOOKED_GPUS // (gpus + 100))
+        self._knob = REFRESH_S if telemetry.refresh_s else EXPORTER_SAMPLES
+        self._most_looks = self._knob.work.most
         self._latest = {name: np.zeros(gpus) for name in QUANTITIES} | {"pod_id": np.full(gpus, -1)}
         self._room = max(1, WINDOW_ROWS // (max(gpus, 1) * len(QUANTITIES)))
         self._window = {name: np.zeros((self._room, gpus)) for name in QUANTITIES}
@@ -78,7 +85,7 @@ class Sampling:
                                                         "at_s__u")
         }  # fmt: skip
         devices = device_columns(self.devices) | levels | {"head__u": np.zeros(len(self.node), np.int32)}
-        self.readings = GpuReadings(self.device__u, devices, self.profiles.columns(), begin_s)
+        self.readings, self.begin_s = GpuReadings(self.device__u, devices, self.profiles.columns(), begin_s), begin_s
         self._sample = self._first = math.ceil(begin_s / self.telemetry.every_s)
         self._refreshes = self.telemetry.refreshes(begin_s, self.seed)
         self._next_refresh_s = next(self._refreshes, math.inf)
@@ -89,9 +96,7 @@ class Sampling:
         Columns: ``t``, ``pod_id``, ``gpu`` and ``profile``.
         """
         assert self.readings is not None
-        samples = max(until_s / self.telemetry.every_s, self._sample) - self._first
-        do = "a longer time between samples makes fewer"
-        refuse_excess("telemetry", samples * len(self.node) * len(QUANTITIES), Work.READINGS, do)
+        self._refuse(until_s)
         at, count = 0, len(rows["t"])
         if self.profiles.fresh:
             self.readings.use_profiles(self.profiles.columns())
@@ -102,12 +107,30 @@ class Sampling:
                 return
             self._read(due_s)
 
+    def _refuse(self, until_s: float) -> None:
+        """ScenarioError if samples and refreshes before ``until_s`` exceed their budgets."""
+        every_s, gaps_s = self.telemetry.every_s, self.telemetry.refresh_s
+        span_s = max(until_s, self.sample_s) - self._first * every_s
+        READINGS.refuse(span_s, every_s, len(self.node), len(QUANTITIES))
+        EXPORTER_SAMPLES.refuse(span_s, every_s)
+        if gaps_s:
+            REFRESH_S.refuse(until_s - self.begin_s, sum(gaps_s) / len(gaps_s))
+
+    def _count_look(self) -> None:
+        """Count a refresh or sample, and notice Ctrl-C from time to time."""
+        self._looks += 1
+        if self._looks > self._most_looks:
+            self._knob.count(self._looks)
+        if self._looks % self._often == 0:
+            interrupts.check()
+
     def skip(self, until_s: float) -> None:
         """Skip readings that others replace before ``until_s``."""
         if not self.telemetry.refresh_s:
             self._sample = max(self._sample, math.ceil(until_s / self.telemetry.every_s) - 1)
             return
         while self._next_refresh_s < until_s:
+            self._count_look()
             last, self._next_refresh_s = self._next_refresh_s, next(self._refreshes, math.inf)
             if self._next_refresh_s >= until_s:
                 self._refreshes, self._next_refresh_s = chain([self._next_refresh_s], self._refreshes), last
@@ -116,6 +139,7 @@ class Sampling:
 
     def _read(self, due_s: float) -> None:
         assert self.readings is not None
+        self._count_look()
         if not self.telemetry.refresh_s or due_s == self._next_refresh_s:
             self.readings.read(due_s, self._latest)
             np.subtract(self.capacity__u, self._latest["memory_used_mib"], out=self._latest["memory_free_mib"])

@@ -143,18 +143,18 @@ def _maintained(cluster: Cluster, windows: Sequence[Maintenance]) -> Iterator[Ch
             yield Change(window.up_s, positions[window.node], True, False)
 
 
-def failures(nodes: int, outages: Outages, seed: int) -> Iterator[Change]:
+def failures(nodes: int, outages: Outages, seed: int, begin_s: float = 0.0) -> Iterator[Change]:
     """Failures and repairs of all nodes in order, without end; each node has its own random stream.
 
-    Nodes are up at time 0, and times are exponential: up for ``mtbf_s`` on average, then down for ``mttr_s``.
+    Nodes are up at ``begin_s``, and times are exponential: up for ``mtbf_s`` on average, then down for ``mttr_s``.
     """
     if outages.mtbf_s is not None and outages.mttr_s is not None:
-        by_node = [_alternating(position, outages.mtbf_s, outages.mttr_s, seed) for position in range(nodes)]
+        by_node = [_alternating(position, outages.mtbf_s, outages.mttr_s, seed, begin_s) for position in range(nodes)]
         yield from heapq.merge(*by_node)
 
 
-def _alternating(position: int, mtbf_s: float, mttr_s: float, seed: int) -> Iterator[Change]:
-    stream, t_s = Stream(seed, f"failures:{position}"), 0.0
+def _alternating(position: int, mtbf_s: float, mttr_s: float, seed: int, t_s: float) -> Iterator[Change]:
+    stream = Stream(seed, f"failures:{position}")
     while True:
         gaps = stream.exponential(2 * DRAWN).tolist()
         for up, down in zip(gaps[::2], gaps[1::2], strict=True):
@@ -164,9 +164,9 @@ def _alternating(position: int, mtbf_s: float, mttr_s: float, seed: int) -> Iter
             yield Change(t_s, position, True, True)
 
 
-def merged(cluster: Cluster, outages: Outages, seed: int) -> Iterator[Change]:
-    """All changes in order; endless with failures."""
-    return heapq.merge(planned(cluster, outages), failures(len(cluster), outages, seed))
+def merged(cluster: Cluster, outages: Outages, seed: int, begin_s: float = 0.0) -> Iterator[Change]:
+    """All changes in order; endless with failures, which begin at ``begin_s``, the first arrival of a run."""
+    return heapq.merge(planned(cluster, outages), failures(len(cluster), outages, seed, begin_s))
 
 
 def taken(changes: Iterable[Change], count: int) -> list[Change]:

@@ -6,7 +6,6 @@ a gang stands on as few nodes as can hold it.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastsim.engine.online.headway import FEWER_ROWS, NoHeadway
-from fastsim.foundation.limits.quantities import MOST_SECONDS
+from fastsim.engine.online.headway import NoHeadway, WorkAhead
+from fastsim.foundation.limits.knobs import INFLATION
 from fastsim.foundation.limits.work_budget import Work, refuse_excess
 from fastsim.workload import schema as s
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 WARNED_TRIES = 1000.0
 """Expected tries of a pod or gang from which a run warns before it begins."""
-UNTIL = "until_s ends a run earlier"
 
 Array = Any
 
@@ -47,20 +45,14 @@ def refuse_large(cluster: Cluster, workload: Workload, options: OnlineOptions, i
     ``in_memory``: rows of the timeline are not written to a folder as they come.
     """
     if workload.rows is not None and options.inflation is not None:
-        refuse_excess("inflation", workload.rows * options.inflation.ratio, Work.HELD_PODS)
+        INFLATION.refuse(workload.rows, options.inflation.ratio)
     table = _held(workload)
     if table is None:
         return []
-    span_s = _span_s(table, options.until_s)
-    if options.sample_s is not None and options.record in ("timeline", "all"):
-        kind = Work.HELD_ROWS if in_memory else Work.WRITTEN_ROWS
-        refuse_excess("sample_s", span_s / options.sample_s, kind, FEWER_ROWS)
-    outages = options.rules.outages
-    if outages.mtbf_s is None or outages.mttr_s is None:
-        return []
-    changes = 2 * len(cluster) * span_s / (outages.mtbf_s + outages.mttr_s)
-    refuse_excess("failures", changes, Work.NODE_CHANGES, UNTIL)
-    return _hardly_ending(cluster, table, options, outages.mtbf_s)
+    ahead = WorkAhead(cluster, options, in_memory)
+    ahead.add(_numbers(table, s.SUBMIT_S, 0.0), _numbers(table, s.DURATION_S, 0.0))
+    mtbf_s = options.rules.outages.mtbf_s
+    return [] if mtbf_s is None else _hardly_ending(cluster, table, options, mtbf_s)
 
 
 def _hardly_ending(cluster: Cluster, table: pa.Table, options: OnlineOptions, mtbf_s: float) -> list[Message]:
@@ -107,16 +99,6 @@ def _least_nodes(cluster: Cluster, table: pa.Table) -> Array:
         if most:
             nodes = np.maximum(nodes, np.ceil(gang * need / most))
     return np.minimum(nodes, gang)
-
-
-def _span_s(table: pa.Table, until_s: float | None) -> float:
-    """Seconds from the first arrival to the earliest end of the run."""
-    submit = _numbers(table, s.SUBMIT_S, 0.0)
-    if not len(submit):
-        return 0.0
-    last = float((submit + _numbers(table, s.DURATION_S, 0.0)).max())
-    span_s = min(last, math.inf if until_s is None else until_s) - float(submit.min())
-    return span_s if 0 < span_s <= 3 * MOST_SECONDS else 0.0  # the run itself refuses times beyond their limits
 
 
 def _numbers(table: pa.Table, name: str, missing: float) -> Array:

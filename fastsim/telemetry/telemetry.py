@@ -69,10 +69,16 @@ class Telemetry:
         return Device(known.memory_mib, known.idle_w, known.peak_w)
 
     def refreshes(self, begin_s: float, seed: int) -> Iterator[float]:
-        """Endless times of the exporter's refreshes, seconds; none if it refreshes at each sample."""
-        at = begin_s
+        """Endless times of the exporter's refreshes, seconds; none if it refreshes at each sample.
+
+        ScenarioError at a time to which no gap adds anything.
+        """
+        at, most = begin_s, max(self.refresh_s, default=0.0)
         for gap in refresh_gaps(self.refresh_s, seed):
             yield at
+            if at + most == at:
+                expected = f"a gap that adds something to second {at:.17g}"
+                raise ScenarioError("telemetry: refresh_s", repr(self.refresh_s), expected)
             at += gap
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from fastsim.foundation.limits.work_budget import Work, refuse_excess
+from fastsim.foundation.limits.knobs import INFLATION
 
 if TYPE_CHECKING:
     from fastsim.engine.online.plan import PodRequest
@@ -92,7 +92,7 @@ def deschedule(run: OnlineRun, step: Deschedule) -> None:
 
 def inflate(run: OnlineRun, step: Inflation) -> None:
     """Place clones of random pods until the demand would exceed the cluster, note the state, remove them."""
-    refuse_excess("inflation", run.pods * step.ratio, Work.HELD_PODS)
+    INFLATION.refuse(run.pods, step.ratio)
     class_of = np.concatenate([np.zeros(0, np.int32), *run.class_of])
     clones = math.ceil(run.pods * step.ratio) - run.pods
     drawn = np.random.Generator(np.random.PCG64DXSM(step.seed)).integers(0, max(run.pods, 1), max(clones, 0))

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from fastsim.engine.online.plan import BACKFILL
 from fastsim.engine.online.restored_state import check_past, past_changes
 from fastsim.errors import InputError
-from fastsim.foundation.limits.work_budget import Work, refuse_progress
+from fastsim.foundation.limits.knobs import FAILURES
 from fastsim.hardware.node_constraints import COLUMNS, NONE, Conditions, SpreadRule, domains, eligible, node_labels
 from fastsim.scenario.outages import Change, away_at_start, merged, planned, taken
 from fastsim.scenario.run_rules import NO_RULES, Rules
@@ -74,7 +74,9 @@ class RuleColumns:
         self.groups.of(None)  # at once: no number may depend on how pods come in batches
         self._weighed: list[str | None] = []
         self._fed = 0  # node changes
-        self._changes: Iterator[Change] = merged(cluster, rules.outages, seed)
+        self.begin_s: float | None = None
+        self.seed = seed
+        self._changes: Iterator[Change] | None = None  # known from the first arrival on
         self._nodes = cluster.offered.to_pylist()
         self._labels = [node_labels(row) for row in self._nodes]
         self._positions = {labels["name"]: position for position, labels in enumerate(self._labels)}
@@ -111,11 +113,17 @@ class RuleColumns:
             "planned": len(planned(self.cluster, rules.outages)),
         }  # fmt: skip
 
+    def changes(self) -> Iterator[Change]:
+        """The changes of nodes that were not taken yet; failures begin at the first arrival, or at 0 without one."""
+        if self._changes is None:
+            self._changes = merged(self.cluster, self.rules.outages, self.seed, self.begin_s or 0.0)
+        return self._changes
+
     def feed_changes(self, online: QueueLoop) -> None:
         """The next node changes."""
-        following = taken(self._changes, AT_ONCE)
+        following = taken(self.changes(), AT_ONCE)
         self._fed += len(following)
-        refuse_progress("failures", self._fed, Work.NODE_CHANGES, "until_s ends a run with what it did")
+        FAILURES.count(self._fed)
         t_s, position, comes, random = zip(*following, strict=True) if following else ((), (), (), ())
         online.feed_changes(
             np.array(t_s, np.float64), np.array(position, np.int32), np.array(comes, np.int32),
@@ -124,6 +132,8 @@ class RuleColumns:
 
     def feed_members(self, online: QueueLoop, batch: pa.RecordBatch) -> None:
         """Add the columns of a batch of pods that the rules need."""
+        if self.begin_s is None:
+            self.begin_s = float(batch.column(s.SUBMIT_S)[0].as_py())
         members = self._members(batch)
         for name in list(self.tenants._known)[len(self._weighed) :]:
             self._weighed.append(name)
@@ -160,7 +170,7 @@ class RuleColumns:
         else:
             online.restore_members(self._recalled)
         self._recalled = {}
-        past = past_changes(self._changes, meta["loop"]["change_next"], meta["loop"]["now"], self.columns["away"])
+        past = past_changes(self.changes(), meta["loop"]["change_next"], meta["loop"]["now"], self.columns["away"])
         if ends is not None:
             check_past(past, meta["loop"], arrays, len(planned(self.cluster, self.rules.outages)))
         for name, column in self.columns.items():

@@ -13,7 +13,7 @@ import numpy as np
 
 from fastsim.engine.online.arrivals import Arrivals, arrivals, positions, stream
 from fastsim.engine.online.closing_stages import Deschedule, Inflation, closing_stages, deschedule
-from fastsim.engine.online.headway import Headway
+from fastsim.engine.online.headway import Headway, WorkAhead
 from fastsim.engine.online.kernel_columns import (
     CACHED_KERNELS,
     COLUMN_SETTINGS,
@@ -134,6 +134,7 @@ class OnlineRun:
         self.checkpoint_writer = options.checkpoint_writer
         self.recorder = self._recorder()
         self.headway = Headway(options.folder is None)
+        self.ahead = WorkAhead(cluster, options, options.folder is None)
         self.writer: Inline | Background = Inline() if options.folder is None else Background()
 
     def _telemetry_hook(self, options: OnlineOptions) -> TelemetryHook | None:
@@ -230,6 +231,7 @@ class OnlineRun:
         if self.options.oversized is not None:
             self.options.oversized.add(self.classes, cls)
         columns = arrivals(batch, cls, self.tenants.numbers(batch), self.positions)
+        self.ahead.add(columns.submit_s, columns.duration_s)
         if self.first_s is None:
             self.first_s = float(columns.submit_s[0])
         self.pods += batch.num_rows
@@ -272,6 +274,7 @@ class OnlineRun:
     def _between_steps(self) -> None:
         """Collect rows, write a checkpoint if one is due, report progress."""
         interrupts.check()
+        self.ahead.check(self.online.now)
         if self.work.n_outcomes:
             now = np.frombuffer(self.online.state()[0], ROW)[0]
             ended = int(now["finished"] + now["unplaced"] + now["lost"])

@@ -28,7 +28,9 @@ class Work(Enum):
     RUNS = "runs", 1_000_000
     HELD_ROWS = "rows of the timeline in memory", 20_000_000
     WRITTEN_ROWS = "rows of the timeline", 1_000_000_000
+    SAMPLES = "samples of the cluster", 1_000_000_000
     READINGS = "readings of GPUs", 2_000_000_000
+    REFRESHES = "refreshes and samples of exporters", 50_000_000
     NODE_CHANGES = "failures and repairs of nodes", 100_000_000
     ROUNDS = "rounds since a job ended", 2_000_000
     STEPS = "steps and samples since a pod ended", 20_000_000

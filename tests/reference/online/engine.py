@@ -98,7 +98,8 @@ class ReferenceEngine:
         self.gangs, self.tenants, self.tally, self.run = Gangs(), Tenants(rules), Tally(), ReferenceRun()
         self.events: list[Event] = []
         self.now, self.steps, self.departures, self.freed = 0.0, 0, 0, False
-        self.presence = Presence(cluster, rules.outages, seed)
+        begin_s = self.pods[0].submit_s if self.pods else 0.0
+        self.presence = Presence(cluster, rules.outages, seed, begin_s)
         self.nodes += [
             None if away else empty_node(shape) for away, shape in zip(self.presence.away, self.shapes, strict=True)
         ]

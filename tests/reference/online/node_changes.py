@@ -12,12 +12,13 @@ class Presence:
     """Number of reasons for each node to be absent, and the next change.
 
     A failure is left out together with its repair if no pod arrives, ends or is tried again later. Once no node is
-    failed and no planned change remains, there are no more failures: no event can start a pod any more.
+    failed and no planned change remains, there are no more failures: no event can start a pod any more. Failures begin
+    at ``begin_s``, the first arrival.
     """
 
-    def __init__(self, cluster: Cluster, given: outages.Outages, seed: int) -> None:
+    def __init__(self, cluster: Cluster, given: outages.Outages, seed: int, begin_s: float) -> None:
         self.away = [int(still_to_come) for still_to_come in outages.away_at_start(cluster)]
-        self._changes: Iterator[outages.Change] = outages.merged(cluster, given, seed)
+        self._changes: Iterator[outages.Change] = outages.merged(cluster, given, seed, begin_s)
         self._planned = len(outages.planned(cluster, given))
         self._failed = 0
         self._spared: set[int] = set()

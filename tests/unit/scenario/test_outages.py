@@ -89,6 +89,12 @@ def test_failures_of_a_node_do_not_depend_on_the_others() -> None:
     assert few != list(islice(failures(1, Outages(10.0, 1.0), seed=6), 400))
 
 
+def test_failures_begin_at_any_second() -> None:
+    at_0, later = (list(islice(failures(3, Outages(10.0, 1.0), 5, begin_s), 300)) for begin_s in (0.0, 4096.0))
+    assert [change[1:] for change in later] == [change[1:] for change in at_0]
+    assert [change.t_s - 4096.0 for change in later] == pytest.approx([change.t_s for change in at_0])
+
+
 def test_no_means_no_failures() -> None:
     assert list(failures(3, Outages(), seed=0)) == []
 

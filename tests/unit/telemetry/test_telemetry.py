@@ -91,6 +91,12 @@ def test_the_exporter_looks_as_it_does_elsewhere() -> None:
     assert not list(Telemetry().refreshes(0.0, 1))
 
 
+def test_refreshes_whose_gaps_add_nothing_to_the_time_are_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"telemetry: refresh_s: found \(1e-09, 2e-09\), expected a gap that adds"):
+        list(Telemetry(refresh_s=(1e-9, 2e-9)).refreshes(1e9, seed=5))
+    assert next(Telemetry(refresh_s=(1e-9, 5.0)).refreshes(1e9, seed=5)) == 1e9
+
+
 def test_a_device_follows_the_catalogue() -> None:
     cluster = fs.Cluster.uniform(nodes=1, gpu="V100M32")
     assert Telemetry().device("V100M32", cluster).peak_w == 300 and not Telemetry().device("V100M32", cluster).power_w

@@ -77,13 +77,57 @@ def test_until_ends_the_same_run_with_what_it_did(small_budget: None, tmp_path: 
     assert result.summary["pods_finished"][0] == 0 and result.summary["restarts"][0] > 0
 
 
+def pods_file(folder: Path, rows: int = 1, first_s: float = 0.0, duration_s: float = 10.0) -> fs.Workload:
+    """Pods that each need a whole node of one GPU, from a file."""
+    usual = {"submit_s": first_s, "duration_s": duration_s, "cpu_milli": 1, "memory_mib": 1, "num_gpu": 1}
+    columns = {name: [value] * rows for name, value in (usual | {"gpu_milli": 1000}).items()}
+    path = folder / "pods.parquet"
+    fs.Workload.from_arrow(pa.table({"pod_id": list(range(rows))} | columns)).write(path)
+    return fs.Workload.scan(path)
+
+
 def test_samples_that_were_not_estimated_stop_at_the_budget(small_budget: None, tmp_path: Path) -> None:
     assert Work.HELD_ROWS.most == 4000
-    path = tmp_path / "pods.parquet"
-    one = {"pod_id": [0], "submit_s": [0.0], "duration_s": [10.0], "cpu_milli": [1], "memory_mib": [1]}
-    fs.Workload.from_arrow(pa.table(one | {"num_gpu": [1], "gpu_milli": [500]})).write(path)
+    pods = pods_file(tmp_path, rows=5, duration_s=3.0)  # one after another
     with pytest.raises(ScenarioError, match=r"timeline: found .* rows of the timeline in memory"):
-        fs.simulate("uniform?nodes=1&gpu=T4", fs.Workload.scan(path), sample_s=1e-3)
+        fs.simulate("uniform?nodes=1&gpu=T4&gpus=1", pods, "best_fit", queue="fifo", sample_s=1e-3)
+
+
+@pytest.mark.parametrize("record", ["none", "summary", "placements"])
+def test_samples_that_are_not_recorded_are_counted_too(record: str, small_budget: None, tmp_path: Path) -> None:
+    pods = pods_file(tmp_path, rows=5, duration_s=3.0)
+    with pytest.raises(ScenarioError, match=r"sample_s: found .* samples of the cluster, expected at most 200,000"):
+        fs.simulate("uniform?nodes=1&gpu=T4&gpus=1", pods, "best_fit", queue="fifo", sample_s=2e-5, record=record)
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"sample_s": 1e-9}, "sample_s: found 16,000,000,000 rows of the timeline in memory"),
+    ({"sample_s": 1e-9, "record": "none"}, "sample_s: found 16,000,000,000 samples of the cluster"),
+    ({"sample_s": 1e-300, "record": "none"}, r"sample_s: found 1.6e\+301 samples of the cluster"),
+    ({"failures": "mtbf=1e-9,mttr=1e-9"}, "failures: found 16,000,000,000 failures and repairs of nodes"),
+    ({"telemetry": "10?refresh_s=1e-9"}, "telemetry: refresh_s: found 16,000,000,000 refreshes and samples"),
+    ({"telemetry": "10?refresh_s=1e-9:3e-9"}, "telemetry: refresh_s: found 8,000,000,000 refreshes and samples"),
+    ({"telemetry": "0.001"}, "telemetry: found 16,000 refreshes and samples of exporters, expected at most 10,000"),
+])  # fmt: skip
+def test_pods_of_a_file_are_estimated_as_they_are_read(
+    options: dict[str, Any], message: str, small_budget: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fastsim.engine.online.run.OnlineRun.advance", lambda run: pytest.fail("the loop has begun"))
+    with pytest.raises(ScenarioError, match=message):
+        fs.simulate("uniform?nodes=1&gpu=T4&gpus=1", pods_file(tmp_path, duration_s=16.0), "best_fit", **options)
+
+
+def test_multiples_of_a_time_between_samples_are_exact(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="sample_s: found 1e-09, expected a part of second 1e\\+09"):
+        fs.simulate("uniform?nodes=1&gpu=T4&gpus=1", pods_file(tmp_path, first_s=1e9, duration_s=1e-3), sample_s=1e-9)
+
+
+def test_failures_begin_with_the_first_arrival(small_budget: None, tmp_path: Path) -> None:
+    """Before it, 2,000,000 changes of nodes would come."""
+    result = fs.simulate(
+        "uniform?nodes=1&gpu=T4&gpus=1", pods_file(tmp_path, first_s=1e9), "best_fit", failures="mtbf=900,mttr=100"
+    )
+    assert result.summary["pods_finished"].item() == 1
 
 
 @pytest.mark.filterwarnings("ignore::fastsim.engine.online.headway.NoHeadway")
