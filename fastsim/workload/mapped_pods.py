@@ -24,6 +24,8 @@ from fastsim.workload.workload import Held, Workload
 
 REQUESTS = (s.NUM_GPU, s.CPU_MILLI, s.MEMORY_MIB)
 """A mapping has one of these or more."""
+OF_GPUS = (s.GPU_MILLI, s.GPU_MEMORY_MIB, s.GPU_MODELS, s.BOUND_GPUS)
+"""Columns that say something about the GPUs which `num_gpu` counts."""
 MOMENTS = (s.SUBMIT_S, s.DEADLINE_S, s.ORIG_START_S, s.ORIG_END_S)
 """Times on the clock of the trace, which move with its origin."""
 ORIGINS = ("min", "keep")
@@ -91,6 +93,7 @@ def _complete(mapping: Mapped) -> pa.Table:
 def _devices(mapping: Mapped, table: pa.Table) -> dict[str, Any]:
     """`num_gpu` and `gpu_milli`; a fraction of one GPU is thousandths of it."""
     if s.NUM_GPU not in table.column_names:
+        _refuse_requests_of_no_gpu(mapping, table)
         return {s.NUM_GPU: pa.array(np.zeros(len(table), np.int16)), s.GPU_MILLI: pa.array(np.zeros(len(table), int))}
     requested = table[s.NUM_GPU].combine_chunks()
     if requested.null_count:
@@ -107,6 +110,18 @@ def _devices(mapping: Mapped, table: pa.Table) -> dict[str, Any]:
         parts = np.maximum(np.floor(1000 * gpus + 0.5), 1)
         columns[s.GPU_MILLI] = pa.array(np.where(share, parts, 1000 * (gpus > 0)).astype(np.int16))
     return columns
+
+
+def _refuse_requests_of_no_gpu(mapping: Mapped, table: pa.Table) -> None:
+    """InputError for the first row that says something about GPUs where no column says how many."""
+    for name in (name for name in OF_GPUS if name in table.column_names):
+        column = table[name].combine_chunks()
+        asking = pc.greater(column, 0) if name == s.GPU_MILLI else column.is_valid()
+        row = int(pc.index(pc.fill_null(asking, False), True).as_py())
+        if row >= 0:
+            expected = f"a column {s.NUM_GPU}, the number of GPUs that {name} is about"
+            found = f"{column[row].as_py()} without {s.NUM_GPU}"
+            raise InputError(mapping.where(row, name), found, expected, f"{s.NUM_GPU}=1 is one GPU for every pod")
 
 
 def _numbered(jobs: pa.ChunkedArray) -> pa.Array:

@@ -25,6 +25,12 @@ MOST_GPUS = 64
 MEMORY_LIMIT = 2**40
 """Largest memory request, MiB."""
 
+PARTNERS = (
+    (s.GANG_SIZE, s.JOB_ID, "the job, because gang_size is more than 1", 1),
+    (s.MAX_PER_NODE, s.GROUP, "the group whose pods max_per_node counts", None),
+)
+"""Column, the column without which it means nothing, what that one says, and the value that needs no partner."""
+
 _ZERO, _MOST = pa.scalar(0.0, pa.float64()), pa.scalar(MOST_SECONDS, pa.float64())
 _COUNTS = (s.GPU_MEMORY_MIB, s.MAX_PER_NODE, s.BATCH_SIZE, s.MIN_REPLICAS, s.MAX_REPLICAS)
 _SPANS = (s.DURATION_S, s.EST_DURATION_S, s.TOTAL_WORK, s.SLO)
@@ -76,7 +82,7 @@ def request_fault(batch: pa.RecordBatch) -> Fault | None:
 
 def request_faults(batch: pa.RecordBatch) -> list[Fault]:
     """For each rule that is broken, the first row that breaks it."""
-    return [fault for rule in (_numbers, _gpus, _models, _gangs, _bound, _conditions) for fault in rule(batch)]
+    return [fault for rule in (_numbers, _gpus, _models, _partners, _bound, _conditions) for fault in rule(batch)]
 
 
 def _numbers(batch: pa.RecordBatch) -> Iterable[Fault]:
@@ -169,15 +175,19 @@ def _models(batch: pa.RecordBatch) -> Iterable[Fault]:
         yield Fault(row, s.GPU_MODELS, str(lists[row].as_py()), "model names")
 
 
-def _gangs(batch: pa.RecordBatch) -> Iterable[Fault]:
-    """Pods that start together are known by their job."""
-    if s.GANG_SIZE not in batch.schema.names:
-        return
-    together = pc.fill_null(pc.greater(batch.column(s.GANG_SIZE), 1), False)
-    if s.JOB_ID in batch.schema.names:
-        together = pc.and_(together, batch.column(s.JOB_ID).is_null())
-    if pc.any(together).as_py():
-        yield Fault(_first(together), s.JOB_ID, "null", "the job, because gang_size is more than 1")
+def _partners(batch: pa.RecordBatch) -> Iterable[Fault]:
+    """Values that mean nothing without the value of another column: a gang is known by its job."""
+    names = batch.schema.names
+    for name, partner, expected, alone in PARTNERS:
+        if name not in names or batch.column(name).null_count == batch.num_rows:
+            continue
+        lonely = batch.column(name).is_valid()
+        if alone is not None:
+            lonely = pc.and_(lonely, pc.fill_null(pc.not_equal(batch.column(name), alone), False))
+        if partner in names:
+            lonely = pc.and_(lonely, batch.column(partner).is_null())
+        if pc.any(lonely).as_py():
+            yield Fault(_first(lonely), partner, "null", expected)
 
 
 def _bound(batch: pa.RecordBatch) -> Iterable[Fault]:

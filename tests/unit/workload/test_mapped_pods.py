@@ -11,6 +11,9 @@ import pytest
 import fastsim as fs
 from fastsim.errors import InputError, ScenarioError
 from fastsim.workload import Workload
+from fastsim.workload.mapped_pods import OF_GPUS
+from fastsim.workload.row_checks import PARTNERS
+from fastsim.workload.schema import POD_SCHEMA
 from tests.needs import needed
 
 JOBS = {"submit_s": "start", "duration_s": "60 * minutes", "num_gpu": "gpus"}
@@ -110,3 +113,45 @@ def test_a_likely_misspelling_is_refused() -> None:
     ):
         Workload.from_polars(frame, JOBS)
     assert "native_memory_mb" in Workload.from_polars(frame, {**JOBS, "memory_mib": None}).columns
+
+
+VALUES: dict[str, Any] = {"gpu_milli": 500, "gpu_memory_mib": 100, "gpu_models": ["T4"], "bound_gpus": [0],
+                          "gang_size": 2, "max_per_node": 1}  # fmt: skip
+PARTNER = {**dict.fromkeys(OF_GPUS, "num_gpu"), **{name: partner for name, partner, *_ in PARTNERS}}
+ALONE = {
+    "pod_id", "submit_s", "duration_s", "cpu_milli", "memory_mib", "num_gpu", "job_id", "task_role", "qos", "priority",
+    "preemptible", "tenant", "group", "spread", "spread_sets", "extra_resources", "mig", "constraints", "pinned_node",
+    "bound_node", "workload", "batch_size", "total_work", "min_replicas", "max_replicas", "deadline_s", "slo", "weight",
+    "est_duration_s", "orig_start_s", "orig_end_s", "orig_status", "censored", "native_id",
+}  # fmt: skip
+
+
+def test_every_column_means_something_alone_or_has_a_partner() -> None:
+    assert PARTNER.keys() == VALUES.keys()
+    assert sorted([*ALONE, *PARTNER]) == sorted(POD_SCHEMA.names)
+
+
+@pytest.mark.parametrize("name", PARTNER)
+@pytest.mark.parametrize("maker", ["polars", "arrow", "arrow mapped", "csv"])
+def test_a_column_without_its_partner_is_refused_by_name(name: str, maker: str, tmp_path: Path) -> None:
+    columns = {"pod_id": [0, 1], "submit_s": [0.0, 1.0], "cpu_milli": [1, 1], "memory_mib": [1, 1],
+               name: [VALUES[name]] * 2}  # fmt: skip
+    columns |= {} if PARTNER[name] == "num_gpu" else {"num_gpu": [1, 1], "gpu_milli": [1000, 1000]}
+    frame = pl.DataFrame(columns)
+    with pytest.raises(InputError, match=PARTNER[name]) as error:
+        if maker == "polars":
+            Workload.from_polars(frame)
+        elif maker == "csv":
+            texts = [pl.col(key).list.join(";") for key, kind in frame.schema.items() if kind == pl.List(pl.String)]
+            kept = frame.select(pl.exclude(pl.List(pl.Int64))).with_columns(texts)
+            kept.write_csv(tmp_path / "pods.csv")
+            Workload.from_csv(tmp_path / "pods.csv", {} if name in kept.columns else {name: "cpu_milli"})
+        else:
+            Workload.from_arrow(frame.to_arrow(), {} if "mapped" in maker else None).table()
+    if maker != "arrow" and name not in ("bound_gpus", "gang_size", "max_per_node"):
+        assert f"{name}: found" in str(error.value), "the column that was given is named"
+
+
+def test_zero_shares_of_no_gpu_are_pods_without_gpus() -> None:
+    frame = pl.DataFrame({"submit_s": [0.0], "cpu_milli": [1], "gpu_milli": [0]})
+    assert rows(Workload.from_polars(frame), "num_gpu", "gpu_milli") == [(0, 0)]

@@ -67,7 +67,7 @@ def test_the_edges_of_the_rules_are_allowed() -> None:
     conforming = good(
         cpu_milli=[0, CPU_LIMIT, 1], memory_mib=[0, MEMORY_LIMIT, 1], num_gpu=[1, 1, 32_767], gpu_milli=[1, 1000, 1000],
         duration_s=[0.0, None, 2.0**53], deadline_s=[1e9, None, 1e9], gang_size=[1, None, 2], job_id=[None, None, 7],
-        max_per_node=[0, None, 1], orig_start_s=[-5.0, None, None], slo=[0.0, None, None],
+        max_per_node=[0, None, 1], group=["a", None, "a"], orig_start_s=[-5.0, None, None], slo=[0.0, None, None],
     )  # fmt: skip
     assert request_fault(conforming) is None
 
