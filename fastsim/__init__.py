@@ -8,7 +8,8 @@
 Names are loaded when they are first used, so that importing the package costs next to nothing.
 """
 
-from __future__ import annotations
+# ``python -m fastsim`` loads this module while the current folder still comes before Python's own modules, so that it
+# and ``displays`` load nothing that Python has not loaded before, ``__future__`` included.
 
 from importlib import import_module
 
@@ -82,7 +83,7 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [*sorted(_HOME_OF), "__version__", "policies"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name == "policies":
         return import_module("fastsim.policies")
     if name == "__version__":
@@ -103,7 +104,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def _drawing(shown: Any, chart: str | None = None, **options: Any) -> Any:
+def _drawing(shown: "Any", chart: str | None = None, **options: "Any") -> "Any":
     return __getattr__("plot")(shown, chart, **options)
 
 

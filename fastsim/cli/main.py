@@ -37,6 +37,8 @@ MOST_CHARACTERS = 1000
 """Longest message about the use of a command, or of the system."""
 COMPLETION = "_FASTSIM_COMPLETE"
 """The environment variable by which click recognises a shell's request for completions, or for their function."""
+SAFE_PATH = "PYTHONSAFEPATH"
+"""The environment variable with which Python adds no folder of its own to the places of modules."""
 
 
 VERBS: list[click.Command] = [
@@ -68,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
     interrupts.own_process()
     keep_for_results()
-    sys.path.append("")  # modules of the user's stand in the current folder; last, so that they hide none of ours
+    os.environ.setdefault(SAFE_PATH, "1")  # workers load no modules from the current folder, either
     code = exit_code(sys.argv[1:] if arguments is None else arguments)
     interrupts.ignore()
     sys.exit(code)

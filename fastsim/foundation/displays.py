@@ -4,8 +4,6 @@ Tables have no colours of their own, so that they can be read on light and on da
 above those whose objects have ``plot``; ``fastsim`` itself names the function that draws (`drawn_by`).
 """
 
-from __future__ import annotations
-
 TYPE_CHECKING = False  # ``fastsim`` loads this module first, and without ``typing``
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,20 +22,20 @@ _LINE = "border-bottom:1px solid currentColor"
 _TABLE = "border-collapse:collapse;background:transparent;color:inherit;font-variant-numeric:tabular-nums"
 
 
-_drawings: list[Drawing] = []
+_drawings: "list[Drawing]" = []
 
 
-def drawn_by(drawing: Drawing) -> None:
+def drawn_by(drawing: "Drawing") -> None:
     """Name the function that draws the charts of ``plot``; the last one counts."""
     _drawings[:] = [drawing]
 
 
-def chart_of(shown: Any, chart: str | None, **options: Any) -> Any:
+def chart_of(shown: "Any", chart: str | None, **options: "Any") -> "Any":
     """The chart of an object, drawn by the function that `drawn_by` named."""
     return _drawings[-1](shown, chart, **options)
 
 
-def html_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def html_table(caption: str, heads: "Sequence[str]", rows: "Iterable[Sequence[Any]]") -> str:
     """A small table for a notebook: every text escaped, numbers to the right, at most `ROWS` rows."""
     from html import escape
 
@@ -56,11 +54,11 @@ def html_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Any]]
     return "".join(parts)
 
 
-def _side(value: Any) -> str:
+def _side(value: "Any") -> str:
     return "right" if isinstance(value, int | float) and not isinstance(value, bool) else "left"
 
 
-def _text(value: Any) -> str:
+def _text(value: "Any") -> str:
     """A cell: whole numbers with separators, others to four digits."""
     if value is None:
         return ""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Create = Callable[[str, Mapping[str, object]], "OnlinePolicy | RoundPolicy"]
 
+UNREADABLE = "text that cannot be read"
 EXPECTED = "a sum such as 0.9*fgd + 0.1*pwr"
 FILLED = ("fair", "greedy", "tune", "opt", "place")
 """Words that may be added to an order of jobs: mechanisms and ``place``."""
@@ -34,14 +35,20 @@ class Checked(Protocol):
         """Raise :class:`PolicyError` if the policy contradicts itself."""
 
 
+class NestedTooDeep(PolicyError):
+    """A text has more brackets than can be read here; where fewer calls are running, the same text may be read."""
+
+
 def policy_from_text(text: str, create: Create) -> OnlinePolicy | RoundPolicy:
     """The policy ``text`` describes; ``create`` makes the policy of one name."""
     where = f"policy {_short(text)!r}"
     try:
         tree = ast.parse(text.strip(), mode="eval")
         value = _Reader(where, create).read(tree.body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise PolicyError(where, "text that cannot be read", EXPECTED) from None
+    except (SyntaxError, ValueError):
+        raise PolicyError(where, UNREADABLE, EXPECTED) from None
+    except (RecursionError, MemoryError):
+        raise NestedTooDeep(where, UNREADABLE, EXPECTED) from None
     if isinstance(value, Fraction):
         raise PolicyError(where, "a number alone", EXPECTED)
     if isinstance(value, Checked):

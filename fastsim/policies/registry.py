@@ -17,6 +17,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastsim.errors import PolicyError, short, suggestion
+from fastsim.scenario import user_code
 
 if TYPE_CHECKING:
     from fastsim.engine.online.plan import OnlinePolicy
@@ -218,6 +219,32 @@ def parse(text: str) -> OnlinePolicy | RoundPolicy:
     from fastsim.policies.expression import policy_from_text
 
     return policy_from_text(text, create)
+
+
+def imports_code(text: str) -> bool:
+    """Whether one of the policies that a text names imports code of the user's, as its ``imports_code`` says.
+
+    Every policy that is made counts, also one whose weight is 0. A text that means nothing imports nothing, but the
+    answer is yes for one that is nested too deep to be read.
+    """
+    from fastsim.policies.expression import NestedTooDeep, policy_from_text
+
+    made = []
+
+    def noted(name: str, parameters: Mapping[str, object]) -> OnlinePolicy | RoundPolicy:
+        made.append(create(name, parameters))
+        return made[-1]
+
+    try:
+        policy_from_text(text, noted)
+    except NestedTooDeep:
+        return True
+    except PolicyError:  # the same text fails here again when it is to be run
+        pass
+    return any(getattr(one, "imports_code", False) for one in made)
+
+
+user_code.ANSWERS.append(imports_code)
 
 
 def placing(text: str) -> OnlinePolicy:

@@ -143,7 +143,7 @@ class Scenario:
             values = toml_value(text)
         except ValueError as error:
             raise ScenarioError(str(path), str(error), "a TOML file") from None
-        refuse_user_code(values.get("policy"), str(path), allow_code)
+        _refuse_code(values, str(path), allow_code)
         return cls.from_dict(values, str(path))
 
     @classmethod
@@ -155,7 +155,7 @@ class Scenario:
             raise ScenarioError(where, str(error), "a JSON object") from None
         if not isinstance(values, dict):
             raise ScenarioError(where, type(values).__name__, "a JSON object")
-        refuse_user_code(values.get("policy"), where, allow_code)
+        _refuse_code(values, where, allow_code)
         return cls.from_dict(values, where)
 
     @classmethod
@@ -166,7 +166,7 @@ class Scenario:
             found = "a run of objects in memory"
             expected = "one whose cluster, workload and policy are texts"
             raise InputError(where, found, expected, "give the Scenario itself, or save its tables to files")
-        refuse_user_code(values.get("policy"), where, allow_code)
+        _refuse_code(values, where, allow_code)
         return cls.from_dict(values, where)
 
     def to_dict(self) -> dict[str, Any]:
@@ -299,6 +299,11 @@ class Scenario:
 def _problem(path: str, found: str, expected: str) -> Problem:
     error = ScenarioError(path, found, expected)
     return Problem(path, str(error), error)
+
+
+def _refuse_code(values: Mapping[str, Any], where: str, allowed: bool) -> None:
+    if "policy" in values:
+        refuse_user_code(values["policy"], where, allowed)
 
 
 def _quotas(table: Any) -> str:

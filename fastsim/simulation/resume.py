@@ -238,8 +238,8 @@ def _scenario(
     stray = [name for name in objects if name not in stored["objects"]]
     if stray:
         raise ScenarioError(f"resume: {stray[0]}", "a new value", "nothing: the checkpoint has it")
-    if "policy" not in (changes or {}):
-        refuse_user_code(stored["fields"].get("policy"), f"{out}{SUFFIX}", allow_code)
+    if "policy" in stored["fields"] and "policy" not in (changes or {}):
+        refuse_user_code(stored["fields"]["policy"], f"{out}{SUFFIX}", allow_code)
     fields = stored["fields"] | objects | (changes or {}) | {"out": str(out)}
     return Scenario.from_dict(fields, str(out))
 

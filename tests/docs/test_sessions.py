@@ -71,8 +71,7 @@ def test_own_jobs_under_five_policies_with_seeds(tmp_path: Path) -> None:
     assert len(pl.read_csv(tmp_path / "table.csv")) == 5
 
 
-def test_a_scorer_of_ones_own_beside_a_published_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [*sys.path, ""])  # as the command does
+def test_a_scorer_of_ones_own_beside_a_published_policy(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def fullest(nodes, pod):\n    return -nodes.gpu_free.sum(axis=1)\n")
     inputs = "--cluster openb:8 --workload synth:openb?pods=150&seed=1&tune=1.2 --json"
     scores = [

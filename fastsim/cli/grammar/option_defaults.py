@@ -11,7 +11,7 @@ without their dashes::
     workers = 4
 
 Options of the command line come first, and with ``--scenario`` the scenario's file replaces all defaults. Paths are
-relative to the current folder, as there.
+relative to the current folder, as there. No text of a file may be a policy that imports code, whatever its option is.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ VARIABLE = "FASTSIM_DEFAULTS"
 """Environment variable with the path of another file; empty = no file."""
 REFUSED = ("allow_code", "force")
 """Options that must be written out: a file that lies in a folder neither runs code nor replaces results."""
+
+NO_POLICIES = (click.Path, click.Choice, *map(type, (click.INT, click.FLOAT, click.BOOL)))
+"""Types of options whose values can be no policy."""
 
 
 def defaults_of(commands: click.Group) -> tuple[dict[str, Any], str]:
@@ -120,6 +123,7 @@ def _options(verb: click.Command) -> dict[str, click.Option]:
 
 def _value(value: Any, option: click.Option, where: str) -> Any:
     from fastsim.errors import ScenarioError, short
+    from fastsim.scenario.user_code import NO_CODE
 
     many = option.multiple or option.nargs != 1
     if isinstance(value, list) != many or isinstance(value, Mapping) or (option.is_flag and value not in (True, False)):
@@ -130,4 +134,18 @@ def _value(value: Any, option: click.Option, where: str) -> Any:
             option.type.convert(one, option, None)
     except click.BadParameter as error:
         raise ScenarioError(where, short(value), f"a value of --{option.name}", error.message) from None
+    if not isinstance(option.type, NO_POLICIES) and any(_imports_code(one) for one in (value if many else [value])):
+        raise ScenarioError(where, short(value), NO_CODE, "give it on the command line")
     return value
+
+
+def _imports_code(text: Any) -> bool:
+    """Whether this value of a file is the text of a policy that imports code of the user's.
+
+    Only a parameter names a module, so that a text without a bracket, such as the name of a cluster, loads nothing.
+    """
+    if not isinstance(text, str) or "(" not in text:
+        return False
+    from fastsim.policies import registry
+
+    return registry.imports_code(text)

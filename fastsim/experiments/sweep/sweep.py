@@ -165,7 +165,10 @@ def sweep_from_toml(path: str | Path, allow_code: bool = False) -> list[Run]:
 
 def refuse_sweep_code(runs: Sequence[Run], where: str, allowed: bool) -> None:
     """ScenarioError if the policy of one of these runs imports code of the user's and that is not ``allowed``."""
-    for run in runs:
+    if allowed:
+        return
+    first = {run.scenario.policy: run for run in reversed(runs)}  # policies of a file that was checked: texts
+    for run in reversed(first.values()):
         refuse_user_code(run.scenario.policy, f"{where}: {run.name}", allowed)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from fastsim.engine.online.plan import NORMALISERS, ScoreTerm
 from fastsim.errors import PolicyError
+from fastsim.policies.online.imported_scorer import imported_scorer
 from fastsim.policies.online.weighted_sum import Summand
 from fastsim.policies.registry import about, policy
 
@@ -49,6 +49,11 @@ class PythonScorer(Summand):
         if not callable(self.scorer) and not (isinstance(self.scorer, str) and PLACE.fullmatch(self.scorer)):
             raise PolicyError("policy python, parameter scorer", repr(self.scorer), EXPECTED)
 
+    @property
+    def imports_code(self) -> bool:
+        """Whether the function has to be imported from a module that its text names."""
+        return not callable(self.scorer)
+
     def term(self) -> ScoreTerm:
         """The score of a node, with weight 1; only now is a module imported, so a text alone runs nothing."""
         scorer = self.scorer if callable(self.scorer) else self._imported()
@@ -60,9 +65,8 @@ class PythonScorer(Summand):
 
     def _imported(self) -> object:
         where, expected = "policy python, parameter scorer", EXPECTED
-        module, _, name = str(self.scorer).partition(":")
         try:
-            value: object = getattr(import_module(module), name)
+            value = imported_scorer(str(self.scorer))
         except Exception as error:  # the module is the user's: importing it may fail in any way
             raise PolicyError(where, f"{self.scorer!r} ({error})", expected) from None
         if not callable(value):

@@ -14,6 +14,7 @@ from fastsim.decisions.explain import explained
 from fastsim.errors import FastsimError, ScenarioError
 from fastsim.experiments.sweep.sweep import Sweep, sweep_from_toml
 from fastsim.reports.comparison import compare
+from fastsim.scenario import user_code
 from fastsim.scenario.scenario import Scenario
 from fastsim.scenario.user_code import refuse_user_code
 
@@ -43,12 +44,30 @@ def written(path: Path, policy: str = POLICY) -> Path:
 
 
 def test_only_policies_that_import_are_refused() -> None:
-    for policy in ("fgd", "0.9*fgd + 0.1*pwr", None, object(), ["python"]):
+    for policy in ("fgd", "0.9*fgd + 0.1*pwr", "no_python", "fgd +"):
         refuse_user_code(policy, "here", False)
     refuse_user_code(POLICY, "here", True)
+    for other in (None, object(), ["python"]):
+        with pytest.raises(ScenarioError, match=r"here: policy: found .* expected a text"):
+            refuse_user_code(other, "here", True)
     for policy in (POLICY, "python ( scorer = 'os:abort' )", "fgd+python(scorer='a:b')"):
         with pytest.raises(ScenarioError, match=f"here: policy: found .*{TOLD}"):
             refuse_user_code(policy, "here", False)
+
+
+def test_nothing_is_allowed_before_a_policy_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(user_code, "ANSWERS", [])
+    assert user_code.names_user_code("fgd")
+
+
+def test_a_text_is_judged_alike_however_many_calls_are_running() -> None:
+    deep = "-" * 3000 + "python(scorer='planted:points')"
+    for calls in range(0, 600, 50):
+        assert at_depth(calls, deep) is at_depth(0, deep) is True
+
+
+def at_depth(calls: int, text: str) -> bool:
+    return at_depth(calls - 1, text) if calls else user_code.names_user_code(text)
 
 
 def test_files_of_scenarios_and_sweeps_import_nothing(planted: Path, tmp_path: Path) -> None:
