@@ -195,6 +195,13 @@ def _check_value(name: str, key: str, value: object, kind: str) -> None:
         raise PolicyError(where, short(value), "a word or a quoted text")
 
 
+def label(made: object) -> str:
+    """A policy as errors name it: its text; the name of its class if it has none."""
+    own = type(made).__str__ is not object.__str__ and type(made).__repr__ is object.__repr__
+    text = str(made) if own or hasattr(type(made), "policy_name") else ""
+    return text or type(made).__qualname__
+
+
 def describe(name: str) -> Description:
     """Idea, formula, parameters with units and defaults, and citation of the policy ``name``."""
     cls = policy_class(name)

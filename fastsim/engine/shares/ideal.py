@@ -18,10 +18,11 @@ from fastsim.engine.rounds.driver import nothing_runs
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.options import PATIENCE, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
+from fastsim.engine.shares.allocation_checks import checked_allocation
 from fastsim.engine.shares.models_in_use import models_with_gpus, on_every_model, options_on, setting_on
-from fastsim.engine.shares.plan import ALONE, Allocation, Floats, Ints, SharePlan, checked_allocation, view_of
+from fastsim.engine.shares.plan import ALONE, Allocation, Floats, Ints, SharePlan, view_of
 from fastsim.engine.tables import ROW
-from fastsim.errors import PolicyError, ScenarioError
+from fastsim.errors import ScenarioError
 
 Records = npt.NDArray[Any]
 
@@ -210,14 +211,8 @@ class IdealRun:
         self.calls += 1
         view = view_of(self.jobs, self.setting, self.now_s, self.price__g, self.tenants)
         allocation = self.allocation = checked_allocation(self.plan, view)
-        if allocation is None:
-            return
-        self.solver_s += allocation.solver_s
-        row, mate = self.rows_of(allocation.first), self.rows_of(allocation.second)
-        wrong = (row < 0) | ((allocation.second != ALONE) & (mate < 0))
-        if wrong.any():
-            where = f"row {int(np.flatnonzero(wrong)[0])} of the allocation"
-            raise PolicyError(where, "no active job or pair", "ids of the jobs in the view")
+        if allocation is not None:
+            self.solver_s += allocation.solver_s
 
     def rows_of(self, ids: Ints) -> Ints:
         """Rows of active jobs, -1 for all others."""

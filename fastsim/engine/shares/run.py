@@ -15,10 +15,10 @@ from fastsim.engine.rounds.driver import Driver
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.options import QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, RoundOutcome
+from fastsim.engine.shares.allocation_checks import checked_allocation
 from fastsim.engine.shares.models_in_use import models_with_gpus, on_every_model, options_on, setting_on
-from fastsim.engine.shares.plan import SharePlan, checked_allocation, view_of
+from fastsim.engine.shares.plan import SharePlan, view_of
 from fastsim.engine.tables import ROW
-from fastsim.errors import PolicyError
 from fastsim.foundation import interrupts
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 from fastsim_ext.rounds.share_loop import ShareLoop
@@ -42,10 +42,7 @@ class ShareDriver(Driver):
         allocation = checked_allocation(self.plan, view)
         if allocation is not None:
             self.solver_s += allocation.solver_s
-            try:
-                self.loop.assign(allocation.first, allocation.second, allocation.share__rg)
-            except ValueError as error:
-                raise PolicyError("allocation", str(error), "rows of active jobs, singles before pairs") from None
+            self.loop.assign(allocation.first, allocation.second, allocation.share__rg)
 
     def feed(self, columns: JobBatch) -> None:
         """Add these jobs to the loop, with the kinds that estimates take them for."""

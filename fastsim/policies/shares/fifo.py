@@ -56,4 +56,6 @@ class Fifo(RoundRule):
 
         base, packed = self.mode == "base", self.mode == "packed"
         allocator: ShareAllocator = HeldQueue(setting.seed, self.fifo_compat) if base else FastestQueue(packed)
-        return SharePlan(allocator, pairs=packed, visit="shuffled" if base else "fastest", strict=True)
+        visit = "shuffled" if base else "fastest"
+        # The original overfills the last model of its list.
+        return SharePlan(allocator, pairs=packed, visit=visit, strict=True, overcommitted=self.fifo_compat)

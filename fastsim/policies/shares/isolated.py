@@ -31,4 +31,4 @@ class Isolated(RoundRule):
         from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.allocators.equal_shares import IsolatedShares
 
-        return SharePlan(IsolatedShares(self.per_gpu), visit="shuffled")
+        return SharePlan(IsolatedShares(self.per_gpu), visit="shuffled", overcommitted=not self.per_gpu)

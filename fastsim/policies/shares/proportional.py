@@ -26,4 +26,4 @@ class Proportional(RoundRule):
         from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.allocators.equal_shares import ProportionalShares
 
-        return SharePlan(ProportionalShares(), visit="shuffled")
+        return SharePlan(ProportionalShares(), visit="shuffled", overcommitted=True)

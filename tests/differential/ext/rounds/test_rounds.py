@@ -87,6 +87,8 @@ class Whim:
             first += [view.job_id[a] for a, _ in couples]
             second += [view.job_id[b] for _, b in couples]
         share = draw.random((len(first), width)) * (draw.random((len(first), width)) < 0.4)
+        time = [share[[job in pair for pair in zip(first, second, strict=True)]].sum() for job in view.job_id]
+        share /= max([1.0, *time])
         return Allocation(np.array(first, np.int64), np.array(second, np.int64), share)
 
     def state(self) -> dict[str, Any]:
@@ -165,7 +167,8 @@ def plans(draw: st.DrawFn, kinds: int = 1) -> SharePlan:
     whim = Whim(draw(st.integers(0, 2**20)), pairs)
     estimates = Fancy(whim.seed, kinds) if pairs and draw(st.booleans()) else None
     strict, prompt = draw(st.booleans()), draw(st.booleans())
-    return SharePlan(whim, pairs, draw(st.sampled_from(VISITS)), strict, estimates=estimates, prompt=prompt)
+    visit = draw(st.sampled_from(VISITS))
+    return SharePlan(whim, pairs, visit, strict, estimates=estimates, prompt=prompt, overcommitted=True)
 
 
 def twin(case: Case, plan: SharePlan | None = None) -> share_rounds.Rounds:

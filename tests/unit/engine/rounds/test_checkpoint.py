@@ -69,7 +69,8 @@ class Other(Even):
 
 def played(policy: Even | None = None, jobs: list[Job] = JOBS, strict: bool = False, **more: Any) -> RoundOutcome:
     options = more.pop("options", RoundOptions(realloc_s=0.0))
-    return run_rounds(WHERE, SharePlan(policy or Even(), strict=strict), [JobBatch.of(jobs)], options, **more)
+    plan = SharePlan(policy or Even(), strict=strict, overcommitted=True)
+    return run_rounds(WHERE, plan, [JobBatch.of(jobs)], options, **more)
 
 
 @pytest.fixture

@@ -58,7 +58,8 @@ def played(where: Setting, said: Said | Says, jobs: list[Job], batches: int = 1,
     options = more.pop("options", RoundOptions())
     policy = said if isinstance(said, Says) else Says(said)
     parts = [JobBatch.of(jobs[at::1][:batches]) for at in range(0, len(jobs), batches)]
-    return run_ideal(where, SharePlan(policy), parts, options, **more)
+    plan = SharePlan(policy, overcommitted=more.pop("overcommitted", False))
+    return run_ideal(where, plan, parts, options, **more)
 
 
 def test_one_job_runs_at_the_sum_of_its_shares() -> None:
@@ -162,8 +163,8 @@ def test_what_cannot_run_on_a_model_has_no_share_of_it() -> None:
 
 def test_promises_beyond_the_gpus_shrink_alike() -> None:
     where = setting((2, 1), [[1.0, 1.0]])
-    run = played(where, lambda view: Allocation.of_singles(view.job_id, np.full((len(view), 2), [1.0, 0.25])),
-                 [Job(0, 0, 1, 9), Job(0, 0, 1, 9), Job(0, 0, 1, 9), Job(0, 0, 1, 9)])  # fmt: skip
+    run = played(where, lambda view: Allocation.of_singles(view.job_id, np.full((len(view), 2), [0.7, 0.3])),
+                 [Job(0, 0, 1, 9), Job(0, 0, 1, 9), Job(0, 0, 1, 9), Job(0, 0, 1, 9)], overcommitted=True)  # fmt: skip
     assert run.jobs["finish_s"].tolist() == [12] * 4  # half of a, and the quarter of b that there is
     assert run.busy_s.tolist() == [12, 12, 12]
 
@@ -190,10 +191,10 @@ class Changing:
 
 def test_bad_answers_and_bad_numbers_are_told() -> None:
     where = setting((1,), [[1.0]])
-    with pytest.raises(PolicyError, match="row 0 of the allocation: found no active job or pair"):
+    with pytest.raises(PolicyError, match="at 0 s: shares: found job 5, which is not active, expected ids"):
         played(where, lambda view: Allocation.of_singles(view.job_id + 5, np.ones((1, 1))), [Job(0, 0, 1, 1)])
-    with pytest.raises(PolicyError, match="allocation: found shares that are no numbers"):
-        played(where, lambda view: Allocation(view.job_id, view.job_id, np.array([[np.nan]])), [Job(0, 0, 1, 1)])
+    with pytest.raises(PolicyError, match="shares: found share nan of job 0 on a, expected a part of the time, 0 to 1"):
+        played(where, lambda view: Allocation.of_singles(view.job_id, np.array([[np.nan]])), [Job(0, 0, 1, 1)])
     with pytest.raises(ScenarioError, match=r"realloc_s: found -1\.0"):
         played(where, even, [], realloc_s=-1.0)
     with pytest.raises(InputError, match="job 0: found w0 on 2 GPUs, expected at most 1"):

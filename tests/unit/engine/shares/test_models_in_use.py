@@ -33,7 +33,7 @@ class DrawnShares:
         """A number for each model that the view has."""
         self.seen.append(view.setting.gpu_models)
         assert view.setting.gpus__g.min() > 0 and view.price__g.shape == view.setting.gpus__g.shape
-        share__jg = self.random.random((len(view), len(view.setting.gpu_models))) / len(view)
+        share__jg = self.random.random((len(view), len(view.setting.gpu_models))) / max(len(view), 2)
         return Allocation.of_singles(view.job_id, share__jg)
 
     def state(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def on_models(gpus: list[int], keep: list[int], servers: tuple[int, ...] = ()) -
     policy = DrawnShares()
     options = RoundOptions(prices=Prices(names, np.array([0.0]), np.array([[1.0, 2.0, 4.0]])[:, keep]))
     jobs = [Job(400.0 * k, k % 3, 1, 4000.0 + 77 * k) for k in range(9)]
-    plan = SharePlan(policy, visit="shuffled")
+    plan = SharePlan(policy, visit="shuffled", overcommitted=True)
     return run_rounds(where, plan, [JobBatch.of(jobs)], options, gpus_per_server=servers, record_tasks=True), policy
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.rounds.outcome import GANG
-from fastsim.engine.shares.plan import ALONE, Allocation, RoundView, SharePlan, checked_allocation, setting_of, view_of
-from fastsim.errors import PolicyError
+from fastsim.engine.shares.plan import ALONE, Allocation, RoundView, setting_of, view_of
 from fastsim.performance.oracle import Oracle
 from tests.views import setting
-from tests.views import view as view_of_jobs
 
 ORACLE = Oracle(
     (("w", 1), ("u", 1)), ("T4", "P100", "G3"), np.array([[1.0, 2, 3], [4, 5, 9]]),
@@ -56,24 +53,6 @@ def test_singles_are_clipped_to_shares() -> None:
     assert allocation.second.tolist() == [ALONE, ALONE]
 
 
-class Fixed:
-    """One checked_allocation for everything."""
-
-    def __init__(self, said: Allocation | None) -> None:
-        self.said = said
-
-    def allocate(self, view: Any) -> Allocation | None:
-        """It."""
-        return self.said
-
-    def state(self) -> dict[str, Any]:
-        """Nothing."""
-        return {}
-
-    def restore(self, state: Any) -> None:
-        """Nothing."""
-
-
 def rows() -> Any:
     made = np.zeros(3, GANG)
     made["id"], made["total"], made["run"], made["tenant"] = [4, 5, 9], 10, [0, 3, 10], [1, -1, 0]
@@ -90,24 +69,3 @@ def test_a_view_does_not_change_with_the_loop() -> None:
     assert seen.price__g.tolist() == [1, 2]
     assert seen.tenant == ("blue", "", "red")
     assert view_of(records, WHERE, 7.0, price, ()).tenant == ()
-
-
-def test_an_answer_comes_as_columns() -> None:
-    allocation = Allocation([0], [-1], [[1, 0]], 0.5)  # type: ignore[arg-type]
-    found = checked_allocation(SharePlan(Fixed(allocation)), view_of_jobs(WHERE, [0]))
-    assert found is not None
-    columns = (found.first, found.second, found.share__rg)
-    assert [str(column.dtype) for column in columns] == [
-        "int64",
-        "int64",
-        "float64",
-    ]
-    assert found.solver_s == 0.5
-    assert checked_allocation(SharePlan(Fixed(None)), view_of_jobs(WHERE, [0])) is None
-
-
-@pytest.mark.parametrize("share", [[[1.0]], [[-0.1, 0.0]], [[np.inf, 0.0]], [[np.nan, 0.0]], [[0, 1], [0, 1]]])
-def test_shares_that_are_none_are_refused(share: list[list[float]]) -> None:
-    allocation = Allocation(np.array([0]), np.array([-1]), np.array(share))
-    with pytest.raises(PolicyError, match="allocation: found shares that are no numbers of 0 or more"):
-        checked_allocation(SharePlan(Fixed(allocation)), view_of_jobs(WHERE, [0]))

@@ -88,9 +88,9 @@ class Wrong(Fixed):
 
 def test_answers_that_are_no_shares_are_refused() -> None:
     jobs = [JobBatch.of([Job(0, 0, 1, 1.0)])]
-    with pytest.raises(PolicyError, match="allocation"):
+    with pytest.raises(PolicyError, match="policy Fixed at 0 s: shares: found share nan of job 0 on m0"):
         run_rounds(setting([1]), SharePlan(Fixed([float("nan")])), jobs, RoundOptions())
-    with pytest.raises(PolicyError, match="allocation"):
+    with pytest.raises(PolicyError, match="policy Wrong at 0 s: shares: found job 1, which is not active"):
         run_rounds(setting([1]), SharePlan(Wrong([1.0])), jobs, RoundOptions())
 
 
