@@ -237,7 +237,7 @@ def selected_pods(workload: Workload, names: Sequence[int | str]) -> dict[int, S
     A text of digits is an id if there is such an id, else a name. The namespace of a name may be left out if only one
     namespace has it.
     """
-    ids = np.array([int(name) for name in names if str(name).isdecimal()], np.int64)
+    ids = np.array([int(name) for name in names if str(name).removeprefix("-").isdecimal()], np.int64)
     texts = pa.array([name for name in names if isinstance(name, str)], pa.string())
 
     def mask(start: int, pod_ids: Any, natives: Any) -> Any:

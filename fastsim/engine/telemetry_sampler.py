@@ -28,6 +28,8 @@ Sink = Callable[[pa.RecordBatch], None]
 """A function that takes rows of the telemetry table."""
 LOOKED_GPUS = 1 << 16
 """GPUs that are read between two checks of Ctrl-C."""
+NO_POD = np.iinfo(np.int64).min
+"""The pod of a GPU that has none or several."""
 WINDOW_ROWS = 1 << 17
 """Rows that are collected in memory and sorted before they go to the sink."""
 STAMP = {"fastsim.schema": "telemetry", "fastsim.schema_version": "1.0", "fastsim.source": "simulation"}
@@ -61,7 +63,7 @@ class Sampling:
         self._often = max(1, LOOKED_GPUS // (gpus + 100))
         self._knob = REFRESH_S if telemetry.refresh_s else EXPORTER_SAMPLES
         self._most_looks = self._knob.work.most
-        self._latest = {name: np.zeros(gpus) for name in QUANTITIES} | {"pod_id": np.full(gpus, -1)}
+        self._latest = {name: np.zeros(gpus) for name in QUANTITIES} | {"pod_id": np.full(gpus, NO_POD)}
         self._room = max(1, WINDOW_ROWS // (max(gpus, 1) * len(QUANTITIES)))
         self._window = {name: np.zeros((self._room, gpus)) for name in QUANTITIES}
         self._window["pod_id"] = np.zeros((self._room, gpus), np.int64)
@@ -190,13 +192,13 @@ class DeviceLabels:
                         for k, kind in enumerate((pa.string(), pa.string(), pa.int32(), pa.string()))]  # fmt: skip
 
     def batch(self, metric: str, ts: Array, values: Array, pod_id: Array) -> pa.RecordBatch:
-        """Rows of one metric: ``values`` and the GPU's only pod (-1: none or several), by sample and device."""
+        """Rows of one metric: ``values`` and the GPU's only pod (``NO_POD``: none or several), by sample and device."""
         devices, samples = len(self.order), len(ts)
         rows = devices * samples
         which = pa.array(np.repeat(np.arange(devices), samples))
         node, uuid, index, model = (column.take(which) for column in self.columns)
         pods = np.ascontiguousarray(pod_id[:, self.order].T).ravel()
-        pod = pa.array(pods, pa.int64(), mask=pods < 0).cast(pa.string())
+        pod = pa.array(pods, pa.int64(), mask=pods == NO_POD).cast(pa.string())
         nothing = pa.nulls(rows, pa.string())
         name = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), [metric]).cast(pa.string())
         readings = pa.array(np.ascontiguousarray(values[:, self.order].T).ravel())

@@ -163,8 +163,9 @@ def finish_time_ratios(
         return _against_isolated(scenario, result, progress)
     prepared = prepared_adaptive(scenario, policy)
     runs = IsolatedRuns(prepared.setting, policy)
+    jobs = dict(zip(prepared.workload.table()["pod_id"].to_pylist(), prepared.jobs, strict=True))
     finished = result.jobs.select("pod_id", "contention", "jct_s").filter(pl.col("jct_s").is_not_null()).rows()
-    fair = [(prepared.jobs[number], prepared.setting.gpus / contention) for number, contention, _ in finished]
+    fair = [(jobs[number], prepared.setting.gpus / contention) for number, contention, _ in finished]
     needed: dict[SingleRun, None] = {}
     ends: list[int] = []  # runs up to each job
     for one in fair:

@@ -88,7 +88,8 @@ def played_monitored(scenario: Scenario, policy: Any, progress: Callable[[int], 
     listed = scenario.record in ("placements", "all") or scenario.telemetry is not None
     timed = scenario.record in ("timeline", "all")
     measurements = measured(run, inputs.cluster, inputs.typical, inputs.gpus, inputs.tariff)
-    frames = LazyFrames({"summary": summary(measurements)}, makers(measurements, inputs.cluster, listed, timed))
+    tables = makers(measurements, inputs.cluster, inputs.workload, listed, timed)
+    frames = LazyFrames({"summary": summary(measurements)}, tables)
     wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
     timing = {"wall_s": wall_s, "cpu_s": cpu_s, "pods_per_s": run.arrived / wall_s}
     return Result(frames, _provenance(scenario, inputs), timing)

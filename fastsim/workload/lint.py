@@ -13,6 +13,7 @@ All rows that break a rule are listed, where a run stops at the first one. A wor
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
@@ -72,13 +73,15 @@ def worst(findings: list[Finding]) -> str:
 def _read(workload: Workload) -> tuple[list[Finding], pl.DataFrame]:
     """Broken rules, each once with its first row, and all rows that are readable."""
     faults: dict[tuple[str, str], tuple[int, Fault]] = {}
-    order, done, frames = RowOrder(), 0, []
+    order, done, frames = RowOrder(partial(workload.source, BATCH_ROWS)), 0, []
     for batch in workload.source(BATCH_ROWS):
         good = conformed(batch)
         batch_faults: list[Fault] = [good] if isinstance(good, Fault) else request_faults(good)
         if not isinstance(good, Fault):
             batch_faults += [fault for fault in [order.fault(good)] if fault is not None]
             frames.append(pl.from_arrow(good))
+        else:
+            order.rows += batch.num_rows
         for fault in batch_faults:
             faults.setdefault((fault.column, fault.expected), (done + fault.row + 1, fault))
         done += batch.num_rows

@@ -1,7 +1,8 @@
 """The workload protocol of the FGD experiments: order or shuffle the pods, then add or drop some to reach a load.
 
-Pods have no times here: every result arrives at 0, 1, 2, ... s and never ends. Random choices come from this
-package's own seeded streams, so orders differ from the original's while the procedure is the same.
+Pods keep their ids, and clones have later ones. They have no times here: every result arrives at 0, 1, 2, ... s and
+never ends. Random choices come from this package's own seeded streams, so orders differ from the original's while the
+procedure is the same.
 """
 
 from __future__ import annotations
@@ -168,6 +169,11 @@ def _with_clones(table: pa.Table, kept: Ints, clones: Ints, tag: str) -> pa.Tabl
     numbers = pa.array(np.arange(len(clones))).cast(pa.string())
     cloned = pc.binary_join_element_wise(names.take(pa.array(clones)), tag, numbers, "-")
     rows = table.take(pa.array(np.concatenate((kept, clones))))
+    ids = table[s.POD_ID].to_numpy()
+    fresh = ids.max(initial=-1) + 1 + np.arange(len(clones))
+    rows = rows.set_column(
+        rows.column_names.index(s.POD_ID), rows.schema.field(s.POD_ID), pa.array(np.concatenate((ids[kept], fresh)))
+    )
     named = pa.concat_arrays([names.take(pa.array(kept)), cloned])
     if s.NATIVE_ID in rows.column_names:
         return rows.set_column(rows.column_names.index(s.NATIVE_ID), s.NATIVE_ID, named)
@@ -177,9 +183,9 @@ def _with_clones(table: pa.Table, kept: Ints, clones: Ints, tag: str) -> pa.Tabl
 def _order_only(workload: Workload, table: pa.Table, note: Mapping[str, Any]) -> Workload:
     """Arrivals at 0, 1, 2, ... s in row order; no durations nor anything else that had a time."""
     rows = len(table)
-    fresh = {s.POD_ID: pa.array(np.arange(rows)), s.SUBMIT_S: pa.array(np.arange(float(rows)))}
+    submit = pa.array(np.arange(float(rows)))
     keep = [name for name in table.column_names if name not in _TIMED]
-    plain = pa.table({name: fresh.get(name, table[name]) for name in keep}).combine_chunks()
+    plain = pa.table({name: submit if name == s.SUBMIT_S else table[name] for name in keep}).combine_chunks()
     steps = ",".join(f"{key}={value}" for key, value in note.items())
     metadata = {**workload.metadata, "fastsim.protocol": f"{workload.metadata.get('fastsim.protocol', '')}[{steps}]"}
     return Workload(Held(plain), keep, name=workload.name, rows=rows, metadata=metadata)

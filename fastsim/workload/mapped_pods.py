@@ -1,8 +1,10 @@
 """Workloads from tables under other names: the mapping of `cluster.column_mapping`, and what pods need beyond it.
 
-Pods are sorted by arrival, and numbered anew unless their numbers rise with it. Requests that no entry names are 0;
-`num_gpu` below 1 is a share of one GPU, and `gpu_milli` follows from it. Times are moved so that the first arrival is
-0 s; where it was is in the metadata.
+Pods are sorted by arrival and keep their `pod_id`, which stands in one row; without that column they are numbered in
+this order. Names as `pod_id` become `native_id`, and their pods are numbered by arrival. Names of jobs are numbered in
+order of appearance and stay in `native_job_id`; `007` is a name, because numbers are not written so. Requests that no
+entry names are 0; `num_gpu` below 1 is a share of one GPU, and `gpu_milli` follows from it. Times are moved so that the
+first arrival is 0 s; where it was is in the metadata.
 """
 
 from __future__ import annotations
@@ -10,16 +12,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastsim.cluster.column_mapping import Columns, Mapped, Source, mapped
-from fastsim.errors import InputError, ScenarioError
+from fastsim.cluster.column_mapping import MISSING, Columns, Mapped, Source, mapped
+from fastsim.errors import InputError, ScenarioError, short
 from fastsim.workload import schema as s
-from fastsim.workload.row_checks import Fault, conformed, request_fault, required_columns
+from fastsim.workload.row_checks import UNIQUE, Fault, Repeats, conformed, request_fault, required_columns
 from fastsim.workload.workload import Held, Workload
 
 REQUESTS = (s.NUM_GPU, s.CPU_MILLI, s.MEMORY_MIB)
@@ -48,12 +51,14 @@ def pods_of(
     if origin not in ORIGINS:
         raise ScenarioError("origin", repr(origin), f"one of: {', '.join(ORIGINS)}")
     conditions = [where] if isinstance(where, str) else list(where)
-    mapping = mapped(source, columns, _kinds(), conditions, identity)
+    ids = _given_ids(source, columns, identity)
+    mapping = mapped(source, ids.columns, _kinds(), conditions, identity)
     table = _complete(mapping)
     _check(mapping, table)
+    ids.check(mapping)
     if expand:
         table = _expanded(mapping, table)
-    table, base_s = _sorted(table, origin)
+    table, base_s = _sorted(table, origin, ids.numbers)
     notes = {"fastsim.source": source.name, "fastsim.params": json.dumps(mapping.texts, sort_keys=True)}
     notes |= {"fastsim.origin_s": repr(base_s), **(metadata or {})}
     if conditions:
@@ -82,8 +87,7 @@ def _complete(mapping: Mapped) -> pa.Table:
     nothing = pa.array(np.zeros(len(table), np.int64))
     columns = {s.POD_ID: pa.array(np.arange(len(table))), s.CPU_MILLI: nothing, s.MEMORY_MIB: nothing} | columns
     columns |= _devices(mapping, table)
-    if s.JOB_ID in names:
-        columns[s.JOB_ID] = _numbered(table[s.JOB_ID])
+    columns |= _job_numbers(mapping)
     required_columns(mapping.source.name, list(columns))
     ordered = [name for name in s.POD_SCHEMA.names if name in columns]
     ordered += [name for name in columns if name not in ordered]
@@ -124,15 +128,6 @@ def _refuse_requests_of_no_gpu(mapping: Mapped, table: pa.Table) -> None:
             raise InputError(mapping.where(row, name), found, expected, f"{s.NUM_GPU}=1 is one GPU for every pod")
 
 
-def _numbered(jobs: pa.ChunkedArray) -> pa.Array:
-    """Job numbers as they are; names are numbered in order of appearance."""
-    texts = jobs.combine_chunks()
-    try:
-        return texts.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return texts.dictionary_encode().indices.cast(pa.int64())
-
-
 def _check(mapping: Mapped, table: pa.Table) -> None:
     """The first row that breaks a rule, in the order and the terms of the source."""
     for batch in table.combine_chunks().to_batches():
@@ -154,17 +149,101 @@ def _expanded(mapping: Mapped, table: pa.Table) -> pa.Table:
     return table.take(pa.array(np.repeat(np.arange(len(table)), sizes)))
 
 
-def _sorted(table: pa.Table, origin: str) -> tuple[pa.Table, float]:
-    """By arrival, stably, with numbers to match and times from the origin; and where that was."""
+def _sorted(table: pa.Table, origin: str, numbered: bool) -> tuple[pa.Table, float]:
+    """By arrival, stably, with times from the origin; and where that was. Without numbers pods get their place."""
     submit = table[s.SUBMIT_S].to_numpy()
     order = np.argsort(submit, kind="stable")
     if (order[1:] < order[:-1]).any():
         table = table.take(pa.array(order))
-    if (np.diff(table[s.POD_ID].to_numpy()) <= 0).any():  # numbers rise with the arrival, so these are new ones
-        table = table.set_column(0, s.POD_ID, pa.array(np.arange(len(table))))
+    if not numbered:
+        table = table.set_column(table.column_names.index(s.POD_ID), s.POD_ID, pa.array(np.arange(len(table))))
     base_s = float(submit.min()) if origin == "min" and len(submit) else 0.0
     for name in (name for name in MOMENTS if base_s and name in table.column_names):
         # A date has no more digits than microseconds, and the difference of two none either.
         moved = pc.round(pc.subtract(table[name], base_s), 6)
         table = table.set_column(table.column_names.index(name), name, moved)
     return table, base_s
+
+
+# ---------------------------------------------------------------------- ids of pods and jobs
+
+
+class _GivenIds(NamedTuple):
+    """How a table has the ids of its pods: ``columns`` is the mapping to use, ``key`` the column of ids, if any."""
+
+    columns: Columns
+    key: str | None
+
+    @property
+    def numbers(self) -> bool:
+        """Whether the ids are numbers, which stay."""
+        return self.key == s.POD_ID
+
+    def check(self, mapping: Mapped) -> None:
+        """InputError for the first row without an id or with that of an earlier row, in the terms of the source."""
+        if self.key is None:
+            return
+        ids = mapping.table[self.key].combine_chunks()
+        label = mapping.texts[self.key]
+        label = s.POD_ID if label == s.POD_ID else f"{s.POD_ID} = {label}"
+        if ids.null_count:
+            place = mapping.source.place(int(pc.index(ids.is_null(), True).as_py()))
+            raise InputError(f"{place}: {label}", "nothing", "an id in every row")
+        codes = ids.to_numpy() if self.numbers else ids.dictionary_encode().indices.to_numpy()
+        repeats = Repeats.of(codes.astype(np.int64)) if _may_repeat(codes) else None
+        if repeats is not None and len(repeats.row):
+            row, earlier = int(repeats.row[0]), int(repeats.earlier[0])
+            found = f"{short(ids[row].as_py())}, as in {mapping.source.place(earlier)}"
+            raise InputError(f"{mapping.source.place(row)}: {label}", found, UNIQUE)
+
+
+def _given_ids(source: Source, columns: Columns | None, identity: bool) -> _GivenIds:
+    """The ids of a table, of which the mapping or a column `pod_id` tells; names are mapped to `native_id`."""
+    mapping = dict(columns or {})
+    text = mapping.get(s.POD_ID, s.POD_ID if identity and s.POD_ID in source.frame.columns else None)
+    if not text:
+        return _GivenIds(mapping, None)
+    if text not in source.frame.columns or not _has_names(source.frame[text]):
+        return _GivenIds(mapping, s.POD_ID)
+    own = mapping.get(s.NATIVE_ID, s.NATIVE_ID if identity and s.NATIVE_ID in source.frame.columns else None)
+    if own and own != text:
+        label = s.POD_ID if text == s.POD_ID else f"{s.POD_ID} = {text}"
+        do = f"map the names, {s.NATIVE_ID}={text}, or leave them out: {s.POD_ID}="
+        raise InputError(f"{source.name}: {label}", f"names, beside {s.NATIVE_ID}", "whole numbers", do)
+    return _GivenIds({**mapping, s.POD_ID: None, s.NATIVE_ID: text}, s.NATIVE_ID)
+
+
+def _job_numbers(mapping: Mapped) -> dict[str, pa.Array]:
+    """The number of each row's job, and the names if jobs have names; empty without jobs."""
+    if s.JOB_ID not in mapping.table.column_names:
+        return {}
+    names = mapping.table[s.JOB_ID].combine_chunks()
+    numbers = _whole(names)
+    if numbers is not None:
+        return {s.JOB_ID: numbers}
+    if s.NATIVE_JOB_ID in mapping.table.column_names:
+        where, do = f"{mapping.source.name}: {s.NATIVE_JOB_ID}", f"rename it, or number the jobs in {s.JOB_ID}"
+        raise InputError(where, f"a column beside names in {s.JOB_ID}", "one column of names", do)
+    return {s.JOB_ID: names.dictionary_encode().indices.cast(pa.int64()), s.NATIVE_JOB_ID: names}
+
+
+def _whole(texts: pa.Array) -> pa.Array | None:
+    """Texts as whole numbers, None unless all are written as such."""
+    try:
+        numbers = texts.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    return numbers if numbers.cast(texts.type).equals(texts) else None
+
+
+def _has_names(column: pl.Series) -> bool:
+    """Whether some cell is neither empty nor a number."""
+    if column.dtype != pl.String:
+        return False
+    cells = column.str.strip_chars()
+    return bool((cells.cast(pl.Float64, strict=False).is_null() & ~cells.is_in(MISSING)).any())
+
+
+def _may_repeat(codes: Any) -> bool:
+    """Whether ids do not rise, so that all must be compared."""
+    return bool((codes[1:] <= codes[:-1]).any())

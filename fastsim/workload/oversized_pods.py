@@ -92,15 +92,9 @@ def fitting(workload: Workload, cluster: Cluster, how: str) -> Workload:
         raise InputError(workload.name, subject, "none", "leave them out: oversized=drop, or make them fit: shrink")
     act = "left out" if how == "drop" else f"run on {most} GPUs"
     warnings.warn(f"{workload.name}: {subject}: {act}", JobOversized, stacklevel=2)
-    changed = _without(table, large) if how == "drop" else _shrunk(table, large, most)
+    changed = table.filter(pc.invert(large)) if how == "drop" else _shrunk(table, large, most)
     metadata = {**workload.metadata, "fastsim.oversized": f"{how}:{count}"}
     return Workload(Held(changed), changed.column_names, name=workload.name, rows=len(changed), metadata=metadata)
-
-
-def _without(table: pa.Table, large: Any) -> pa.Table:
-    kept = table.filter(pc.invert(large))
-    place = kept.column_names.index(s.POD_ID)
-    return kept.set_column(place, kept.schema.field(place), pa.array(np.arange(len(kept))))
 
 
 def _shrunk(table: pa.Table, large: Any, most: int) -> pa.Table:

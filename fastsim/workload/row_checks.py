@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,8 @@ MOST_GPUS = 64
 """Most devices of a node."""
 MEMORY_LIMIT = 2**40
 """Largest memory request, MiB."""
+UNIQUE = "every id once"
+"""Expectation of the ids of pods."""
 
 PARTNERS = (
     (s.GANG_SIZE, s.JOB_ID, "the job, because gang_size is more than 1", 1),
@@ -260,43 +263,81 @@ def _first(mask: pa.Array) -> int:
 
 
 class RowOrder:
-    """Carries the last row of one batch to the next, to check that the stream is sorted by (submit_s, pod_id)."""
+    """Checks batch by batch that rows are sorted by `submit_s` and that every `pod_id` stands once.
 
-    def __init__(self) -> None:
-        self.submit, self.pod = -np.inf, np.iinfo(np.int64).min
+    Ids that rise need no more than the last one. If they do not, ``again`` opens the stream anew for all of its ids.
+    """
+
+    def __init__(self, again: Callable[[], Iterable[pa.RecordBatch]]) -> None:
+        self.again = again
+        self.submit, self.pod, self.rows = -np.inf, np.iinfo(np.int64).min, 0
+        self._repeats: Repeats | None = None
 
     def fault(self, batch: pa.RecordBatch) -> Fault | None:
-        """The first row that goes back in time or whose id does not rise."""
+        """The first row that goes back in time or whose id an earlier row has."""
         submit = np.concatenate(([self.submit], batch.column(s.SUBMIT_S).to_numpy()))
         pod = np.concatenate(([self.pod], batch.column(s.POD_ID).to_numpy()))
         self.submit, self.pod = submit[-1], pod[-1]
         faults: list[Fault] = []
-        for name, values, bad in (
-            (s.SUBMIT_S, submit, submit[1:] < submit[:-1]),
-            (s.POD_ID, pod, pod[1:] <= pod[:-1]),
-        ):
-            if bad.any():
-                faults.append(_unsorted(name, values, int(bad.argmax())))
+        late = submit[1:] < submit[:-1]
+        if late.any():
+            row = int(late.argmax())
+            found = f"{submit[row + 1].item()} after {submit[row].item()}"
+            faults.append(Fault(row, s.SUBMIT_S, found, "rows sorted by submit_s"))
+        if self._repeats is None and (pod[1:] <= pod[:-1]).any():
+            self._repeats = Repeats.of(all_ids(self.again()))
+        if self._repeats is not None:
+            faults += self._repeats.faults(self.rows, batch.num_rows)
+        self.rows += batch.num_rows
         return min(faults, key=lambda fault: fault.row, default=None)
 
 
-def _unsorted(name: str, values: np.ndarray[Any, Any], row: int) -> Fault:
-    before, after = values[row].item(), values[row + 1].item()
-    if name == s.SUBMIT_S:
-        return Fault(row, name, f"{after} after {before}", "rows sorted by submit_s")
-    duplicate = " (duplicate)" if before == after else ""
-    return Fault(row, name, f"{after} after {before}{duplicate}", "unique ids, rising with submit_s")
+class Repeats(NamedTuple):
+    """Rows, from 0, whose id an earlier row has, in order; that earlier row, and the id."""
+
+    row: np.ndarray[Any, Any]
+    earlier: np.ndarray[Any, Any]
+    value: np.ndarray[Any, Any]
+
+    @classmethod
+    def of(cls, ids: np.ndarray[Any, Any]) -> Repeats:
+        """The repeats among the ids of all rows."""
+        order = np.argsort(ids, kind="stable")
+        same = ids[order[1:]] == ids[order[:-1]]
+        row, earlier = order[1:][same], order[:-1][same]
+        by_row = np.argsort(row)
+        return cls(row[by_row], earlier[by_row], ids[row[by_row]])
+
+    def faults(self, first: int, count: int) -> list[Fault]:
+        """The first repeat among ``count`` rows from ``first`` on, if there is one."""
+        at = int(np.searchsorted(self.row, first))
+        if at == len(self.row) or self.row[at] >= first + count:
+            return []
+        found = f"{self.value[at]}, as in row {self.earlier[at] + 1}"
+        return [Fault(int(self.row[at]) - first, s.POD_ID, found, UNIQUE)]
+
+
+def all_ids(batches: Iterable[pa.RecordBatch]) -> np.ndarray[Any, Any]:
+    """The ids of all rows, up to the first batch in which some are missing or no whole numbers."""
+    ids = [np.zeros(0, np.int64)]
+    with suppress(pa.ArrowException):
+        for batch in batches:
+            column = batch.column(s.POD_ID).cast(pa.int64())
+            if column.null_count:
+                break
+            ids.append(column.to_numpy())
+    return np.concatenate(ids)
 
 
 def checked(
-    batches: Iterable[pa.RecordBatch], where: Callable[[int], str], known_good: bool = False
+    source: Callable[[], Iterable[pa.RecordBatch]], where: Callable[[int], str], known_good: bool = False
 ) -> Iterable[pa.RecordBatch]:
     """The batches, conformed and checked; `where(row)` names row `row` (from 0 over the whole stream).
 
     Rows that are ``known_good`` are not checked again, only brought into the canonical types.
     """
-    order, done = RowOrder(), 0
-    for batch in batches:
+    order, done = RowOrder(source), 0
+    for batch in source():
         good = conformed(batch)
         if isinstance(good, Fault):
             fault: Fault | None = good

@@ -14,7 +14,7 @@ SCHEMA_VERSION = "1.0"
 """Version of the pod and node tables; readers refuse another major number."""
 
 POD_ID = "pod_id"
-"""Dense number in sort order; the primary key."""
+"""Number of the pod; the primary key, in any order."""
 SUBMIT_S = "submit_s"
 """Arrival, seconds; zero or negative for a population that is already there when the run begins."""
 DURATION_S = "duration_s"
@@ -93,6 +93,8 @@ CENSORED = "censored"
 """The duration is a lower bound: the pod outlived the recording."""
 NATIVE_ID = "native_id"
 """Name in the source."""
+NATIVE_JOB_ID = "native_job_id"
+"""Name of the job in the source, whose `job_id` is a number for it."""
 _NATIVE = "native_"
 """Prefix of the names of further columns: texts as the source had them, which no run reads."""
 
@@ -149,6 +151,7 @@ OPTIONAL: dict[str, pa.DataType] = {
     ORIG_STATUS: _SMALL_ENUM,
     CENSORED: pa.bool_(),
     NATIVE_ID: pa.string(),
+    NATIVE_JOB_ID: pa.string(),
 }
 """Columns a workload may have; an absent one is the same as one full of nulls."""
 
@@ -158,8 +161,8 @@ POD_SCHEMA = pa.schema(
 )
 """The full pod table in canonical column order."""
 
-SORTED_BY = (SUBMIT_S, POD_ID)
-"""Sort key of every workload."""
+SORTED_BY = (SUBMIT_S,)
+"""Sort key of every workload; pods of one instant are tried in the order of rows."""
 
 
 def pod_schema(columns: Iterable[str]) -> pa.Schema:
@@ -171,4 +174,4 @@ def pod_schema(columns: Iterable[str]) -> pa.Schema:
 
 def is_native(name: str) -> bool:
     """Whether a column is kept from the source only."""
-    return name.startswith(_NATIVE) and name != NATIVE_ID
+    return name.startswith(_NATIVE) and name not in (NATIVE_ID, NATIVE_JOB_ID)

@@ -251,7 +251,7 @@ class Workload:
         few = held is not None and held.table.num_rows <= TIDY_ROWS
         batches: list[pa.RecordBatch] = []
         known_good = held is not None and held.good
-        for batch in checked(self._read(rows), lambda row: f"{self.name}:{row + 1}", known_good):
+        for batch in checked(partial(self._read, rows), lambda row: f"{self.name}:{row + 1}", known_good):
             interrupts.check()
             if few:
                 batches.append(batch)

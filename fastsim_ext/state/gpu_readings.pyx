@@ -5,7 +5,7 @@ GPU is constant except temperature and energy, and those are integrated exactly.
 """
 
 from libc.math cimport exp, llrint, log
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport INT64_MIN, int32_t, int64_t
 from libc.stdlib cimport free, realloc
 
 DEVICE_FIELDS = ("memory_mib", "kept_mib", "idle_w", "peak_w", "copy_share", "ambient_c", "resistance_k_per_w",
@@ -76,7 +76,7 @@ cdef class GpuReadings:
         return i
 
     def read(self, double t, out):
-        """Write readings of all GPUs at second ``t`` to arrays of ``out``; ``pod_id`` is a GPU's only pod, or -1."""
+        """Write readings of all GPUs at second ``t`` to arrays of ``out``; ``pod_id`` is a GPU's only pod, or the least integer."""
         cdef double[::1] memory = out["memory_used_mib"]
         cdef double[::1] util = out["util_pct"]
         cdef double[::1] copies = out["copy_pct"]
@@ -99,7 +99,7 @@ cdef class GpuReadings:
                 copies[u] = util[u] * self.device__dx[d, COPIES]
                 temperature[u] = level + (self.temperature__u[u] - level) * exp(-after / self.device__dx[d, TAU])
                 energy[u] = self.energy__u[u] + power[u] * after
-                pod_id[u] = self.stays[self.head__u[u]].seq if self.sums[u].pods == 1 else -1
+                pod_id[u] = self.stays[self.head__u[u]].seq if self.sums[u].pods == 1 else INT64_MIN
 
     cpdef int verify(self) except -1:
         """Check that the sums equal those of the stays."""

@@ -12,7 +12,7 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.engine.adaptive.run import AdaptiveOutcome
 from fastsim.engine.rounds.tables import jobs as round_jobs
 from fastsim.engine.rounds.tables import makers as round_makers
-from fastsim.engine.rounds.tables import named, placements
+from fastsim.engine.rounds.tables import placements
 from fastsim.engine.rounds.tables import summary as round_summary
 from fastsim.engine.tables import FrameMakers
 from fastsim.engine.totals.pod_totals import tariff_of
@@ -26,7 +26,7 @@ HOUR_S = 3600.0
 
 def makers(run: AdaptiveOutcome, cluster: Cluster, typical_count: int, workload: Workload) -> FrameMakers:
     """Functions that make the tables, by name; ``typical_count`` is the total count of the typical pods."""
-    return {**round_makers(run, cluster, typical_count, workload), "jobs": lambda: named(jobs(run), workload)}
+    return round_makers(run, cluster, typical_count, workload, jobs)
 
 
 def jobs(run: AdaptiveOutcome) -> pl.DataFrame:

@@ -131,7 +131,7 @@ class Evidence:
     def counted(self) -> pl.DataFrame:
         """Jobs that count, those of the window or all."""
         window = window_from(self.scenario.window)
-        return self.jobs if window is None else self.jobs.filter(pl.col("pod_id").is_between(*window, closed="left"))
+        return self.jobs if window is None else self.jobs.slice(window[0], window[1] - window[0])
 
 
 def first_arrival_s(jobs: pl.DataFrame) -> float:
@@ -168,12 +168,20 @@ def evidence(result: RunTables, scenario: Scenario | None = None) -> Evidence:
     typical = texts.typical_from(scenario.typical, untuned, cluster)
     engine = next((name for name, table, column in MARKS if column in result.frames[table].columns), "pods")
     same_inputs(result, cluster, workload)
-    jobs = result.jobs.sort("submit_s", "pod_id")  # a run that writes to a folder lists them as they leave
+    jobs = _by_arrival(result.jobs, workload)
     pods, missing = _pods(engine, jobs, workload)
     return Evidence(
         engine, scenario, result.summary.row(0, named=True), jobs, result.timeline, pods,
         _stays(engine, result, pods), _nodes(cluster), typical, missing,
     )  # fmt: skip
+
+
+def _by_arrival(jobs: pl.DataFrame, workload: Workload) -> pl.DataFrame:
+    """Jobs in order of arrival, those drawn without end last; a folder lists them as they leave."""
+    ids = pl.Series("pod_id", workload.table()["pod_id"].to_numpy()).to_frame().with_row_index("arrival")
+    return (
+        jobs.join(ids, on="pod_id", how="left").sort("arrival", "submit_s", "pod_id", nulls_last=True).drop("arrival")
+    )
 
 
 def same_inputs(result: RunTables, cluster: Cluster, workload: Workload) -> None:
@@ -188,7 +196,6 @@ def _pods(engine: str, jobs: pl.DataFrame, workload: Workload) -> tuple[pl.DataF
     requests = pl.DataFrame(pl.from_arrow(workload.table()))
     requests = requests.with_columns(demand_milli=pl.Series(demand_milli(workload), dtype=pl.Int64))
     if engine in ROUND_ENGINES:
-        requests = requests.with_columns(pl.row_index().cast(pl.Int64).alias("pod_id"))
         requests = requests.with_columns(pl.lit(0, pl.Int64).alias(name) for name in REQUEST[:2])
         requests = requests.with_columns(gpu_milli=pl.lit(WHOLE, pl.Int64), demand_milli=WHOLE * pl.col("num_gpu"))
     further_names = [name for name in FURTHER if name in requests.columns]

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -23,6 +23,7 @@ from fastsim.engine.monitored.shared_devices import (
     gpu_seconds,
     parts,
 )
+from fastsim.engine.rounds.arrival_ids import ArrivalIds
 from fastsim.engine.summary import Waits, summary_frame
 from fastsim.engine.tables import (
     INTERVAL,
@@ -37,6 +38,9 @@ from fastsim.engine.tables import (
 from fastsim.engine.totals.job_totals import JobTotals, slowdowns
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.state.gpu_prices import Tariff
+
+if TYPE_CHECKING:
+    from fastsim.workload import Workload
 
 Array = Any
 
@@ -79,16 +83,17 @@ def too_large(one: PodHistory) -> bool:
     return one.binding is not None and one.binding.gpu < 0
 
 
-def makers(measurements: MeasuredRun, cluster: Cluster, listed: bool, timed: bool) -> FrameMakers:
+def makers(measurements: MeasuredRun, cluster: Cluster, workload: Workload, listed: bool, timed: bool) -> FrameMakers:
     """Functions that make the tables, by name; ``listed``: stays are recorded, ``timed``: the timeline is."""
+    ids = ArrivalIds(workload)
     names = pl.Series(pl.from_arrow(cluster.nodes["name"]), dtype=pl.String)
     rows = outcomes(measurements) if listed else np.zeros(0, OUTCOME)
     return {
         "timeline": lambda: timeline_frame(
             measurements.course.rows if timed else measurements.course.rows[:0], measurements.typical_count
         ),
-        "placements": lambda: placements(measurements.run, rows, names),
-        "jobs": lambda: jobs(measurements.run, rows),
+        "placements": lambda: placements(measurements.run, rows, ids, names),
+        "jobs": lambda: jobs(measurements.run, rows, ids),
         "stages": lambda: pl.DataFrame(schema={"stage": pl.String}),
     }
 
@@ -96,7 +101,7 @@ def makers(measurements: MeasuredRun, cluster: Cluster, listed: bool, timed: boo
 def outcomes(measurements: MeasuredRun) -> Array:
     """A row for every stay of a container, the last of each pod closes it; pods that never ran have one, too."""
     run = measurements.run
-    histories = sorted(run.histories.values(), key=lambda one: (one.request.submit_s, one.request.pod))
+    histories = list(run.histories.values())  # by arrival
     number, paused = {one.request.pod: row for row, one in enumerate(histories)}, paused_s(run)
     stays: list[list[Any]] = [[] for _ in histories]
     for stay in run.stays():
@@ -130,10 +135,10 @@ def outcomes(measurements: MeasuredRun) -> Array:
     return np.array(rows, OUTCOME)
 
 
-def placements(run: MonitoredRun, rows: Array, names: pl.Series) -> pl.DataFrame:
+def placements(run: MonitoredRun, rows: Array, ids: ArrivalIds, names: pl.Series) -> pl.DataFrame:
     """One row for each stay of a container; ``profile`` is its use of the GPU, cut to the memory that it had."""
     profiles = {(stay.container.pod, stay.attempt): stay.profile for stay in run.stays()}
-    frame = placements_frame(rows, None, names)
+    frame = placements_frame(rows, ids.names_of(pl.Series(np.ascontiguousarray(rows["seq"]))), names)
     keys = frame.select("pod_id", "attempt").rows()
     return frame.with_columns(
         profile=pl.Series([profiles.get(key) for key in keys], dtype=pl.String),
@@ -141,9 +146,9 @@ def placements(run: MonitoredRun, rows: Array, names: pl.Series) -> pl.DataFrame
     )
 
 
-def jobs(run: MonitoredRun, rows: Array) -> pl.DataFrame:
+def jobs(run: MonitoredRun, rows: Array, ids: ArrivalIds) -> pl.DataFrame:
     """One row for every pod, with the second and stage of its binding, and its declared memory."""
-    frame = jobs_frame(rows, None)
+    frame = jobs_frame(rows, ids.names_of(pl.Series(np.ascontiguousarray(rows["seq"]))))
     histories = [run.histories[pod] for pod in frame["pod_id"].to_list()]
     stages = [one.binding.stage or None if one.binding else None for one in histories]
     bound_s = pl.Series([one.binding.at_s if one.binding else None for one in histories], dtype=pl.Float64).fill_nan(

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from fastsim.cluster.cluster import Cluster
+from fastsim.engine.rounds.arrival_ids import ArrivalIds
 from fastsim.engine.rounds.job_metrics import counted, round_figures
 from fastsim.engine.rounds.node_metrics import node_of_gpu
 from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.engine.summary import Waits, summary_frame
 from fastsim.engine.tables import REASONS, ROW, STATES, FrameMakers, timeline_frame
 from fastsim.engine.totals.job_totals import JobTotals, job_columns, known, slowdowns
-from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
     from fastsim.workload import Workload
@@ -22,23 +23,18 @@ if TYPE_CHECKING:
 Array = Any
 
 
-def makers(run: RoundOutcome, cluster: Cluster, typical_count: int, workload: Workload) -> FrameMakers:
+def makers(
+    run: RoundOutcome, cluster: Cluster, typical_count: int, workload: Workload,
+    jobs_of: Callable[[Any], pl.DataFrame] | None = None,
+) -> FrameMakers:  # fmt: skip
     """Functions that make the tables, by name; ``typical_count`` is the total count of the typical pods."""
+    ids, table = ArrivalIds(workload), jobs_of or jobs
     return {
-        "timeline": lambda: timeline(run, typical_count),
-        "placements": lambda: named(placements(run, cluster), workload),
-        "jobs": lambda: named(jobs(run), workload),
+        "timeline": lambda: ids.named(timeline(run, typical_count)),
+        "placements": lambda: ids.named(placements(run, cluster)),
+        "jobs": lambda: ids.named(table(run)),
         "stages": lambda: pl.DataFrame(schema={"stage": pl.String}),
     }
-
-
-def named(frame: pl.DataFrame, workload: Workload) -> pl.DataFrame:
-    """A table with the names that the jobs have in the source of the workload."""
-    if s.NATIVE_ID not in workload.columns:
-        return frame
-    batches = [pl.Series(pl.from_arrow(batch.column(s.NATIVE_ID)), dtype=pl.String) for batch in workload.batches()]
-    names = pl.concat([pl.Series(dtype=pl.String), *batches])
-    return frame.with_columns(names.gather(frame["pod_id"]).alias("native_id"))
 
 
 def timeline(run: RoundOutcome, typical_count: int) -> pl.DataFrame:

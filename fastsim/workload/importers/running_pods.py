@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from fastsim.kubernetes.nodes import TAINT
 from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
@@ -46,7 +45,7 @@ def _of_objects(asked: Snapshot, there: Snapshot) -> Workload:
 
 
 def _in_front(offered: Workload, cluster: Cluster) -> Workload:
-    """Pods of any kind behind those that run; their numbers move up by how many these are."""
+    """Pods of any kind, with their ids, behind those that run, whose ids are -1 and below."""
     snapshot = cluster.snapshot
     assert snapshot is not None
     rows, taints = snapshot.running(), taints_of(cluster)
@@ -59,10 +58,9 @@ def _in_front(offered: Workload, cluster: Cluster) -> Workload:
     names = {*offered.columns, *(() if running is None else running.column_names)}
     names |= {s.CONSTRAINTS} if taints else set()
     schema = s.pod_schema([name for name in s.POD_SCHEMA.names if name in names])
-    count = len(rows)
     workload = Workload(
         partial(_batches, offered, running, taints, schema), schema.names, name=offered.name,
-        rows=None if offered.rows is None else offered.rows + count, metadata=offered.metadata,
+        rows=None if offered.rows is None else offered.rows + len(rows), metadata=offered.metadata,
     )  # fmt: skip
     if taints:
         closed = sum(any(key.startswith(TAINT) for key, _ in labels or ()) for labels in _labels(cluster))
@@ -100,13 +98,12 @@ def _batches(
     offered: Workload, running: pa.Table | None, taints: list[str], schema: pa.Schema, rows: int
 ) -> Iterator[pa.RecordBatch]:
     """Batches of the pods that run, arriving with the first of the others, and of the others."""
-    count = 0 if running is None else len(running)
     first = True
     for batch in offered.batches(rows):
         if first and running is not None:
             yield from _running(running, schema, batch.column(s.SUBMIT_S)[0].as_py(), rows)
         first = False
-        yield _moved(batch, count, taints, schema)
+        yield _kept_off(batch, taints, schema)
     if first and running is not None:
         yield from _running(running, schema, 0.0, rows)
 
@@ -114,14 +111,14 @@ def _batches(
 def _running(running: pa.Table, schema: pa.Schema, submit_s: float, rows: int) -> Iterator[pa.RecordBatch]:
     at = running.column_names.index(s.SUBMIT_S)
     table = running.set_column(at, running.schema.field(at), pa.array([submit_s] * len(running), pa.float64()))
+    ids = pa.array(range(-len(running), 0), pa.int64())
+    table = table.set_column(table.column_names.index(s.POD_ID), schema.field(s.POD_ID), ids)
     yield from _filled(table, schema).to_batches(max_chunksize=rows)
 
 
-def _moved(batch: pa.RecordBatch, count: int, taints: list[str], schema: pa.Schema) -> pa.RecordBatch:
-    """The batch with later numbers, and with expressions that keep its pods off nodes with taints."""
+def _kept_off(batch: pa.RecordBatch, taints: list[str], schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with expressions that keep its pods off nodes with taints."""
     table = pa.Table.from_batches([batch])
-    ids = pc.add(table[s.POD_ID], count)
-    table = table.set_column(table.column_names.index(s.POD_ID), schema.field(s.POD_ID), ids)
     if taints:
         away = [{"key": key, "op": "DoesNotExist", "values": []} for key in taints]
         lists = table[s.CONSTRAINTS].to_pylist() if s.CONSTRAINTS in table.column_names else [None] * len(table)

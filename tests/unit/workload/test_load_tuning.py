@@ -139,7 +139,7 @@ def test_the_sum_ends_next_to_the_target(requests: list[tuple[int, int]], target
 def test_ordered_is_by_name_as_text_and_drops_times() -> None:
     result = made(["pod-9", "pod-10", "pod-2", "pod-1"]).ordered()
     assert pods(result)["native_id"] == ["pod-1", "pod-10", "pod-2", "pod-9"]
-    assert pods(result)["submit_s"] == [0, 1, 2, 3] and pods(result)["pod_id"] == [0, 1, 2, 3]
+    assert pods(result)["submit_s"] == [0, 1, 2, 3] and pods(result)["pod_id"] == [3, 1, 2, 0]
     assert "duration_s" not in result.columns and "orig_end_s" not in result.columns
     assert pods(made().ordered())["cpu_milli"] == [1000, 2000, 3000, 4000]
 
@@ -158,7 +158,8 @@ def test_tuned_up_appends_named_clones() -> None:
     names = pods(after)["native_id"]
     assert names[:4] == pods(before)["native_id"]
     assert all(name.endswith(f"-tuned-{k}") and name[0] in "abcd" for k, name in enumerate(names[4:]))
-    assert pods(after)["pod_id"] == list(range(len(names))) and after.rows == len(names)
+    clones = list(range(4, len(names)))
+    assert pods(after)["pod_id"] == pods(before)["pod_id"] + clones and after.rows == len(names)
     assert after.checksum() == before.tune(3.0, 10_000, seed=5).checksum()
     assert after.checksum() != before.tune(3.0, 10_000, seed=6).checksum()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +78,79 @@ def test_canonical_names_need_no_mapping_and_native_columns_live_on(tmp_path: Pa
     assert len(pods.shuffled(1).table()) == 3
 
 
-def test_jobs_may_have_names_and_numbers_may_fall() -> None:
-    frame = FRAME.with_columns(pod_id=pl.Series([7, 8, 9]), job_id=pl.Series(["x", "y", "x"]))
+def test_ids_stay_in_any_order_and_jobs_may_have_names() -> None:
+    frame = FRAME.with_columns(pod_id=pl.Series([7, 8, -9]), job_id=pl.Series(["x", "y", "x"]))
     pods = Workload.from_polars(frame, {**JOBS, "num_gpu": "1"})
-    assert rows(pods, "pod_id", "job_id") == [(0, 1), (1, 0), (2, 0)]
-    ordered = frame.sort("start").with_columns(pod_id=pl.Series([7, 8, 9]), job_id=pl.Series([5, 6, 5]))
-    assert rows(Workload.from_polars(ordered, {**JOBS, "num_gpu": "1"}), "pod_id", "job_id") == [(7, 5), (8, 6), (9, 5)]
+    assert rows(pods, "pod_id", "native_who", "job_id", "native_job_id") == [
+        (8, "a", 1, "y"), (-9, "b", 0, "x"), (7, "c", 0, "x"),
+    ]  # fmt: skip
+    numbers = Workload.from_polars(frame.with_columns(job_id=pl.Series([5, 6, 5])), {**JOBS, "num_gpu": "1"})
+    assert rows(numbers, "pod_id", "job_id") == [(8, 6), (-9, 5), (7, 5)] and "native_job_id" not in numbers.columns
+    mapped = Workload.from_polars(FRAME.with_columns(id=pl.Series([7, 8, 9])), {**JOBS, "pod_id": "id"})
+    assert rows(mapped, "pod_id", "native_who") == [(8, "a"), (9, "b"), (7, "c")]
+
+
+@pytest.mark.parametrize(
+    ("names", "numbers", "kept"),
+    [
+        (["07", "7", "7"], [0, 1, 1], ["07", "7", "7"]), (["1", None, "b"], [0, None, 1], ["1", None, "b"]),
+        ([7.0, None, 7.0], [7, None, 7], None), (["12", None, "-3"], [12, None, -3], None),
+    ],
+)  # fmt: skip
+def test_numbers_of_jobs_are_written_as_numbers(names: list[Any], numbers: list[Any], kept: list[Any] | None) -> None:
+    frame = FRAME.sort("start").with_columns(pl.Series("job_id", names))
+    table = Workload.from_polars(frame, {**JOBS, "num_gpu": "1"}).table()
+    assert table["job_id"].to_pylist() == numbers
+    assert (table["native_job_id"].to_pylist() if kept else None) == kept
+    again = Workload.from_polars(pl.DataFrame(table)).table()
+    assert again["job_id"].to_pylist() == numbers and again.column_names == table.column_names
+
+
+def test_names_as_ids_become_native_ones() -> None:
+    frame = FRAME.with_columns(pod_id=pl.Series(["z", "8", "a"]))
+    pods = Workload.from_polars(frame, JOBS)
+    assert rows(pods, "pod_id", "native_id", "native_who") == [(0, "8", "a"), (1, "a", "b"), (2, "z", "c")]
+    assert rows(Workload.from_polars(FRAME, {**JOBS, "pod_id": "who"}), "pod_id", "native_id") == [
+        (0, "a"), (1, "b"), (2, "c"),
+    ]  # fmt: skip
+    same = Workload.from_polars(FRAME, {**JOBS, "pod_id": "who", "native_id": "who"})
+    assert rows(same, "native_id") == [("a",), ("b",), ("c",)]
+
+
+TWO = {"pod_id": [7, 8, 7]}
+NAMED = {"pod_id": ["x", "y", "x"]}
+
+
+@pytest.mark.parametrize(
+    ("more", "change", "message"),
+    [
+        (TWO, {}, "^frame:3: pod_id: found 7, as in frame:1, expected every id once$"),
+        (NAMED, {}, "^frame:3: pod_id: found 'x', as in frame:1, expected every id once$"),
+        ({"id": [7, 8, 7]}, {"pod_id": "id"}, "^frame:3: pod_id = id: found 7, as in frame:1, expected every id once$"),
+        ({"id": ["7", "y", "7"]}, {"pod_id": "id"}, "^frame:3: pod_id = id: found '7', as in frame:1, expected"),
+        ({"pod_id": [7, None, 8]}, {}, "^frame:2: pod_id: found nothing, expected a value"),
+        ({"pod_id": ["x", None, "y"]}, {}, "^frame:2: pod_id: found nothing, expected an id in every row$"),
+        ({**NAMED, "native_id": ["c", "b", "a"]}, {}, "^frame: pod_id: found names, beside native_id, expected whole"),
+        ({"job_id": ["x", "y", "z"], "native_job_id": ["c", "b", "a"]}, {"num_gpu": "1"},
+         "^frame: native_job_id: found a column beside names in job_id, expected one column of names"),
+    ],
+)  # fmt: skip
+def test_ids_that_are_missing_or_stand_twice_are_named(
+    more: dict[str, list[Any]], change: dict[str, str | None], message: str, tmp_path: Path
+) -> None:
+    frame = FRAME.with_columns(pl.Series(name, values) for name, values in more.items())
+    with pytest.raises(InputError, match=message):
+        Workload.from_polars(frame, {**JOBS, **change})
+    path = tmp_path / "jobs.csv"
+    frame.write_csv(path)
+    lines = re.sub(r"frame:(\d)", lambda match: f"{re.escape(str(path))}:{int(match[1]) + 1}", message)
+    with pytest.raises(InputError, match=lines.replace("frame", re.escape(str(path)))):
+        Workload.from_csv(path, {**JOBS, **change})
+
+
+def test_a_row_left_out_may_repeat_an_id() -> None:
+    frame = FRAME.with_columns(pod_id=pl.Series([7, 8, 7]))
+    assert rows(Workload.from_polars(frame, JOBS, where="start <> 60"), "pod_id") == [(8,), (7,)]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +190,7 @@ ALONE = {
     "pod_id", "submit_s", "duration_s", "cpu_milli", "memory_mib", "num_gpu", "job_id", "task_role", "qos", "priority",
     "preemptible", "tenant", "group", "spread", "spread_sets", "extra_resources", "mig", "constraints", "pinned_node",
     "bound_node", "workload", "batch_size", "total_work", "min_replicas", "max_replicas", "deadline_s", "slo", "weight",
-    "est_duration_s", "orig_start_s", "orig_end_s", "orig_status", "censored", "native_id",
+    "est_duration_s", "orig_start_s", "orig_end_s", "orig_status", "censored", "native_id", "native_job_id",
 }  # fmt: skip
 
 

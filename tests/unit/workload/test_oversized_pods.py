@@ -98,7 +98,7 @@ def test_jobs_on_more_gpus_than_there_are_do_not_end_a_run(
         read = workload_from(f"{file}?oversized={how}", cluster).workload
     table = read.table()
     assert (table["native_id"].to_pylist(), table["num_gpu"].to_pylist()) == (names, gpus)
-    assert table["pod_id"].to_pylist() == list(range(len(names)))
+    assert table["pod_id"].to_pylist() == ["abc".index(name) for name in names]
     run = simulate(cluster, read, "las")
     assert run.summary["pods_finished"].item() == len(names)
 

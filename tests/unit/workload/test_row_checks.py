@@ -13,6 +13,7 @@ from fastsim.workload.row_checks import (
     MEMORY_LIMIT,
     Fault,
     RowOrder,
+    all_ids,
     checked,
     conformed,
     request_fault,
@@ -140,31 +141,63 @@ def test_rows_of_a_slice_count_from_its_beginning() -> None:
 
 def test_empty_batches_break_no_rule() -> None:
     empty = good(duration_s=[1.0, 2.0, 3.0], gpu_models=[["A"], None, None], gang_size=[1, 1, 1]).slice(0, 0)
-    assert request_fault(empty) is None and RowOrder().fault(empty) is None
+    assert request_fault(empty) is None and RowOrder(list).fault(empty) is None
 
 
 def test_order_is_carried_over_batches_even_over_an_empty_one() -> None:
-    order = RowOrder()
+    order = RowOrder(list)
     assert order.fault(good()) is None
     assert order.fault(good().slice(0, 0)) is None
     late = good(pod_id=[3, 4, 5], submit_s=[1.5, 2.0, 2.0])
     assert order.fault(late) == Fault(0, "submit_s", "1.5 after 2.0", "rows sorted by submit_s")
-    same = RowOrder()
-    assert same.fault(good()) is None
-    assert same.fault(good(pod_id=[2, 3, 4], submit_s=[2.0, 2.0, 2.0])) == Fault(
-        0, "pod_id", "2 after 2 (duplicate)", "unique ids, rising with submit_s"
-    )
 
 
-def test_the_smallest_id_and_a_negative_time_may_come_first() -> None:
-    assert RowOrder().fault(good(pod_id=[-(2**63) + 1, 0, 1], submit_s=[-(2.0**53), -1.0, 0.0])) is None
+@pytest.mark.parametrize(
+    ("ids", "fault"),
+    [
+        ([[0, 1, 2], [2, 3, 4]], (1, 0, "2, as in row 3")),
+        ([[5, 1, 2], [0, 1, 7]], (1, 1, "1, as in row 2")),
+        ([[5, 5, 5], [0, 1, 7]], (0, 1, "5, as in row 1")),
+        ([[9, 1, 2], [0, -1, 7]], None),
+        ([[-(2**63) + 1, 0, 1], [2, 3, 4]], None),
+        ([[-(2**63), 0, 1], [2, 3, 4]], None),
+    ],
+)
+def test_every_id_stands_once_in_any_order(ids: list[list[int]], fault: tuple[int, int, str] | None) -> None:
+    batches = [good(pod_id=some, submit_s=[2.0] * 3) for some in ids]
+    order, found = RowOrder(lambda: batches), None
+    for number, one in enumerate(batches):
+        broken = order.fault(one)
+        if broken is not None and found is None:
+            found = number, broken.row, str(broken.found)
+            assert (broken.column, broken.expected) == ("pod_id", "every id once")
+    assert found == fault
+
+
+def test_ids_that_rise_are_read_once() -> None:
+    opened: list[int] = []
+    last: list[int] = []
+
+    def source() -> list[pa.RecordBatch]:
+        opened.append(1)
+        return [batch(), batch(pod_id=last, submit_s=[2.0, 3.0, 4.0])]
+
+    for ids, times in (([3, 4, 5], 1), ([5, 4, 3], 3)):
+        last[:] = ids
+        assert sum(one.num_rows for one in checked(source, "row {}".format)) == 6
+        assert len(opened) == times
+
+
+def test_ids_up_to_the_first_that_is_none_are_compared() -> None:
+    names = pa.RecordBatch.from_pydict({"pod_id": ["a"]})
+    nothing = pa.RecordBatch.from_pydict({"pod_id": pa.array([None, 1], pa.int64())})
+    for last in (names, nothing):
+        assert all_ids([batch(), last, batch()]).tolist() == [0, 1, 2]
 
 
 def test_rows_are_counted_over_the_whole_stream() -> None:
-    stream = checked(
-        [batch(), batch(pod_id=[3, 4, 5], submit_s=[2.0, 3.0, 4.0], cpu_milli=[1, -5, 1])], "row {}".format
-    )
-    stream = iter(stream)
+    both = [batch(), batch(pod_id=[3, 4, 5], submit_s=[2.0, 3.0, 4.0], cpu_milli=[1, -5, 1])]
+    stream = iter(checked(lambda: both, "row {}".format))
     assert next(stream).num_rows == 3
     with pytest.raises(InputError, match=r"^row 4: cpu_milli: found -5, expected 0 to 2147483647$"):
         next(stream)

@@ -58,7 +58,7 @@ def test_pods_of_any_kind_tolerate_nothing(now: str) -> None:
         result = fs.simulate(now, fs.Workload.from_arrow(frame), "best_fit")
     rows = result.jobs.join(result.placements.select("pod_id", "node"), on="pod_id").select("submit_s", "state", "node")
     assert rows.rows() == [(7, "running", "open"), (7, "finished", "open"), (17, "finished", "open")]
-    assert result.jobs["pod_id"].to_list() == [0, 1, 2]
+    assert result.jobs["pod_id"].to_list() == [-1, 0, 1]
 
 
 def test_nobody_offered_leaves_who_runs(now: str) -> None:
