@@ -21,6 +21,7 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.columns.checksum import content_checksum
 from fastsim.foundation.csv_table import map_text
 from fastsim.foundation.displays import chart_of, html_table
+from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.parquet import parquet_table, replacing, write_parquet
 from fastsim.foundation.random_streams import shuffled_order
 from fastsim.hardware import mig
@@ -122,7 +123,7 @@ class Cluster:
     @classmethod
     def from_parquet(cls, path: str | os.PathLike[str], *, catalog: Catalog | None = None) -> Cluster:
         """Nodes from a canonical Parquet file."""
-        return cls(parquet_table(path), catalog or Catalog.default(), str(path))
+        return cls(parquet_table(path, Work.NODES), catalog or Catalog.default(), str(path))
 
     @classmethod
     def from_csv(
@@ -138,7 +139,7 @@ class Cluster:
         from fastsim.cluster.column_mapping import source_of
         from fastsim.cluster.importers import nodes_of
 
-        return nodes_of(source_of(data, name, delimiter), columns, where=where, catalog=catalog)
+        return nodes_of(source_of(data, name, delimiter, work=Work.NODES), columns, where=where, catalog=catalog)
 
     @classmethod
     def from_polars(cls, frame: Any, columns: Columns | None = None, **options: Any) -> Cluster:

@@ -31,6 +31,7 @@ from fastsim.cluster.node_table import NATIVE
 from fastsim.errors import InputError, reading, short, suggestion
 from fastsim.foundation.columns.physical_types import PLAIN, Unconvertible, plain
 from fastsim.foundation.csv_table import csv_line, csv_texts, map_of
+from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.parquet import arrow_table, one_line, parquet_table
 
 MISSING = ("", "NA", "N/A", "None", "NULL", "null", "NaN", "nan")
@@ -101,13 +102,17 @@ class Mapped:
 
 
 def source_of(
-    data: Any, name: str | None = None, delimiter: str = ",", header: Sequence[str] | None = None
+    data: Any, name: str | None = None, delimiter: str = ",", header: Sequence[str] | None = None,
+    work: Work = Work.HELD_PODS,
 ) -> Source:  # fmt: skip
-    """A CSV or Parquet file (by its name) or a frame of any library as a table; cells of a CSV file are texts."""
+    """A CSV or Parquet file (by its name) or a frame of any library as a table; cells of a CSV file are texts.
+
+    The rows of a Parquet file are within the budget of ``work``.
+    """
     if isinstance(data, str | os.PathLike):
         path = str(data)
         if path.endswith((".parquet", ".pq")):
-            return Source(_frame(parquet_table(path), path), path, lambda row: f"{path}:{row + 1}")
+            return Source(_frame(parquet_table(path, work), path), path, lambda row: f"{path}:{row + 1}")
         table = csv_texts(path, header, delimiter=delimiter)
         return Source(_frame(table, path), path, lambda row: f"{path}:{csv_line(path, row, header is None)}")
     label = name or "frame"

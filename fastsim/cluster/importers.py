@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from fastsim.cluster.node_table import NODE_SCHEMA
 from fastsim.errors import InputError
+from fastsim.foundation.columns.physical_types import column_of
 from fastsim.foundation.csv_table import csv_line, read_csv
+from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.parquet import parquet_table
 from fastsim.hardware.gpu_products import with_products
 from fastsim.hardware.model_catalog import Catalog
@@ -34,7 +36,7 @@ def import_nodes(path: str | os.PathLike[str], *, catalog: Catalog | None = None
     """The nodes of a node list (CSV, CSV.gz or Parquet), in the file's order, with openb's limit of 1,001 pods."""
     from fastsim.cluster.cluster import Cluster
 
-    source = read_list(path, NODE_COLUMNS, tuple(NODE_COLUMNS))
+    source = read_list(path, NODE_COLUMNS, tuple(NODE_COLUMNS), Work.NODES)
     names = {"sn": "name", "gpu": "num_gpu", "model": "gpu_model"}
     table = source.rename_columns([names.get(name, name) for name in source.column_names])
     table = table.append_column("max_pods", pa.array(np.full(len(table), MAX_PODS, np.int32)))
@@ -63,15 +65,18 @@ def list_row(path: str | os.PathLike[str], row: int) -> str:
     return f"{path}:{row + 1 if is_parquet(path) else csv_line(path, row)}"
 
 
-def read_list(path: str | os.PathLike[str], types: dict[str, pa.DataType], required: Sequence[str]) -> pa.Table:
+def read_list(
+    path: str | os.PathLike[str], types: dict[str, pa.DataType], required: Sequence[str], work: Work
+) -> pa.Table:
     """A list of openb, of nodes or of pods, with columns of these types."""
     if not is_parquet(path):
         return read_csv(path, types, required).combine_chunks()
-    table = parquet_table(path).combine_chunks()
+    table = parquet_table(path, work)
     missing = [name for name in required if name not in table.column_names]
     if missing:
         raise InputError(f"{path}: {missing[0]}", f"columns {', '.join(table.column_names)}", "this required column")
-    return table.select([name for name in types if name in table.column_names])
+    known = [name for name in types if name in table.column_names]
+    return pa.table({name: column_of(table, name, types[name], partial(list_row, path)) for name in known})
 
 
 def cluster_of(snapshot: Snapshot, catalog: Catalog | None = None) -> Cluster:

@@ -20,6 +20,7 @@ from fastsim.engine.tables import arrow, check_table
 from fastsim.errors import InputError, ResultError, StoredError, on_one_line, reading
 from fastsim.foundation.displays import chart_of, html_table
 from fastsim.foundation.folder_lock import held, recover
+from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import open_parquet, parquet_table, replacing_folder, write_parquet
 from fastsim.telemetry.readings_table import SCHEMA
@@ -57,7 +58,7 @@ class FolderFrames(Mapping[str, pl.DataFrame]):
             raise KeyError(name)
         if name not in self._read:
             with reading(self.path(name), "a table that a run wrote", (ValueError, TypeError)):
-                frame = pl.DataFrame(pl.from_arrow(parquet_table(self.path(name))))
+                frame = pl.DataFrame(pl.from_arrow(parquet_table(self.path(name), Work.WRITTEN_ROWS)))
                 if name in FRAMES:
                     check_table(name, frame)
                 elif [*frame.columns] != SCHEMA.names:

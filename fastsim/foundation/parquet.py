@@ -20,6 +20,7 @@ from fastsim.errors import InputError, ResultError
 from fastsim.foundation import interrupts
 from fastsim.foundation.columns.physical_types import converted
 from fastsim.foundation.durable_file import flush, flush_names, sweep_partials
+from fastsim.foundation.limits.work_budget import Work, refuse_excess
 from fastsim.foundation.written_folder import exchange, refuse_replacing
 
 ROW_GROUP = 122_880
@@ -263,9 +264,10 @@ def parquet_batches(path: str | os.PathLike[str], columns: Sequence[str], rows: 
             raise InputError(str(path), one_line(error), "a complete Parquet file") from error
 
 
-def parquet_table(path: str | os.PathLike[str]) -> pa.Table:
-    """A whole small Parquet file."""
+def parquet_table(path: str | os.PathLike[str], work: Work) -> pa.Table:
+    """A whole Parquet file, whose rows are within the budget of this work; they are counted before they are read."""
     with open_parquet(path) as file:
+        refuse_excess(str(path), file.metadata.num_rows, work)
         try:
             return file.read(use_threads=False)
         except (OSError, pa.ArrowException) as error:

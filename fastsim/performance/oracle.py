@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fastsim.errors import InputError
+from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.parquet import arrow_table, parquet_table
 from fastsim.performance.rate_table import csv_rates, oracle_rows, rate_arrays, write_rates
 
@@ -74,7 +75,7 @@ class Oracle:
     @classmethod
     def from_parquet(cls, path: str | os.PathLike[str]) -> Oracle:
         """The rates of a canonical Parquet file."""
-        return cls.from_table(parquet_table(path), str(path))
+        return cls.from_table(parquet_table(path, Work.TABLE_ROWS), str(path))
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> Oracle:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.errors import InputError
+from fastsim.foundation.columns.physical_types import column_of
 from fastsim.foundation.csv_table import read_csv
 from fastsim.foundation.parquet import write_parquet
 
@@ -136,11 +137,7 @@ def _canonical(table: pa.Table, where: str) -> pa.Table:
     known = [field for field in RATE_SCHEMA if field.name in table.column_names]
     columns = {}
     for field in known:
-        kind = _plain(field.type)
-        try:
-            columns[field.name] = table[field.name].cast(kind).combine_chunks()
-        except pa.ArrowException:
-            raise InputError(f"{where}: {field.name}", f"type {table[field.name].type}", f"type {kind}") from None
+        columns[field.name] = column_of(table, field.name, _plain(field.type), lambda row: f"{where}:{row + 1}")
     ordered = pa.table(columns)
     if "colocated_workload" in columns and "colocated_steps_per_s" not in columns:
         raise InputError(f"{where}: colocated_steps_per_s", "no such column", "the rates of the companions")

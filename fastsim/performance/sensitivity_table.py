@@ -29,7 +29,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fastsim.errors import InputError
+from fastsim.foundation.columns.physical_types import column_of
 from fastsim.foundation.csv_table import csv_line, read_csv
+from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.parquet import parquet_table
 
 Floats = npt.NDArray[np.float64]
@@ -89,7 +91,7 @@ Where = Callable[[int], str]
 def sensitivity_rows(path: str | os.PathLike[str]) -> tuple[pa.Table, Where]:
     """The table of a CSV (plain or .gz) or Parquet file, and where each row stands, for messages."""
     if str(path).endswith(".parquet"):
-        return parquet_table(path), lambda row: f"{path}:{row + 1}"
+        return parquet_table(path, Work.TABLE_ROWS), lambda row: f"{path}:{row + 1}"
     table = read_csv(path, {field.name: field.type for field in SENSITIVITY_SCHEMA}, _NEEDED)
     return table, lambda row: f"{path}:{csv_line(path, row)}"
 
@@ -134,7 +136,9 @@ def _checked(table: pa.Table, name: str, where: Where) -> list[dict[str, Any]]:
     if missing:
         raise InputError(f"{name}: {missing[0]}", f"columns {', '.join(table.column_names)}", "this required column")
     absent = {field.name: None for field in SENSITIVITY_SCHEMA if field.name not in table.column_names}
-    rows = [absent | row for row in table.to_pylist()]
+    known = [field for field in SENSITIVITY_SCHEMA if field.name in table.column_names]
+    typed = pa.table({field.name: column_of(table, field.name, field.type, where) for field in known})
+    rows = [absent | row for row in typed.to_pylist()]
     if not rows:
         raise InputError(name, "no rows", "one workload or more")
     for number, row in enumerate(rows):

@@ -17,6 +17,8 @@ from fastsim.foundation.limits.quantities import is_span
 from fastsim.foundation.random_streams import Stream
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from fastsim.cluster.cluster import Cluster
 
 DRAWN = 16
@@ -85,19 +87,35 @@ def _file_rows(path: str) -> list[Any]:
     import pyarrow as pa
 
     from fastsim.foundation.csv_table import read_csv
+    from fastsim.foundation.limits.work_budget import Work
     from fastsim.foundation.parquet import parquet_table
 
+    if not path.endswith(".parquet"):
+        kinds = {"node": pa.string(), "down_s": pa.float64(), "up_s": pa.float64()}
+        return _table_rows(read_csv(path, kinds, ("node", "down_s")), path)
+    return _table_rows(parquet_table(path, Work.TABLE_ROWS), path)
+
+
+def _table_rows(table: pa.Table, where: str) -> list[Any]:
+    """The rows of a table; its known columns are of their types."""
+    import pyarrow as pa
+
+    from fastsim.foundation.columns.physical_types import column_of
+
     kinds = {"node": pa.string(), "down_s": pa.float64(), "up_s": pa.float64()}
-    table = parquet_table(path) if path.endswith(".parquet") else read_csv(path, kinds, ("node", "down_s"))
-    return _rows(table)
+    names = [name for name in kinds if name in table.column_names]
+    if not names:
+        raise InputError(where, f"columns {', '.join(table.column_names)}", "node, down_s, up_s")
+    typed = pa.table({name: column_of(table, name, kinds[name], lambda row: f"{where}:{row + 1}") for name in names})
+    rows: list[Any] = typed.to_pylist()
+    return rows
 
 
 def _rows(value: Any) -> list[Any]:
     if hasattr(value, "__arrow_c_stream__"):
         from fastsim.foundation.parquet import arrow_table
 
-        rows: list[Any] = arrow_table(value, "maintenance").to_pylist()
-        return rows
+        return _table_rows(arrow_table(value, "maintenance"), "maintenance")
     if not isinstance(value, Iterable):
         expected = "a file's path, a table, or rows of node, down_s and up_s"
         raise InputError("maintenance", short(value), expected)

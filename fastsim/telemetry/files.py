@@ -19,9 +19,12 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fastsim.errors import InputError, reading
-from fastsim.foundation.parquet import one_line, open_parquet, parquet_table
+from fastsim.foundation.columns.physical_types import column_of
+from fastsim.foundation.limits.work_budget import Work
+from fastsim.foundation.parquet import open_parquet, parquet_table
 from fastsim.telemetry.metric_names import by_name
 from fastsim.telemetry.openmetrics import file_samples, read_files
 from fastsim.telemetry.prometheus import saved_samples
@@ -94,14 +97,16 @@ def _readings(path: Path, names: str | os.PathLike[str] | None, unknown: Counter
 
 
 def _parquet(path: Path) -> pa.Table:
-    table = parquet_table(path)
+    table = parquet_table(path, Work.READINGS)
     missing = [name for name in SCHEMA.names if name not in table.column_names]
     if missing:
         raise InputError(str(path), f"no column {missing[0]}", f"the columns {', '.join(SCHEMA.names)}")
-    try:
-        return table.select(SCHEMA.names).cast(SCHEMA)
-    except (pa.ArrowException, ValueError) as error:
-        raise InputError(str(path), one_line(error), "columns of the types of a table of readings") from None
+    columns = [column_of(table, field.name, field.type, lambda row: f"{path}:{row + 1}") for field in SCHEMA]
+    for field, column in zip(SCHEMA, columns, strict=True):
+        if column.null_count and not field.nullable:
+            row = pc.index(column.is_null(), True).as_py()
+            raise InputError(f"{path}:{row + 1}: {field.name}", "null", f"a value ({field.type})")
+    return pa.table(columns, schema=SCHEMA)
 
 
 def write_csv_files(table: pa.Table | pl.LazyFrame, folder: str | os.PathLike[str]) -> list[Path]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from fastsim.errors import InputError, ScenarioError
+from fastsim.errors import InputError, ScenarioError, reading
 
 if TYPE_CHECKING:
     import polars as pl
@@ -89,10 +89,12 @@ class TypicalPods:
         """The typical pods that :meth:`to_parquet` wrote."""
         import polars as pl
 
-        try:
-            frame = pl.read_parquet(path)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise InputError(str(path), str(error).splitlines()[0], "a Parquet file of typical pods") from error
+        from fastsim.foundation.limits.work_budget import Work
+        from fastsim.foundation.parquet import parquet_table
+
+        table = parquet_table(path, Work.TABLE_ROWS)
+        with reading(path, "a Parquet file of typical pods", (ValueError,)):
+            frame = pl.DataFrame(pl.from_arrow(table))
         missing = [name for name in COLUMNS if name not in frame.columns]
         if missing:
             raise InputError(str(path), f"no column {missing[0]!r}", f"the columns {', '.join(COLUMNS)}")

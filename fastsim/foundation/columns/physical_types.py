@@ -17,6 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fastsim.errors import InputError
+
 t = pa.types
 PLAIN = "a column of numbers, texts, truth values, times, or lists of them"
 """What every library reads, in messages."""
@@ -74,6 +76,14 @@ def _validated(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Arra
     whole = converted(column, kind)
     whole.validate(full=True)
     return whole
+
+
+def column_of(table: pa.Table, name: str, kind: pa.DataType, where: Callable[[int], str]) -> pa.Array:
+    """A column of a table as this type; an InputError names the column, at ``where(row)``, that cannot be."""
+    try:
+        return canonical(table.column(name), kind)
+    except Unconvertible as fault:
+        raise InputError(f"{where(fault.row)}: {name}", fault.found, fault.expected, fault.do) from None
 
 
 def plain(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

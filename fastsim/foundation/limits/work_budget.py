@@ -26,6 +26,7 @@ class Work(Enum):
     HELD_PODS = "pods or jobs in memory", 50_000_000
     HOURS = "hours of arrivals", 100_000_000
     RUNS = "runs", 1_000_000
+    TABLE_ROWS = "rows of a table", 5_000_000
     HELD_ROWS = "rows of the timeline in memory", 20_000_000
     WRITTEN_ROWS = "rows of the timeline", 1_000_000_000
     SAMPLES = "samples of the cluster", 1_000_000_000

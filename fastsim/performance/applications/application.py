@@ -127,9 +127,10 @@ class Applications(Mapping[str, Application]):
     @classmethod
     def from_parquet(cls, path: str | os.PathLike[str]) -> Applications:
         """The applications of a canonical Parquet file."""
+        from fastsim.foundation.limits.work_budget import Work
         from fastsim.foundation.parquet import parquet_table
 
-        return cls.from_table(parquet_table(path), str(path))
+        return cls.from_table(parquet_table(path, Work.TABLE_ROWS), str(path))
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Applications:

@@ -19,7 +19,9 @@ from typing import Any
 import pyarrow as pa
 
 from fastsim.errors import InputError
+from fastsim.foundation.columns.physical_types import column_of
 from fastsim.foundation.csv_table import csv_line, read_csv
+from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.parquet import parquet_table
 from fastsim.performance.applications.application_table import APP_SCHEMA, EPOCH, LIMIT, STEP
 
@@ -52,9 +54,15 @@ def flat_rows(table: pa.Table) -> pa.Table:
 def application_table(path: str | os.PathLike[str]) -> pa.Table:
     """The table of applications that a file of either form has; the first wrong cell is an InputError."""
     if str(path).endswith(".parquet"):
-        table = parquet_table(path)
-        return _nested(table, path) if "record" in table.column_names else table
+        table = parquet_table(path, Work.TABLE_ROWS)
+        return _nested(_typed(table, path), path) if "record" in table.column_names else table
     return _nested(read_csv(path, TYPES, ("application", "record")), path)
+
+
+def _typed(table: pa.Table, path: str | os.PathLike[str]) -> pa.Table:
+    """The known columns of a flat table in their types."""
+    names = [name for name in TYPES if name in table.column_names]
+    return pa.table({name: column_of(table, name, TYPES[name], lambda row: _where(path, row)) for name in names})
 
 
 def _nested(table: pa.Table, path: str | os.PathLike[str]) -> pa.Table:

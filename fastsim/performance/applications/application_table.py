@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from fastsim.errors import InputError
+from fastsim.foundation.columns.physical_types import column_of
 from fastsim.foundation.parquet import write_parquet
 from fastsim.performance.applications.step_times import StepRow, StepTimes
 from fastsim.performance.applications.training_curve import EpochRow, TrainingCurve
@@ -114,11 +115,7 @@ def _canonical(table: pa.Table, where: str) -> pa.Table:
         raise InputError(f"{where}: {missing[0]}", f"columns {', '.join(table.column_names)}", "this required column")
     columns = []
     for field in APP_SCHEMA:
-        try:
-            columns.append(table[field.name].cast(field.type))
-        except (pa.ArrowException, ValueError):
-            kind = str(field.type)[:60]
-            raise InputError(f"{where}: {field.name}", f"type {table[field.name].type}"[:90], f"type {kind}") from None
+        columns.append(column_of(table, field.name, field.type, lambda row: f"{where}:{row + 1}"))
         if columns[-1].null_count:
             raise InputError(f"{where}: {field.name}", "null", "a value in every row")
     return pa.table(columns, schema=APP_SCHEMA)

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from fastsim.cluster.importers import list_row, read_list
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.limits.packed_file import file_checksum
+from fastsim.foundation.limits.work_budget import Work
 from fastsim.workload import schema as s
 from fastsim.workload.row_checks import Fault, request_fault
 from fastsim.workload.workload import Held, Workload
@@ -64,7 +65,7 @@ def import_pods(
     """
     options = {"origin": origin, "duration": duration, "on_missing_duration": on_missing_duration}
     _check_options(options, drop, time_scale)
-    source = read_list(path, POD_COLUMNS, _REQUESTS)
+    source = read_list(path, POD_COLUMNS, _REQUESTS, Work.HELD_PODS)
     _refuse_inexact_times(path, source)
     table = _canonical(source, duration, on_missing_duration)
     _check(path, table, source)

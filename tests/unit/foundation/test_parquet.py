@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import fastsim as fs
-from fastsim.errors import InputError, ResultError
+from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.foundation.columns.physical_types import converted
+from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.parquet import (
     CHOICE,
     TableWriter,
@@ -52,7 +53,7 @@ def test_bytes_depend_on_the_rows_alone(tmp_path: Path) -> None:
     assert write_parquet(tmp_path / "a", [whole], SCHEMA, {"z": "1", "a": "2"}, ("pod_id",)) == 4
     assert write_parquet(tmp_path / "b", pieces, SCHEMA, {"a": "2", "z": "1"}, ("pod_id",)) == 4
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    assert parquet_table(tmp_path / "a").to_pydict() == ROWS
+    assert parquet_table(tmp_path / "a", Work.PODS).to_pydict() == ROWS
     stamped = pq.read_metadata(tmp_path / "a").metadata
     assert (stamped[b"a"], stamped[b"fastsim.row_count"], stamped[b"fastsim.sorted_by"]) == (b"2", b"4", b"pod_id")
 
@@ -68,7 +69,10 @@ def test_ids_are_deltas_times_are_split_and_the_rest_have_dictionaries(tmp_path:
 
 def test_an_empty_table_is_a_file_too(tmp_path: Path) -> None:
     assert write_parquet(tmp_path / "a", [], SCHEMA) == 0
-    assert parquet_table(tmp_path / "a").num_rows == 0 and parquet_table(tmp_path / "a").schema.names == SCHEMA.names
+    assert (
+        parquet_table(tmp_path / "a", Work.PODS).num_rows == 0
+        and parquet_table(tmp_path / "a", Work.PODS).schema.names == SCHEMA.names
+    )
 
 
 def test_a_failure_midway_keeps_the_old_file(tmp_path: Path) -> None:
@@ -155,7 +159,7 @@ def test_unreadable_files_are_named(tmp_path: Path) -> None:
         open_parquet(path)
     path.write_bytes(b"PAR1 no, not really PAR1")
     with pytest.raises(InputError, match=r"p\.parquet: found .*, expected a complete Parquet file"):
-        parquet_table(path)
+        parquet_table(path, Work.PODS)
     with pytest.raises(InputError, match="complete Parquet file"):
         list(parquet_batches(path, ["pod_id"], 10))
 
@@ -169,7 +173,7 @@ def test_names_that_are_no_utf8_are_named_before_any_library_panics(
         pq.write_table(pa.table([pa.nulls(2, field.type)], schema=pa.schema([field])), path, store_schema=False)
         path.write_bytes(path.read_bytes().replace(b"outer", b"out\xffr"))
         with pytest.raises(InputError, match=r"p\.parquet: names of columns: found .*, expected UTF-8"):
-            parquet_table(path)
+            parquet_table(path, Work.PODS)
     assert capfd.readouterr().err == ""
 
 
@@ -268,3 +272,14 @@ def test_a_run_to_a_folder_streams(usual: str, tmp_path: Path) -> None:
         fs.simulate("openb:20", pods, "fgd", out=out, progress=lambda _: seen.append(present()))
         assert present() == usual
     assert seen[0] == "system" and seen[-1] == usual
+
+
+def test_rows_are_counted_before_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "nodes.parquet"
+    pq.write_table(pa.table({"num_gpu": pa.array([0] * 3000, pa.int16())}), path)
+    monkeypatch.setenv("FASTSIM_BUDGET", "0.002")
+    monkeypatch.setattr(pq.ParquetFile, "read", lambda *_, **__: pytest.fail("it was read"))
+    with pytest.raises(ScenarioError, match=r"nodes.parquet: found 3,000 nodes, expected at most 2,000 nodes"):
+        fs.Cluster.from_parquet(path)
+    with pytest.raises(ScenarioError, match=r"nodes.parquet: found 3,000 nodes, expected at most 2,000 nodes"):
+        fs.Cluster.from_csv(path)

@@ -69,7 +69,7 @@ def test_company_on_another_number_of_gpus_has_no_row() -> None:
         ({"colocated_steps_per_s": [None, None, None, None]}, "t:4: colocated_steps_per_s: found None"),
         ({"workload": ["b", None, "a", "b"]}, "t:2: workload: found None, expected a value"),
         ({"num_gpu": [1, 1, 0, 1]}, "t:3: num_gpu: found 0, expected 1 or more"),
-        ({"num_gpu": ["x", "1", "1", "1"]}, "t: num_gpu: found type string, expected type int32"),
+        ({"num_gpu": ["x", "1", "1", "1"]}, "t:1: num_gpu: found 'x', expected a value of type int32"),
         ({"steps_per_s": [1.0, 2.0, -3.0, 4.0]}, "t:3: steps_per_s: found -3.0"),
         ({"steps_per_s": [1.0, float("nan"), 3.0, 4.0]}, "t:2: steps_per_s: found nan"),
         ({"colocated_workload": [None, None, None, "c"]}, "t:4: colocated_workload: found 'c'"),

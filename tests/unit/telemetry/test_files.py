@@ -96,8 +96,10 @@ def test_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "half.json").write_text('{"status": "success", "data": {"resultTy')
     (tmp_path / "late.om").write_text("power 1 2.0\npower 1 1.0\n# EOF\n")
     for name, found in {
-        "half.parquet": "complete Parquet", "less.parquet": "no column value", "text.parquet": "of the types",
-        "null.parquet": "with null values", "half.json": "a matrix of series", "none.json": "No such file",
+        "half.parquet": "complete Parquet", "less.parquet": "no column value",
+        "text.parquet": "1: value: found 'a', expected a value of type double",
+        "null.parquet": "1: value: found null, expected a value", "half.json": "a matrix of series",
+        "none.json": "No such file",
         "late.om": "in order of time", "none.om": "no such file or folder", "none.parquet": "no such file",
         ".": "no telemetry",
     }.items():  # fmt: skip

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fastsim.errors import InputError
+from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.parquet import parquet_table
 from fastsim.telemetry.metric_names import by_name
 from fastsim.telemetry.readings_table import NoNumber, Sample, device_columns, ordered, table_of, write
@@ -46,4 +47,4 @@ def test_parquet_is_the_same_bytes_for_the_same_readings(tmp_path: Path) -> None
     assert write(found, tmp_path / "a.parquet") == 3
     write(found.take([2, 0, 1]), tmp_path / "b.parquet")
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
-    assert ordered(parquet_table(tmp_path / "a.parquet")) == found
+    assert ordered(parquet_table(tmp_path / "a.parquet", Work.READINGS)) == found

@@ -131,7 +131,7 @@ def test_bad_rows_name_file_row_and_column(tmp_path: Path, column: str, value: o
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.parquet").write_bytes(b"PAR1 cut short")
-    with pytest.raises(InputError, match=r"t.parquet: found .*, expected a Parquet file"):
+    with pytest.raises(InputError, match=r"t.parquet: found .*, expected a complete Parquet file"):
         TypicalPods.from_parquet(tmp_path / "t.parquet")
     pl.DataFrame({"count": [1]}).write_parquet(tmp_path / "t.parquet")
     with pytest.raises(InputError, match="no column 'cpu_milli'"):

@@ -37,7 +37,7 @@ def changed(**columns: object) -> pa.Table:
     [
         (TABLE.drop_columns(["epochs"]), "epochs: found columns"),
         (changed(restart_s=None), "restart_s: found null"),
-        (TABLE.set_column(3, "slowdown", [["slow", "slow"]]), "slowdown: found type string"),
+        (TABLE.set_column(3, "slowdown", [["slow", "slow"]]), "1: slowdown: found 'slow', expected a value of type do"),
         (changed(application=TABLE["application"][1].as_py()), "twice"),
         (changed(limits=TABLE["limits"][0].as_py()[:1]), "expected a GPU model of limits"),
         (changed(steps=[]), "no measured placement"),
