@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from fastsim.cli.grammar.saved_runs import reads_saved_runs
-from fastsim.cli.grammar.standard_streams import FileWritten, refuse_terminal
+from fastsim.cli.grammar.standard_streams import FileWritten, refuse_output
 from fastsim.cli.grammar.verbs import UsualVerb
 from fastsim.foundation import interrupts
 
 if TYPE_CHECKING:
-    from fastsim.foundation.http import Service
+    from fastsim.foundation.http.service import Service
 
 
 @click.command("serve-extender")
@@ -43,7 +43,7 @@ def serve_extender(
     """
     from fastsim.decisions.kube_extender import Extender
     from fastsim.decisions.live_cluster import LiveSnapshot, left_out
-    from fastsim.foundation.http import Limits, Service, address_of
+    from fastsim.foundation.http.service import Limits, Service, address_of
     from fastsim.workload.texts import workload_from
 
     host, port = address_of(listen)
@@ -146,7 +146,7 @@ def export_table(folder: Path, table: str, out: Path, form: str | None, columns:
     frame = saved_table(folder, table, columns.split(",") if columns else ())
     content = table_bytes(frame, form)
     if piped:
-        refuse_terminal(f".{form}")
+        refuse_output(f".{form}")
     if not piped:
         click.echo(f"{written_file(out, content)}: {len(frame):,} rows")
     elif form == "parquet":

@@ -24,9 +24,9 @@ from fastsim.cli.importers import import_
 from fastsim.cli.kubernetes import export, serve_extender
 from fastsim.cli.list import describe, list_, new_policy
 from fastsim.cli.monitor import monitor
+from fastsim.cli.process_streams import prepare
 from fastsim.cli.report import plot, report
 from fastsim.cli.run import compare, demo, explain, fork, resume, run
-from fastsim.cli.standard_output import keep_for_results
 from fastsim.cli.strict import notice_key
 from fastsim.cli.trace import trace
 from fastsim.errors import FastsimError
@@ -69,7 +69,7 @@ with_messages([commands])
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
     interrupts.own_process()
-    keep_for_results()
+    prepare()
     os.environ.setdefault(SAFE_PATH, "1")  # workers load no modules from the current folder, either
     code = exit_code(sys.argv[1:] if arguments is None else arguments)
     interrupts.ignore()

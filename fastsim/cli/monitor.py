@@ -50,7 +50,7 @@ def serve(sources: tuple[str, ...], listen: str, speed: float, at_end: str, prof
 
     Only programs of this machine reach it unless --listen names another address. Ctrl-C or SIGTERM ends it.
     """
-    from fastsim.foundation.http import Service, address_of
+    from fastsim.foundation.http.service import Service, address_of
     from fastsim.telemetry.exporter import Pace, Record, routes
     from fastsim.telemetry.files import scanned
 

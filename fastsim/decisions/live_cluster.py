@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError
-from fastsim.foundation.http import answer_of, base_address
+from fastsim.foundation.http.answers import answer_of, base_address
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import one_line
 from fastsim.kubernetes.objects import Manifest, manifests, manifests_in

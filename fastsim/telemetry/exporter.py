@@ -20,7 +20,7 @@ import polars as pl
 import pyarrow as pa
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.foundation.http import Reply, Request, Route, json_reply
+from fastsim.foundation.http.service import Reply, Request, Route, json_reply
 from fastsim.telemetry.metric_names import LABELS, Metric, metrics
 from fastsim.telemetry.openmetrics import label_text
 from fastsim.telemetry.readings_table import KEYS, evaluated, lazily, ordered_rows
@@ -172,10 +172,9 @@ def routes(record: Record, pace: Pace) -> dict[tuple[str, str], Route]:
         return Reply((record.text(place_s, node) + own).encode(), EXPOSITION)
 
     def targets(request: Request) -> Reply:
-        if not request.host:
-            raise InputError("/targets", "no Host header", "one")
         return json_reply([
-            {"targets": [request.host], "labels": {"__param_node": node, "instance": node}} for node in record.nodes()
+            {"targets": [request.reached], "labels": {"__param_node": node, "instance": node}}
+            for node in record.nodes()
         ])  # fmt: skip
 
     def front(_: Request) -> Reply:

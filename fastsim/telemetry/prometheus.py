@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.foundation.http import MOST_BYTES, answer_of, base_address, failure
+from fastsim.foundation.http.answers import MOST_BYTES, answer_of, base_address, failure
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import one_line
 from fastsim.telemetry.metric_names import Metric, by_name

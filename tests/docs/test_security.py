@@ -6,7 +6,7 @@ import ast
 from inspect import signature
 from pathlib import Path
 
-from fastsim.foundation.http import LOOPBACK, Service, address_of
+from fastsim.foundation.http.service import LOOPBACK, Service, address_of
 from tests.docs.pages import ROOT
 from tests.style.tree import sources
 

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.foundation.http import Service
+from fastsim.foundation.http.service import Service
 from fastsim.policies import registry
 from tests.cli.terminal import fastsim_here
 from tests.needs import needed

@@ -16,6 +16,8 @@ from typing import Any
 
 import click
 
+from fastsim.cli.process_streams import Discarded
+
 STREAM = "-"
 BINARY = (".parquet",)
 """Endings of files that no terminal shows."""
@@ -73,8 +75,10 @@ class FileWritten(click.Path):
 READ, READ_NAME, READ_TEXT = FileRead(), FileRead(str), TextRead()
 
 
-def refuse_terminal(ending: str) -> None:
-    """Refuse a binary file on standard output if that is a terminal."""
+def refuse_output(ending: str) -> None:
+    """Refuse standard output for a file if it is closed, and for a binary file if it is a terminal."""
+    if isinstance(sys.stdout, Discarded):
+        raise click.UsageError("'-' is standard output, which is closed here: expected a file or a pipe")
     if ending in BINARY and sys.stdout.isatty():
         raise click.UsageError(f"'-' is the terminal here, and a {ending} file is binary: expected a file or a pipe")
 
@@ -85,7 +89,9 @@ def _from_input(ctx: click.Context) -> str:
 
     root = ctx.find_root()
     folder = _own_folder(root, "input")
-    if sys.stdin is None or sys.stdin.isatty():
+    if sys.stdin is None:
+        raise click.UsageError("'-' is standard input, which is closed here: expected a file or a pipe")
+    if sys.stdin.isatty():
         raise click.UsageError("'-' is the terminal here: expected a file, or standard input from a pipe")
     path = folder / "standard-input"
     with path.open("wb") as file:
@@ -114,7 +120,7 @@ def _ending(path: Path) -> str:
 
 def _to_output(ctx: click.Context, ending: str) -> str:
     """The path of a file that is copied to standard output when the command ends, if it was written by then."""
-    refuse_terminal(ending)
+    refuse_output(ending)
     root, stream = ctx.find_root(), sys.stdout
     path = _own_folder(root, "output") / f"standard-output{ending}"
     _note(root, str(path))

@@ -10,13 +10,16 @@ import threading
 import time
 import urllib.error
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from socketserver import ThreadingMixIn
 
 import pytest
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.foundation.http import Limits, Reply, Request, Service, address_of, answer_of, base_address, json_reply
+from fastsim.foundation.http.answers import answer_of, base_address
+from fastsim.foundation.http.service import Limits, Reply, Request, Service, address_of, json_reply
 
 PLAIN = b"GET / HTTP/1.0\r\n\r\n"
 PATIENCE_S = 60.0
@@ -172,7 +175,8 @@ def test_silent_connections_keep_no_request_out(service: Service) -> None:
     connections = idle(service)
     connections[1].sendall(b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf")
     assert b" 200 " in reply_to(service, PLAIN)
-    assert connections[0].recv(1) == b""  # the one that has waited longest made room
+    refusal = connections[0].recv(65_536)  # the one that has waited longest made room
+    assert refusal.startswith(b"HTTP/1.1 503 ") and connections[0].recv(1) == b""
     for connection in connections:
         connection.close()
 
@@ -193,13 +197,69 @@ def test_requests_at_work_are_not_cut_off() -> None:
     for thread in threads:
         thread.start()
     assert begun.acquire(timeout=PATIENCE_S) and begun.acquire(timeout=PATIENCE_S)
-    assert reply_to(service, PLAIN) == b""
+    for _ in range(3):
+        refusal = reply_to(service, b"POST / HTTP/1.1\r\nContent-Length: 400000\r\n\r\n", b"x" * 400_000)
+        head, _, text = refusal.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 503 ") and b"\r\nRetry-After: 1\r\n" in head
+        assert f"\r\nContent-Length: {len(text)}\r\n".encode() in head and text.endswith(b"later\n")
     going_on.set()
     for thread in threads[1:]:
         thread.join()
     assert [reply.endswith(b"done") for reply in replies] == [True, True]
     ended.set()
     threads[0].join()
+
+
+def test_parallel_requests_are_answered_though_others_are_slow() -> None:
+    service = Service({("GET", "/"): echo, ("POST", "/"): echo})
+    ended = threading.Event()
+    server = threading.Thread(target=service.run, args=(ended.is_set,))
+    server.start()
+    slow = [socket.create_connection(("127.0.0.1", service.port), timeout=PATIENCE_S) for _ in range(100)]
+    for connection in slow[::2]:
+        connection.sendall(b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf")
+    with ThreadPoolExecutor(200) as clients:
+        replies = list(clients.map(lambda _: response(service, "POST", "/", b"x" * 1000), range(200)))
+    assert {status for status, _ in replies} == {200}
+    ended.set()
+    for connection in slow:
+        connection.close()
+    server.join()
+
+
+def test_more_requests_than_connections_wait_for_their_turn(service: Service) -> None:
+    with ThreadPoolExecutor(60) as clients:
+        replies = list(clients.map(lambda _: response(service, "GET", "/"), range(60)))
+    assert {status for status, _ in replies} <= {200, 503} and replies[0][0] == 200
+    assert service.answered == sum(status == 200 for status, _ in replies)
+
+
+def test_no_thread_for_a_connection(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ThreadingMixIn, "process_request", refused)
+        assert [reply_to(service, PLAIN)[:13] for _ in range(4)] == [b"HTTP/1.1 503 "] * 4
+    assert response(service, "GET", "/")[0] == 200
+
+
+def test_a_body_that_is_refused_is_not_asked_for(service: Service) -> None:
+    head = b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+    assert reply_to(service, head % 99_000_000_000).startswith(b"HTTP/1.1 413 a body of 99,000,000,000 bytes")
+    reply = reply_to(service, head % 4, b"body", pause_s=0.05)
+    assert reply.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 ")
+
+
+def test_a_request_knows_the_address_that_it_reached() -> None:
+    service = Service({("GET", "/"): lambda request: Reply(request.reached.encode())})
+    ended = threading.Event()
+    server = threading.Thread(target=service.run, args=(ended.is_set,))
+    server.start()
+    reply = reply_to(service, b"GET / HTTP/1.0\r\nHost: elsewhere:1\r\n\r\n")
+    assert reply.endswith(f"\r\n\r\n127.0.0.1:{service.port}".encode())
+    ended.set()
+    server.join()
 
 
 def test_idle_connections_are_not_waited_for(hasty: Service) -> None:
