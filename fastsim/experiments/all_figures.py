@@ -22,6 +22,7 @@ from fastsim.experiments.reproduce import papers
 from fastsim.experiments.reproduce.figures import MADE, figure_table
 from fastsim.experiments.reproduce.reproduction import SCHEMA, STYLE, VERDICTS
 from fastsim.foundation.parquet import replacing
+from fastsim.reports.charts.html_page import page
 
 PLAN, INDEX, TABLE, CELLS = "plan.json", "index.html", "figures.parquet", "cells.parquet"
 HEADS = ("paper", "figure", "status", "numbers", "cells", *VERDICTS, "reason")
@@ -142,8 +143,6 @@ def _page(table: pl.DataFrame) -> str:
     folders = {(one.paper, one.figure): one.folder.as_posix() for one in all_figures()}
     totals = [(name, int(table[name].sum())) for name in ("numbers", "cells", *VERDICTS)]
     counted = ", ".join(f"{count:,} {name}" for name, count in totals)
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-    head += f"<title>fastsim: all figures</title><style>{STYLE}</style>"
     heads = "".join(f"<th{_kind(name)}>{name}</th>" for name in HEADS)
     rows = []
     for row in table.iter_rows(named=True):
@@ -151,12 +150,9 @@ def _page(table: pl.DataFrame) -> str:
         if row["cells"] is not None:
             cells["figure"] = f'<a href="{folders[row["paper"], row["figure"]]}/index.html">{cells["figure"]}</a>'
         rows.append("<tr>" + "".join(f"<td{_kind(name)}>{cells[name]}</td>" for name in HEADS) + "</tr>")
-    return "".join((
-        f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>',
-        f"<body><h1>All figures</h1><p>{counted}.</p>",
-        f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>',
-        "</body></html>\n",
-    ))  # fmt: skip
+    table_html = f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    body = f'<h1>All figures</h1><p>{counted}.</p><div class="wide">{table_html}</div>'
+    return page("fastsim: all figures", body, style=STYLE)
 
 
 def _kind(name: str) -> str:

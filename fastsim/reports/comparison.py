@@ -15,7 +15,7 @@ import polars as pl
 
 from fastsim.errors import ResultError, ScenarioError, suggestion
 from fastsim.foundation.displays import html_table
-from fastsim.reports.charts.chart_files import charting, picturing, written_file
+from fastsim.reports.charts.chart_files import charting, displayed, picturing, written_file
 from fastsim.reports.charts.series import HEIGHT, POINTS, WIDTH, distinct_names, run_name
 from fastsim.reports.charts.series_looks import channels, marked
 
@@ -142,13 +142,14 @@ class Comparison:
             marks.encode(shape=altair.Shape(**look["shape"])),
             data=points.to_arrow(compat_level=oldest),
         )
-        chart: alt.LayerChart = drawn.encode(
+        encoded = drawn.encode(
             x=altair.X("x:Q", title=AXES[over], scale=altair.Scale(nice=False)),
             y=altair.Y("y:Q", title=chosen.axis, scale=y_scale),
             color=altair.Color(**look["color"]),
             tooltip=[altair.Tooltip("name:N", title="run"), altair.Tooltip("x:Q", title=AXES[over], format=".1f"),
                      altair.Tooltip("y:Q", title=chosen.axis, format=",.2f")],
-        ).properties(title=chosen.title, width=WIDTH, height=HEIGHT)  # fmt: skip
+        )  # fmt: skip
+        chart: alt.LayerChart = displayed(encoded.properties(title=chosen.title, width=WIDTH, height=HEIGHT))
         return chart
 
     def charts(self, metrics: Sequence[str] = REPORT, over: str = "demand") -> alt.ConcatChart:
@@ -156,7 +157,7 @@ class Comparison:
         altair = charting()
         starts = dict.fromkeys(("allocation", "failed"), SATURATION) if over == "demand" else {}
         single = [self.plot(metric, over, starts.get(metric, 0.0)) for metric in metrics]
-        charts: alt.ConcatChart = altair.concat(*single, columns=2)
+        charts: alt.ConcatChart = displayed(altair.concat(*single, columns=2))
         return charts
 
     def to_html(self, path: str | os.PathLike[str], metrics: Sequence[str] = ()) -> Path:

@@ -15,7 +15,7 @@ import polars as pl
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.result import Result
 from fastsim.errors import ResultError, ScenarioError, suggestion
-from fastsim.reports.charts.chart_files import charting
+from fastsim.reports.charts.chart_files import charting, displayed
 from fastsim.reports.charts.gpu_occupancy import STEPS
 from fastsim.reports.charts.series import WIDTH, series_of
 from fastsim.reports.comparison import METRICS, Comparison
@@ -65,7 +65,7 @@ def _of_result(result: Result, chart: str | None) -> alt.TopLevelMixin:
     for param in spec["params"]:
         if param["name"] == "moment":
             param |= {"value": 0, "bind": {"input": "range", "min": 0, "max": STEPS - 1, "step": 1, "name": "step "}}
-    drawn: alt.TopLevelMixin = altair.LayerChart.from_dict(spec)  # Chart would try every kind of chart
+    drawn: alt.TopLevelMixin = displayed(altair.LayerChart.from_dict(spec))  # Chart would try every kind of chart
     return drawn
 
 
@@ -88,7 +88,8 @@ def _of_cluster(cluster: Cluster, chart: str | None) -> alt.TopLevelMixin:
         tooltip=["kind:N", altair.Tooltip("count:Q", title=title, format=",")],
     )
     size = {"width": WIDTH, "height": ROW_HEIGHT * max(len(bars), 1)}
-    drawn: alt.TopLevelMixin = encoded.mark_bar().properties(title=f"{cluster.name}: {title}", **size)
+    named = encoded.mark_bar().properties(title=f"{cluster.name}: {title}", **size)
+    drawn: alt.TopLevelMixin = displayed(named)
     return drawn
 
 

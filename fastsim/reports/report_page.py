@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from fastsim.reports.charts.gpu_occupancy import STEPS
+from fastsim.reports.charts.html_page import code_script, data_script, page
 from fastsim.reports.charts.series_looks import Look, looks
 
 if TYPE_CHECKING:
@@ -35,10 +36,6 @@ def report_page(report: Report, scripts: str) -> str:
     single = [figure for figure in report.figures if figure.single]
     numbered = {figure.key: place for place, figure in enumerate(report.figures)}
     parts = [
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escape(report.title)}</title><style>{_text('report.css')}</style></head><body>",
         f'<header><div><h1>{escape(report.title)}</h1><p class="soft">{escape(report.subtitle)}</p></div>',
         '<button id="theme" class="switch" type="button" aria-pressed="false">Dark colours</button></header><main>',
         '<h2 id="figures-of-runs">Summary</h2>', _table(report.table, names),
@@ -52,11 +49,11 @@ def report_page(report: Report, scripts: str) -> str:
     if report.citations:
         parts += ["<h2>Please cite</h2>", f'<pre tabindex="0">{escape(report.citations)}</pre>']
     parts += [
-        "</main>", f'<script type="application/json" id="figures">{_data(report.figures)}</script>',
-        f"<script>{scripts}</script>" if report.figures else "",
-        f"<script>{_text('report.js')}</script></body></html>\n",
+        "</main>", data_script(_data(report.figures), "figures"), code_script(scripts) if report.figures else "",
+        code_script(_text("report.js")),
     ]  # fmt: skip
-    return "".join(parts)
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+    return page(report.title, "".join(parts), head=policy, style=_text("report.css"))
 
 
 def column_json(frame: pl.DataFrame) -> dict[str, Any]:
@@ -86,8 +83,7 @@ def _data(figures: Sequence[ReportChart]) -> str:
         data = {"data": column_json(figure.data)} if same == place else {"same": same}
         listed.append({"key": figure.key, "spec": figure.spec} | data)
     document = {"figures": listed}
-    # A "</script>" in a name of the user must not end the script element.
-    return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return json.dumps(document, separators=(",", ":"), allow_nan=False)
 
 
 def _text(name: str) -> str:

@@ -24,6 +24,7 @@ import polars as pl
 
 from fastsim.errors import FastsimError
 from fastsim.foundation.parquet import replacing_folder
+from fastsim.reports.charts import html_page
 from fastsim.reports.charts.series_looks import channels
 
 VERDICTS = ("same", "within", "outside", "indicative", "no reference")
@@ -241,17 +242,16 @@ def plain_name(policy: str) -> str:
 
 def page(reproduction: Reproduction) -> str:
     """HTML with verdicts, charts (where the report extra is installed) and every cell."""
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
     scripts, body = _charts(reproduction.curves, reproduction.cells)
     source = reproduction.source[:1].upper() + reproduction.source[1:]
-    return "".join((
-        f'<!DOCTYPE html>\n<html lang="en"><head>{head}<title>fastsim: {escape(reproduction.title)}</title>',
-        f"<style>{STYLE}</style>{scripts}</head><body><h1>{escape(reproduction.title)}</h1>",
-        f"<p>{escape(reproduction.verdict)}.</p><p>{escape(source)}. {reproduction.effort}.</p>",
+    content = "".join((
+        f"<h1>{escape(reproduction.title)}</h1>",
+        f"<p>{escape(reproduction.verdict)}.</p><p>{escape(source)}. {escape(reproduction.effort)}.</p>",
         body,
         f'<h2>Every cell</h2><div class="wide">{_table(reproduction.cells)}</div>',
-        f"<h2>Please cite</h2><pre>{escape(reproduction.citation)}</pre></body></html>\n",
+        f"<h2>Please cite</h2><pre>{escape(reproduction.citation)}</pre>",
     ))  # fmt: skip
+    return html_page.page(f"fastsim: {reproduction.title}", content, head=scripts, style=STYLE)
 
 
 def _table(cells: pl.DataFrame) -> str:
@@ -353,6 +353,5 @@ def _charts(curves: pl.DataFrame, cells: pl.DataFrame) -> tuple[str, str]:
     figures = "".join(
         f'<figure><figcaption>{escape(title)}</figcaption><div class="chart"></div></figure>' for title, _ in charts
     )
-    text = ",".join(specs).replace("<", "\\u003c")
-    body = f'<div class="charts">{figures}</div><script type="application/json" id="specs">[{text}]</script>'
-    return f"<script>{scripts}</script>", f"{body}<script>{DRAW}</script>"
+    data = html_page.data_script(f"[{','.join(specs)}]", "specs")
+    return html_page.code_script(scripts), f'<div class="charts">{figures}</div>{data}{html_page.code_script(DRAW)}'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fastsim.errors import FastsimError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.foundation.parquet import replacing
+from fastsim.reports.charts.html_page import ScriptEncoder, chart_page
 
 if TYPE_CHECKING:
     import altair as alt
@@ -75,5 +77,38 @@ def written_chart(chart: alt.TopLevelMixin, path: str | os.PathLike[str], scale:
         return written_file(path, spec.encode())
     if suffix == ".png":
         return written_file(path, picturing().vegalite_to_png(spec, scale=scale))
-    content = picturing().vegalite_to_svg(spec) if suffix == ".svg" else picturing().vegalite_to_html(spec, bundle=True)
+    svg = suffix == ".svg"
+    content = picturing().vegalite_to_svg(spec) if svg else chart_page(spec, Path(path).stem, page_scripts())
     return written_file(path, content.encode())
+
+
+def displayed(chart: Any) -> Any:
+    """The same chart, whose HTML in notebooks and files ends no script early, whatever names it has in it."""
+    object.__setattr__(chart, "__class__", _displayed_class(type(chart)))  # altair's own makes a property of the chart
+    return chart
+
+
+@cache
+def _displayed_class(kind: type[Any]) -> type[Any]:
+    """The class of a chart with JSON in HTML as :func:`fastsim.reports.charts.html_page.script_json` writes it."""
+    if "fastsim_json" in vars(kind):
+        return kind
+
+    def to_html(self: Any, *arguments: Any, json_kwds: dict[str, Any] | None = None, **options: Any) -> Any:
+        return kind.to_html(self, *arguments, json_kwds=_in_scripts(json_kwds), **options)
+
+    def save(self: Any, *arguments: Any, json_kwds: dict[str, Any] | None = None, **options: Any) -> Any:
+        return kind.save(self, *arguments, json_kwds=_in_scripts(json_kwds), **options)
+
+    def bundle(self: Any, *arguments: Any, **options: Any) -> Any:
+        shown, renderer = kind._repr_mimebundle_(self, *arguments, **options), charting().renderers.get()
+        if "text/html" in shown and "<" in json.dumps(self.to_dict(context={"pre_transform": False})):
+            return renderer(self.to_dict(context={"pre_transform": False}), json_kwds=_in_scripts(None))
+        return shown
+
+    methods = {"to_html": to_html, "save": save, "_repr_mimebundle_": bundle, "fastsim_json": True}
+    return type(kind.__name__, (kind,), methods | {"__module__": kind.__module__})
+
+
+def _in_scripts(json_kwds: dict[str, Any] | None) -> dict[str, Any]:
+    return {"cls": ScriptEncoder} | (json_kwds or {})

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from fastsim.errors import ResultError, ScenarioError, suggestion
-from fastsim.reports.charts.chart_files import charting
+from fastsim.reports.charts.chart_files import charting, displayed
 from fastsim.reports.charts.seed_intervals import interval_of_mean
 from fastsim.reports.charts.series import HEIGHT, POINTS, WIDTH, distinct_names, run_name
 from fastsim.reports.charts.series_looks import channels, marked
@@ -66,13 +66,14 @@ def job_chart(
     if not cdf and (points["high"] > points["low"]).any():
         ends = altair.Chart().mark_errorbar(ticks=True)
         layers.insert(0, ends.encode(y=altair.Y("low:Q", title=axes.y), y2="high:Q"))
-    chart_of_all: alt.LayerChart = altair.layer(*layers, data=points.to_arrow(compat_level=oldest)).encode(
+    drawn = altair.layer(*layers, data=points.to_arrow(compat_level=oldest)).encode(
         x=altair.X("x:Q", title=axes.x, scale=scale),
         y=altair.Y("y:Q", title=axes.y, scale=altair.Scale(domain=[0, 100]) if cdf else altair.Scale(zero=True)),
         color=altair.Color(**look["color"]),
         tooltip=[altair.Tooltip("name:N", title="run"), altair.Tooltip("x:Q", title=axes.x, format=",.2f"),
                  altair.Tooltip("y:Q", title=axes.y, format=",.2f")],
-    ).properties(title=axes.title, width=WIDTH, height=HEIGHT)  # fmt: skip
+    )  # fmt: skip
+    chart_of_all: alt.LayerChart = displayed(drawn.properties(title=axes.title, width=WIDTH, height=HEIGHT))
     return chart_of_all
 
 

@@ -1,0 +1,195 @@
+"""Names that mean something to a browser are text in every page, picture, document and notebook view."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+
+import fastsim as fs
+from fastsim.cli.main import exit_code
+from fastsim.experiments.all_figures import HEADS, all_figures, write_index
+from fastsim.experiments.reproduce.reproduction import Measure, Reproduction, cell, cell_table, points
+from tests.hostile_names import NAMES, content_of, hostile_cluster, hostile_pods, hostile_runs
+from tests.needs import needed
+from tests.style.tree import ROOT, parsed, short, sources
+
+needed("altair")
+HARMLESS = {
+    "html", "head", "meta", "title", "style", "body", "script", "div", "table", "thead", "tbody", "tr", "th", "td",
+    "caption", "small", "header", "main", "h1", "h2", "h3", "p", "pre", "button", "figure", "figcaption", "details",
+    "summary", "dl", "dt", "dd", "label", "input", "span", "select", "option", "output", "svg", "line", "g", "path",
+    "circle", "a",
+}  # fmt: skip
+"""Tags that pages of ours have; ``img`` is none of them, and ``svg`` has no handlers."""
+PROGRAMS = {"report": 2, "plot": 2, "monitor": 2, "alone": 2, "trace": 2, "compare": 2, "figures": 2}
+"""Programs of a page: the library that draws, and the page's own."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("names")
+    hostile_runs(made)
+    return made
+
+
+def runs_of(folder: Path) -> list[str]:
+    return [str(run) for run in hostile_runs(folder)]
+
+
+def figures_page(folder: Path, name: str) -> str:
+    """The page of a reproduction whose cells, curves and texts have the name."""
+    what = Measure("1", name, name, 1)
+    cells = [cell(what, name, name, at, 1.0, published=2.0) for at in (1, 2, 3)]
+    curves = points(name, name, name, name, [1, 2], [3, 4])
+    made = Reproduction("x", name, name, cell_table(cells), curves, 1, 1.0, name)
+    return (made.write(folder / "made") / "index.html").read_text()
+
+
+def index_page(folder: Path, name: str) -> str:
+    """The index of all figures, with the name in every text."""
+    one = all_figures()[0]
+    row = dict.fromkeys(HEADS, name) | {"paper": one.paper, "figure": one.figure}
+    numbers = ("numbers", "cells", "same", "within", "outside", "indicative", "no reference")
+    row |= {head: 1 for head in HEADS if head in numbers}
+    return write_index(folder, pl.DataFrame([row])).read_text()
+
+
+COMMANDS = {
+    "report": "report {runs} --html page.html", "compare": "compare {runs} --html page.html",
+    "plot": "plot jct_cdf {runs} -o page.html", "monitor": "monitor plot {runs} -o page.html",
+    "alone": "monitor plot {first} -o page.html", "trace": "trace stats {workload} -o page.html",
+}  # fmt: skip
+"""Commands that write a page, by the kind of page."""
+
+
+def words_of(command: str, folder: Path, tmp_path: Path) -> list[str]:
+    """The words, with the runs and a file of pods in their places."""
+    pods = tmp_path / "pods.parquet"
+    hostile_pods(NAMES[0]).write(pods)
+    places = {"{runs}": runs_of(folder), "{first}": runs_of(folder)[:1], "{workload}": [str(pods)]}
+    return [one for word in command.split() for one in places.get(word, [word])]
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_pages_of_verbs(
+    kind: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert exit_code(words_of(COMMANDS[kind], folder, tmp_path)) == 0, capsys.readouterr().err
+    check_page(Path("page.html").read_text(encoding="utf-8"), PROGRAMS[kind])
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_pictures_of_verbs_are_xml_without_programs(
+    kind: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = COMMANDS[kind].replace("--html page.html", "--svg made.svg" if kind == "compare" else "--svg .")
+    assert exit_code(words_of(command.replace("page.html", "made.svg"), folder, tmp_path)) == 0, capsys.readouterr().err
+    pictures = list(tmp_path.rglob("*.svg"))
+    assert pictures
+    for picture in pictures:
+        tree = ElementTree.fromstring(picture.read_text(encoding="utf-8"))
+        for item in tree.iter():
+            assert item.tag.rpartition("}")[2] not in ("script", "foreignObject", "image")
+            assert not [key for key in item.attrib if key.lower().startswith("on") or key.endswith("href")]
+
+
+def check_page(html: str, programs: int) -> None:
+    """No tag of a name's, no handler, no program beside the page's own, and data that can be read."""
+    content = content_of(html)
+    assert content.tags <= HARMLESS and not content.handlers
+    assert len(content.programs) == programs
+    assert not [one for one in content.programs if "alert(1)" in one]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pages_of_reproductions(name: str, tmp_path: Path) -> None:
+    check_page(figures_page(tmp_path, name), PROGRAMS["figures"])
+    check_page(index_page(tmp_path, name), 0)
+
+
+VIEWS: dict[str, Callable[[Path, str], Any]] = {
+    "cluster": lambda run, name: hostile_cluster(name), "workload": lambda run, name: hostile_pods(name),
+    "result": lambda run, name: fs.Result.load(run),
+    "comparison": lambda run, name: fs.compare([fs.Result.load(run)] * 2, [name, f"{name}2"]),
+    "sweep": lambda run, name: fs.Sweep({"cluster": "openb:4", "workload": "synth:openb?pods=3", "seed": [0, 1]}, name),
+}  # fmt: skip
+"""Objects with a table in notebooks, made with a name."""
+
+
+def test_every_object_with_a_view_is_in_the_table() -> None:
+    files = {
+        short(path) for path in sources("fastsim", suffix=".py")
+        for node in ast.walk(parsed(path)) if isinstance(node, ast.FunctionDef) and node.name == "_repr_html_"
+    }  # fmt: skip
+    assert {Path(file).stem for file in files} == set(VIEWS)
+
+
+@pytest.mark.parametrize("place", range(len(NAMES)))
+def test_views_in_notebooks(place: int, folder: Path) -> None:
+    name, run = NAMES[place], hostile_runs(folder)[place]
+    for made in VIEWS.values():
+        content = content_of(made(run, name)._repr_html_())
+        assert content.tags <= HARMLESS and not content.handlers and not content.programs
+
+
+@pytest.mark.parametrize("place", range(len(NAMES)))
+def test_charts_in_notebooks_and_their_files(place: int, folder: Path, tmp_path: Path) -> None:
+    name, result = NAMES[place], fs.Result.load(hostile_runs(folder)[place])
+    comparison = fs.compare([result, result], [name, f"{name}2"])
+    charts = (hostile_cluster(name).plot(), hostile_cluster(name).plot("nodes"), result.plot(), comparison.plot(),
+              comparison.charts(), comparison.plot().properties(title=name))  # fmt: skip
+    for chart in charts:
+        chart.save(str(tmp_path / "chart.html"))
+        chart.save(str(tmp_path / "inline.html"), inline=True)
+        pages = [chart.to_html(), *chart._repr_mimebundle_().values()]
+        for html in (*pages, *((tmp_path / file).read_text() for file in ("chart.html", "inline.html"))):
+            content = content_of(html)
+            assert content.tags <= HARMLESS and not content.handlers
+            assert not [one for one in content.programs if re.match(r"\s*alert\(1\)", one)]
+            assert not any("<" in one.partition("var spec = ")[2].partition(";\n")[0] for one in content.programs)
+
+
+TAG = re.compile(r"</?[a-z][a-z0-9]*[\s>]|<!--|<!DOCTYPE", re.IGNORECASE)
+WRITERS = {
+    "fastsim/experiments/all_figures.py": "index_page", "fastsim/experiments/reproduce/reproduction.py": "figures_page",
+    "fastsim/foundation/displays.py": "VIEWS", "fastsim/reports/report_page.py": "report",
+    "fastsim/reports/charts/html_page.py": "every page",
+}  # fmt: skip
+"""Modules that write tags, and what writes them above."""
+SCRIPTED = re.compile(r"<script|<html|<!DOCTYPE", re.IGNORECASE)
+
+
+def texts(path: Path) -> list[str]:
+    """Texts in the code of a module that are no docstrings."""
+    tree = parsed(path)
+    notes = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return [
+        node.value for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in notes
+    ]  # fmt: skip
+
+
+def test_every_module_that_writes_tags_is_tested_here_and_one_writes_scripts() -> None:
+    found = {short(path): texts(path) for path in sources("fastsim", suffix=".py")}
+    writers = {name for name, words in found.items() if any(TAG.search(word) for word in words)}
+    known = {"fastsim/cli/grammar/standard_streams.py"}  # a pattern with a named group
+    assert writers - known == set(WRITERS)
+    scripted = {name for name, words in found.items() if any(SCRIPTED.search(word) for word in words)}
+    assert scripted == {"fastsim/reports/charts/html_page.py"}
+
+
+def test_no_library_writes_a_page() -> None:
+    for path in sources("fastsim", suffix=".py"):
+        for node in ast.walk(parsed(path)):
+            called = node.attr if isinstance(node, ast.Attribute) else ""
+            assert called not in ("vegalite_to_html", "vega_to_html", "spec_to_html"), short(path)
+    assert (ROOT / "fastsim/reports/charts/html_page.py").is_file()
