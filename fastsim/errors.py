@@ -120,6 +120,19 @@ def short(value: object, most: int = 60) -> str:
     return text
 
 
+def kind_of(value: object) -> str:
+    """A value of a wrong type, as errors show it: classes and arrays by name, others as Python writes them."""
+    name = type(value).__name__
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if value is None or callable(value):
+        return f"the function {getattr(value, '__name__', name)}" if callable(value) else "None"
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"{'an array' if name == 'ndarray' else f'a {name}'} of {value.dtype} with shape {value.shape}"
+    text = short(value)
+    return f"a {name}" if "\n" in text or text.startswith("<") else f"{text} ({name})"
+
+
 def _pieces(value: object) -> Iterator[str]:
     if isinstance(value, dict):
         yield "{"

@@ -22,6 +22,7 @@ from fastsim.foundation.columns.checksum import content_checksum
 from fastsim.foundation.csv_table import map_text
 from fastsim.foundation.displays import chart_of, html_table
 from fastsim.foundation.limits.work_budget import Work
+from fastsim.foundation.option_texts import elements
 from fastsim.foundation.parquet import parquet_table, replacing, write_parquet
 from fastsim.foundation.random_streams import shuffled_order
 from fastsim.hardware import mig
@@ -102,6 +103,7 @@ class Cluster:
 
         Nodes stand in the order given, or interleaved by a seeded shuffle.
         """
+        parts = elements("cluster.mix: parts", parts, "a list of (nodes, shape), or counts by keyword: mix(g2=10)")
         rows = node_types.expanded([*parts, *node_types.named_parts(counts)], seed)
         if max_pods is not None and "max_pods" not in rows:
             rows["max_pods"] = [max_pods] * len(rows.get("name", ()))
@@ -281,7 +283,7 @@ class Cluster:
 
     def reordered(self, order: Sequence[int]) -> Cluster:
         """The same nodes in another tie-break order: position i holds what was at position `order[i]`."""
-        positions = np.asarray(order, np.int64)
+        positions = np.asarray(elements("cluster.reordered: order", order, "a list of positions"), np.int64)
         if not np.array_equal(np.sort(positions), np.arange(len(self))):
             raise InputError("cluster.reordered: order", "no permutation", f"each position 0 to {len(self) - 1} once")
         nodes = self.nodes.take(pa.array(positions)).drop_columns(["node_id"])

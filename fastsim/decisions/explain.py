@@ -32,6 +32,7 @@ from fastsim.engine.online.plan import PodRequest
 from fastsim.engine.result import Result
 from fastsim.engine.tables import REASONS, device_lists
 from fastsim.errors import InputError, ResultError, ScenarioError
+from fastsim.foundation.option_texts import elements, path_of
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import Prepared, Progress, RunWarning, prepared
 from fastsim_ext.online.decision_trace import ABSENT, NO_GPU_MEMORY
@@ -227,7 +228,7 @@ def explained(
     progress: Progress | None = None, allow_code: bool = False,
 ) -> Explanation:  # fmt: skip
     """The decisions of :func:`explain`; ``progress`` is called with the number of pods so far."""
-    names = [pods] if isinstance(pods, int | str) else list(pods)
+    names = elements("explain: pods", pods, "ids or names of pods", alone=(int, str))
     if bool(names) == bool(sample) or sample < 0:
         raise ScenarioError("explain", f"{len(names)} pods and sample={sample}", "either pods or a sample of them")
     scenario, saved = _origin(source, allow_code)
@@ -294,11 +295,15 @@ def _failures(decision: Decision) -> dict[str, Any]:
     return {"failed": failed, "found": figures["found"], "needed": figures["needed"]}
 
 
+SOURCE = "a result, a Scenario or the folder of a saved run"
+
+
 def _origin(source: Source, allow_code: bool) -> tuple[Scenario, Result | None]:
     """The scenario to repeat, and its saved result if there is one."""
     if isinstance(source, Scenario):
         return source, None
-    result = source if isinstance(source, Result) else Result.load(source)
+    folder = source if isinstance(source, Result) else path_of("explain", source, SOURCE)
+    result = folder if isinstance(folder, Result) else Result.load(folder)
     where = "result" if isinstance(source, Result) else str(Path(source))
     return Scenario.from_provenance(result.provenance, where, allow_code), result
 

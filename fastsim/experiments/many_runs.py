@@ -9,14 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastsim.errors import ScenarioError
+from fastsim.errors import ScenarioError, kind_of
 from fastsim.experiments.executors.executor import executor
+from fastsim.foundation.option_texts import elements
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.run_warnings import Message, warn
 from fastsim.simulation.simulate import Progress, played
 
 if TYPE_CHECKING:
     from fastsim.engine.result import Result
+
+SCENARIOS = "a list of scenarios, each a Scenario or a dict of its fields"
 
 
 def simulate_many(
@@ -31,7 +34,7 @@ def simulate_many(
     ``threads``. Threads share clusters and workloads in memory; scorers written in Python hold the GIL, so they run one
     at a time. Spawned processes need a call under ``if __name__ == "__main__":``.
     """
-    checked = [item if isinstance(item, Scenario) else Scenario.from_dict(item) for item in scenarios]
+    checked = [_scenario(number, item) for number, item in enumerate(elements("scenarios", scenarios, SCENARIOS))]
     for scenario in checked:
         scenario.check()
     _refuse_shared_folders(checked)
@@ -45,6 +48,16 @@ def simulate_many(
             if progress is not None:
                 progress(len(results))
     return results
+
+
+def _scenario(number: int, item: Any) -> Scenario:
+    if isinstance(item, Scenario):
+        return item
+    if not isinstance(item, Mapping):
+        found = kind_of(item)
+        do = "write Scenario(cluster=..., workload=..., policy=...)"
+        raise ScenarioError(f"scenarios: element {number}", found, "a Scenario or a dict of its fields", do)
+    return Scenario.from_dict(item)
 
 
 class SharedRuns:

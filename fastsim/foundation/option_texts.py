@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote
+
+from fastsim.errors import ScenarioError, kind_of
 
 
 def numbers_text(pairs: Mapping[str, float]) -> str:
@@ -28,6 +32,25 @@ def groups_text(groups: Mapping[str, Mapping[str, float]]) -> str:
 def quoted(name: str) -> str:
     """A name with the separators of such texts escaped."""
     return quote(name, safe="* /@.")
+
+
+def elements(where: str, value: Any, expected: str, alone: tuple[type, ...] = ()) -> tuple[Any, ...]:
+    """The elements of a sequence, where a value of a kind in ``alone`` is the only element.
+
+    Other texts, mappings and values that are no sequence are a ScenarioError: nothing is read letter by letter.
+    """
+    if isinstance(value, alone):
+        return (value,)
+    if isinstance(value, str | bytes | os.PathLike | Mapping | type) or not isinstance(value, Iterable):
+        raise ScenarioError(where, kind_of(value), expected)
+    return tuple(value)
+
+
+def path_of(where: str, value: Any, expected: str) -> Path:
+    """The path that a text or path names; ScenarioError for anything else."""
+    if not isinstance(value, str | os.PathLike):
+        raise ScenarioError(where, kind_of(value), expected)
+    return Path(value)
 
 
 def names_file(text: str | os.PathLike[str]) -> bool:

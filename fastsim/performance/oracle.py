@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from fastsim.errors import InputError
 from fastsim.foundation.limits.work_budget import Work
+from fastsim.foundation.option_texts import elements
 from fastsim.foundation.parquet import arrow_table, parquet_table
 from fastsim.performance.rate_table import csv_rates, oracle_rows, rate_arrays, write_rates
 
@@ -117,6 +118,7 @@ class Oracle:
 
     def restricted(self, gpu_models: Sequence[str]) -> Oracle:
         """The same kinds on these GPU models only, in this order; an unknown model is an InputError."""
+        gpu_models = elements("GPU models", gpu_models, "a list of names", alone=(str,))
         for model in gpu_models:
             if model not in self.gpu_models:
                 raise InputError(f"{self.name}: GPU model", repr(model), f"one of {', '.join(self.gpu_models)}")

@@ -32,6 +32,7 @@ import pyarrow.csv
 
 from fastsim.cluster.server import Server
 from fastsim.errors import InputError, suggestion
+from fastsim.foundation.option_texts import elements
 from fastsim.foundation.parquet import replacing, write_parquet
 from fastsim.performance.oracle import Kind, Oracle
 from fastsim.performance.sensitivity_table import Grid, WorkloadProfile, profile_table, profiles, sensitivity_rows
@@ -152,7 +153,7 @@ class Sensitivity:
 
     def demands(self, kinds: Iterable[Kind], server: Server, quirks: Collection[str] = ()) -> Demands:
         """Demands of jobs of these kinds on servers of this shape; ``quirks`` as in :data:`QUIRKS`."""
-        kinds = tuple(kinds)
+        kinds = elements("kinds", kinds, "a list of (workload, GPUs)")
         profiles = [self.profile(workload) for workload, _ in kinds]
         demands = [attached(p, n, server, quirks) for p, (_, n) in zip(profiles, kinds, strict=True)]
         cpu, memory, storage, speedup = (np.array([d[i] for d in demands], np.float64) for i in range(4))
@@ -162,11 +163,13 @@ class Sensitivity:
 
     def oracle(self, gpu_models: Sequence[str], sizes: Sequence[int] = SIZES) -> Oracle:
         """Iterations per second at the fair share, the same on every GPU model, GPUs never shared: for any policy."""
+        gpu_models = elements("GPU models", gpu_models, "a list of names", alone=(str,))
+        sizes = elements("sizes", sizes, "a list of numbers of GPUs", alone=(int,))
         kinds = tuple(sorted((p.workload, int(n)) for p in self.profiles for n in sizes))
         rate = np.array([1.0 / self.profile(workload).iteration_s for workload, _ in kinds])
         shape = (len(kinds), len(gpu_models))
         alone = np.broadcast_to(rate[:, None], shape)
-        return Oracle(kinds, tuple(gpu_models), alone, np.zeros((len(kinds), *shape)), self.name)
+        return Oracle(kinds, gpu_models, alone, np.zeros((len(kinds), *shape)), self.name)
 
     def table(self, cpus_per_gpu: float | None = None) -> pa.Table:
         """The profiles as rows of `SENSITIVITY_SCHEMA`, as measured on servers of ``cpus_per_gpu``."""

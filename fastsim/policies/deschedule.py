@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from fastsim.engine.online.closing_stages import Deschedule
-from fastsim.errors import PolicyError, ScenarioError, suggestion
+from fastsim.errors import PolicyError, ScenarioError, kind_of, short, suggestion
 
 if TYPE_CHECKING:
     from fastsim.engine.online.closing_stages import RunningPod, RunView
@@ -112,9 +113,11 @@ DESCHEDULERS = {"cos_sim": CosSim, "frag_one_pod": FragOnePod, "frag_multi_pod":
 
 def deschedule_from(step: Any) -> Deschedule:
     """The step ``"frag_one_pod:0.05"`` (after the run) or ``"cos_sim:0.1@3600"`` (at a time in seconds)."""
+    expected = "a text such as 'frag_one_pod:0.05' or 'cos_sim:0.1@3600', or a Deschedule(policy, ratio, at_s)"
     if isinstance(step, Deschedule):
-        return step
-    expected = "a text such as 'frag_one_pod:0.05' or 'cos_sim:0.1@3600'"
+        return _checked(step)
+    if not isinstance(step, str):
+        raise ScenarioError("deschedule", kind_of(step), expected)
     name, _, rest = str(step).partition(":")
     ratio, at, when = rest.partition("@")
     try:
@@ -124,6 +127,19 @@ def deschedule_from(step: Any) -> Deschedule:
     if not 0 <= share <= 1 or (at_s is not None and not 0 <= at_s < float("inf")):
         raise ScenarioError("deschedule", repr(step), "a ratio from 0 to 1 and a time of 0 or more")
     return Deschedule(_descheduler(name.strip()), share, at_s)
+
+
+def _checked(step: Deschedule) -> Deschedule:
+    """The step; PolicyError if its policy chooses no pods, ScenarioError if its numbers are none."""
+    if isinstance(step.policy, type) or not callable(getattr(step.policy, "victims", None)):
+        raise PolicyError("deschedule: policy", kind_of(step.policy), "an object with a method victims(view, limit)")
+    numbers = [step.ratio] if step.at_s is None else [step.ratio, step.at_s]
+    if any(isinstance(number, bool) or not isinstance(number, Real) for number in numbers) or not (
+        0 <= step.ratio <= 1 and 0 <= numbers[-1] < float("inf")
+    ):
+        found = f"ratio {short(step.ratio)}, at_s {short(step.at_s)}"
+        raise ScenarioError("deschedule", found, "a ratio from 0 to 1 and a time of 0 or more")
+    return step
 
 
 def _descheduler(name: str) -> Any:

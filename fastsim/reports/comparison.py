@@ -15,6 +15,7 @@ import polars as pl
 
 from fastsim.errors import ResultError, ScenarioError, suggestion
 from fastsim.foundation.displays import html_table
+from fastsim.foundation.option_texts import elements
 from fastsim.reports.charts.chart_files import charting, displayed, picturing, written_file
 from fastsim.reports.charts.series import HEIGHT, POINTS, WIDTH, distinct_names, run_name
 from fastsim.reports.charts.series_looks import channels, marked
@@ -83,11 +84,10 @@ SATURATION = 70.0
 
 def compare(results: Sequence[Result], names: Sequence[str] | None = None) -> Comparison:
     """Results side by side, named after their scenario or policy unless ``names`` are given."""
-    if not results:
-        raise ScenarioError("compare", "no results", "at least one")
-    if names is not None and len(names) != len(results):
-        raise ScenarioError("compare: names", f"{len(names)} names", f"{len(results)}, one for each result")
-    return Comparison(tuple(results), tuple(distinct_names(names or [run_name(result) for result in results])))
+    from fastsim.reports.report import named_runs
+
+    runs, given = named_runs("compare", results, names)
+    return Comparison(runs, tuple(distinct_names(given or [run_name(run) for run in runs])))
 
 
 @dataclass(frozen=True, repr=False)
@@ -156,7 +156,8 @@ class Comparison:
         """Several charts with one legend, two in a row; allocation and failed pods from 70 % demand on."""
         altair = charting()
         starts = dict.fromkeys(("allocation", "failed"), SATURATION) if over == "demand" else {}
-        single = [self.plot(metric, over, starts.get(metric, 0.0)) for metric in metrics]
+        chosen = elements("metrics", metrics, "a list of quantities", alone=(str,))
+        single = [self.plot(metric, over, starts.get(metric, 0.0)) for metric in chosen]
         charts: alt.ConcatChart = displayed(altair.concat(*single, columns=2))
         return charts
 

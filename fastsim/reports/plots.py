@@ -14,7 +14,7 @@ import polars as pl
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.result import Result
-from fastsim.errors import ResultError, ScenarioError, suggestion
+from fastsim.errors import ResultError, ScenarioError, kind_of, suggestion
 from fastsim.reports.charts.chart_files import charting, displayed
 from fastsim.reports.charts.gpu_occupancy import STEPS
 from fastsim.reports.charts.series import WIDTH, series_of
@@ -40,6 +40,8 @@ def plot(shown: Any, chart: str | None = None, **options: Any) -> alt.TopLevelMi
     Names are those of `RESULT`, :data:`fastsim.reports.comparison.METRICS` and `CLUSTER`. ``options`` are those of
     :meth:`fastsim.reports.comparison.Comparison.plot`.
     """
+    if not (chart is None or isinstance(chart, str)):
+        raise ScenarioError("plot: chart", kind_of(chart), "the name of a chart")
     if isinstance(shown, Comparison):
         return shown.plot(chart or next(iter(METRICS)), **options)
     if options:
@@ -48,7 +50,7 @@ def plot(shown: Any, chart: str | None = None, **options: Any) -> alt.TopLevelMi
         return _of_result(shown, chart)
     if isinstance(shown, Cluster):
         return _of_cluster(shown, chart)
-    raise ScenarioError("plot", type(shown).__name__, "a result, a comparison or a cluster")
+    raise ScenarioError("plot", kind_of(shown), "a result, a comparison or a cluster")
 
 
 def _of_result(result: Result, chart: str | None) -> alt.TopLevelMixin:

@@ -18,8 +18,8 @@ from urllib.parse import quote
 import polars as pl
 
 from fastsim.engine.result import Result
-from fastsim.errors import ResultError, ScenarioError, suggestion
-from fastsim.foundation.option_texts import names_file, names_folder
+from fastsim.errors import ResultError, ScenarioError, kind_of, short, suggestion
+from fastsim.foundation.option_texts import elements, names_file, names_folder
 from fastsim.reports.charts.chart_files import page_scripts, picturing, written_file
 from fastsim.reports.charts.gpu_occupancy import STEPS, Window
 from fastsim.reports.charts.series import RunSeries, seed_text, series_of
@@ -36,6 +36,7 @@ PAPER_WIDTH = {1: 238, 2: 504}
 """Width of a picture for one or two columns of a paper, points: 3.3 and 7 inches."""
 PAPER_HEIGHT = 150
 MAPS = tuple(key for key, *_ in NODES)
+RUNS = "a list of results, or of folders of saved runs"
 NO_MOMENT = -1
 """Step of time in pictures of nodes over time, the ``MAPS``: no line stands there."""
 
@@ -94,7 +95,7 @@ class Report:
         """Table, provenance and citations as Markdown; ``pictures`` are linked relative to its folder."""
         lines = [f"# {plain(self.title)}\n", f"{plain(self.subtitle)}\n", table_markdown(self.table)]
         folder = Path(path).absolute().parent
-        for picture in pictures:
+        for picture in elements("pictures", pictures, "a list of paths", alone=(str, os.PathLike)):
             place = quote(os.path.relpath(Path(picture).absolute(), folder).replace(os.sep, "/"), safe=" /:()'")
             lines.append(f"![{plain(Path(picture).stem)}](<{place}>)\n")
         lines.append("## Where this comes from\n")
@@ -145,21 +146,41 @@ def report(
 
     ``window`` bounds the bars of single GPUs, in seconds of simulated time; ``charts`` selects charts by name.
     """
-    if not results:
-        raise ScenarioError("report", "no results", "at least one")
-    if names is not None and len(names) != len(results):
-        raise ScenarioError("report: names", f"{len(names)} names", f"{len(results)}, one for each result")
+    results, names = named_runs("report", results, names)
+    charts = elements("report: charts", charts, "a list of names of charts", alone=(str,))
     for chart in charts:
         if chart not in KEYS:
             raise ScenarioError("chart", repr(chart), f"one of {', '.join(KEYS)}", suggestion(chart, KEYS))
     return Report(tuple(series_of(results, names)), window_of(window), tuple(charts))
 
 
+def named_runs(
+    verb: str, results: Any, names: Sequence[str] | None
+) -> tuple[tuple[Result, ...], tuple[str, ...] | None]:
+    """The runs and their names; a text or path among the runs is a folder, see :func:`loaded_runs`."""
+    runs: list[Result] = []
+    for run in elements(verb, results, RUNS, alone=(str, os.PathLike, Result)):
+        if not isinstance(run, Result | str | os.PathLike):
+            raise ScenarioError(verb, kind_of(run), RUNS)
+        runs += [run] if isinstance(run, Result) else loaded_runs([run])
+    if not runs:
+        raise ScenarioError(verb, "no results", "at least one")
+    if names is None:
+        return tuple(runs), None
+    listed = elements(f"{verb}: names", names, "a list of names, one for each result")
+    if len(listed) != len(runs):
+        raise ScenarioError(f"{verb}: names", f"{len(listed)} names", f"{len(runs)}, one for each result")
+    return tuple(runs), tuple(map(str, listed))
+
+
 def window_of(bounds: tuple[float, float] | None) -> Window | None:
     """The window; ScenarioError if its end is not after its beginning."""
     if bounds is None:
         return None
-    begin_s, end_s = bounds
+    ends = elements("window", bounds, "a beginning and an end, in seconds")
+    if len(ends) != 2 or not all(isinstance(end, int | float) for end in ends):
+        raise ScenarioError("window", short(list(ends)), "a beginning and an end, in seconds")
+    begin_s, end_s = ends
     if not begin_s < end_s:
         raise ScenarioError("window", f"{begin_s:g}:{end_s:g}", "a beginning and a later end, in seconds")
     return Window(float(begin_s), float(end_s))

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.nested_text import json_value
+from fastsim.foundation.option_texts import elements
 from fastsim.foundation.parquet import one_line
 
 Floats = npt.NDArray[np.float64]
@@ -82,6 +83,8 @@ class Prices:
         azure_last_zone: as the original does it, Azure's price is that of the last zone by name, not of the cheapest.
         """
         folder = Path(path)
+        clouds = elements("prices.clouds", clouds, "a list of names", alone=(str,))
+        gpu_models = elements("prices.gpu_models", gpu_models, "a list of names", alone=(str,))
         for cloud in clouds:
             if cloud not in CLOUDS:
                 raise ScenarioError("prices.clouds", repr(cloud), f"some of: {', '.join(CLOUDS)}")
@@ -117,6 +120,7 @@ class Prices:
 
     def restricted(self, gpu_models: Sequence[str]) -> Prices:
         """The prices of these models, in this order; a model without a price is an InputError."""
+        gpu_models = elements("prices.gpu_models", gpu_models, "a list of names", alone=(str,))
         for model in gpu_models:
             if model not in self.gpu_models:
                 found, known = f"none of {model}", ", ".join(self.gpu_models)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastsim.errors import ScenarioError, short
+from fastsim.errors import ScenarioError, kind_of, short
 from fastsim.foundation.limits.packed_file import opened_text
 from fastsim.foundation.option_texts import names_file, names_folder
 from fastsim.workload import schema as s
@@ -109,11 +109,25 @@ def gang_sizes(workload: Workload) -> list[int]:
 
 def check_rates(what: Any) -> None:
     """ScenarioError for a text that names no rates; files are read later."""
-    if what is None or what in ("default", SYNERGY) or not isinstance(what, str | Path):
+    if not isinstance(what, str | Path):
+        _check_rates_object(what)
+        return
+    if what in ("default", SYNERGY):
         return
     if not str(what).endswith((".json", ".json.gz", ".parquet", ".csv")) or not names_file(what):
         expected = "'default', 'synergy', or an existing .json, .json.gz, .parquet or .csv file"
         raise ScenarioError("rates", repr(str(what)), expected)
+
+
+def _check_rates_object(what: Any) -> None:
+    """ScenarioError for an object that is no table of rates."""
+    from fastsim.performance.applications.application import Applications
+    from fastsim.performance.oracle import Oracle
+    from fastsim.performance.sensitivity import Sensitivity
+
+    if not (what is None or isinstance(what, Oracle | Sensitivity | Applications)):
+        do = "write fs.Oracle(...) or fs.Oracle.from_csv(path)"
+        raise ScenarioError("rates", kind_of(what), "a text, a path, an Oracle, a Sensitivity or Applications", do)
 
 
 def prices_from(what: Any, gpu_models: Sequence[str], azure_last_zone: bool = False) -> Prices | None:

@@ -113,6 +113,8 @@ class Scenario:
                 object.__setattr__(self, name, text(getattr(self, name)))
         if isinstance(self.window, Sequence) and not isinstance(self.window, str):
             object.__setattr__(self, "window", ":".join(map(str, self.window)))
+        if isinstance(self.deschedule, str):
+            object.__setattr__(self, "deschedule", (self.deschedule,))
         for item in fields(self):
             value = getattr(self, item.name)
             if isinstance(value, os.PathLike) and (
@@ -257,7 +259,7 @@ class Scenario:
             yield _problem("workload", "nothing", "a file, or for example 'synth:openb?pods=1000'")
         if not _is_number(self.seed, int) or not 0 <= self.seed < 2**64:
             yield _problem("seed", repr(self.seed), "a whole number from 0 to 2**64 - 1")
-        if self.record not in RECORDS:
+        if not (isinstance(self.record, str) and self.record in RECORDS):
             yield _problem("record", repr(self.record), f"one of {', '.join(RECORDS)}")
         if self.sample_s is not None and not is_span(self.sample_s, math.ulp(0)):
             yield _problem("sample_s", repr(self.sample_s), f"seconds above 0, at most {MOST_SECONDS_TEXT}")

@@ -16,9 +16,10 @@ from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSett
 from fastsim.engine.result import Result
 from fastsim.engine.rounds.options import Setting
 from fastsim.engine.totals.pod_totals import prices_for
-from fastsim.errors import InputError, PolicyError, ScenarioError
+from fastsim.errors import InputError, PolicyError, ScenarioError, kind_of
 from fastsim.performance.applications.application import Applications
 from fastsim.performance.oracle import Oracle
+from fastsim.policies.registry import label
 from fastsim.scenario import round_texts
 from fastsim.simulation.binding_columns import checked_columns
 from fastsim.workload import schema as s
@@ -72,7 +73,9 @@ def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
     )
     plan = policy.begin(setting)
     if not isinstance(plan, AdaptivePlan):
-        raise PolicyError(f"policy {policy}", f"a plan of type {type(plan).__name__}", "an AdaptivePlan")
+        found = f"begin() that returned {kind_of(plan)}"
+        raise PolicyError(f"policy {label(policy)}", found, "an AdaptivePlan")
+    plan = dataclasses.replace(plan, policy=label(policy))
     typical = texts.typical_from(scenario.typical, untuned, cluster)
     jobs, messages = jobs_of(workload), checked_columns(workload, cluster, by_model=False)
     return PreparedAdaptive(cluster, workload, setting, plan, jobs, typical, messages)

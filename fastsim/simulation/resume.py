@@ -32,6 +32,7 @@ from fastsim.engine.rounds.checkpoint import (
 )
 from fastsim.errors import FastsimError, PolicyError, ResultError, ScenarioError
 from fastsim.foundation.folder_lock import held
+from fastsim.foundation.option_texts import path_of
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
 from fastsim.scenario.user_code import refuse_user_code
@@ -67,7 +68,7 @@ def resume(
     ``policy``, ...); whether they are the same is checked. A run is refused while another process works on it.
     ``allow_code`` lets the stored policy import a function of the user's.
     """
-    out = _target(Path(folder))
+    out = _target(path_of("resume: folder", folder, "the folder of a run, a text or a path"))
     work = working_folder(out)
     if is_of_rounds(work):
         return resume_rounds(out, work, partial(_scenario, out, objects, allow_code), progress, overwrite)
@@ -98,7 +99,8 @@ def fork(
     is the seed. The checkpoint stays as it is. ``allow_code`` as in :func:`resume`. A fork of a run in rounds may
     change the policy and ``until_s``; see :func:`fastsim.simulation.resume.fork_rounds`.
     """
-    source, target = working_folder(_target(Path(folder))), Path(out).absolute()
+    source = working_folder(_target(path_of("fork: folder", folder, "the folder of a run, a text or a path")))
+    target = path_of("fork: out", out, "a folder, a text or a path").absolute()
     rounds = is_of_rounds(source)
     written = (stored_state(source).note if rounds else _stored_pods(source).meta)["scenario"]
     objects = {name: changes.pop(name) for name in written["objects"] if name in changes}

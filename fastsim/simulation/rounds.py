@@ -18,7 +18,7 @@ from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
 from fastsim.engine.rounds.job_batches import JobBatch, JobBatches, PodBatches, Request, request_oracle, requests_of
 from fastsim.engine.rounds.options import LATE_SHARES, ORDERED_QUIRKS, QUIRKS, USE_FROM_ZERO, RoundOptions, Setting
 from fastsim.engine.shares.plan import SharePlan, setting_of
-from fastsim.errors import PolicyError, ScenarioError, short
+from fastsim.errors import PolicyError, ScenarioError, kind_of
 from fastsim.performance.gavel_rates import JOB_NAMES
 from fastsim.policies.registry import label
 from fastsim.policies.shares.pair_rate_estimator import Estimator
@@ -206,7 +206,7 @@ def _plan(policy: Any, setting: Setting) -> SharePlan | OrderPlan:
         raise ScenarioError("cluster", "no GPUs", "GPUs that jobs can share out")
     plan = policy.begin(setting)
     if not isinstance(plan, SharePlan | OrderPlan):
-        found = f"begin() that returned {short(plan)} ({type(plan).__name__})"
+        found = f"begin() that returned {kind_of(plan)}"
         raise PolicyError(f"policy {label(policy)}", found, "a SharePlan or an OrderPlan")
     return dataclasses.replace(plan, policy=label(policy)) if isinstance(plan, SharePlan) else plan
 

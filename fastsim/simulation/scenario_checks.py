@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fastsim.engine.online.plan import GPU_PICKS, QUEUES
-from fastsim.errors import FastsimError, PolicyError, ScenarioError
+from fastsim.errors import FastsimError, PolicyError, ScenarioError, kind_of
 from fastsim.policies import registry
 from fastsim.scenario import scenario as spec
 from fastsim.scenario.compat import switches_on
@@ -37,19 +37,33 @@ ADAPTIVE_ONLY = ("interference",)
 def _check_policy(value: Any) -> None:
     if isinstance(value, str):
         registry.parse(value)
+    elif isinstance(value, type):
+        expected = "a policy, which is an object of such a class"
+        raise PolicyError("policy", kind_of(value), expected, f"write {value.__name__}()")
     elif not (callable(getattr(value, "plan", None)) or is_round_policy(value) or is_monitored_policy(value)):
         expected = "a text or an object with a method plan(cluster, workload), begin(setting) or watch()"
-        raise PolicyError("policy", type(value).__name__, expected)
+        raise PolicyError("policy", kind_of(value), expected, _policy_written(value))
     else:
         registry.check_parameters(value)
         if hasattr(value, "check"):
             value.check()
 
 
+def _policy_written(value: Any) -> str:
+    """How to make a policy from an object that is none."""
+    if callable(value):
+        name = getattr(value, "__name__", "scorer")
+        return f"write fs.policies.PythonScorer({name}) for a function that scores nodes"
+    if isinstance(value, list | tuple):
+        return "one policy a run: fs.simulate_many takes a list of scenarios, Sweep a list of policies"
+    return ""
+
+
 def _one_of(field: str, known: tuple[str, ...]) -> Callable[[Any], None]:
     def check(value: Any) -> None:
-        if value is not None and value not in known:
-            raise ScenarioError(field, repr(value), f"one of {', '.join(known)}")
+        if value is not None and not (isinstance(value, str) and value in known):
+            found = repr(value) if isinstance(value, str) else kind_of(value)
+            raise ScenarioError(field, found, f"one of {', '.join(known)}")
 
     return check
 

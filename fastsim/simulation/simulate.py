@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -101,7 +101,10 @@ def simulate(
     takes the number of arrived pods.
     """
     fields = dict(locals())
-    fields["deschedule"] = tuple(deschedule)
+    if isinstance(deschedule, Iterable) and not isinstance(deschedule, str | Mapping):
+        fields["deschedule"] = tuple(deschedule)
+    elif hasattr(deschedule, "policy"):  # one step; other values are refused with the scenario
+        fields["deschedule"] = (deschedule,)
     report, force = fields.pop("progress"), fields.pop("overwrite")
     pods, seconds, keep = (fields.pop(name) for name in ("checkpoint_pods", "checkpoint_s", "keep_checkpoint"))
     checkpoints = None if pods is None and seconds is None else Checkpoints(pods, seconds, keep)

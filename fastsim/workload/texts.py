@@ -44,7 +44,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
-from fastsim.errors import InputError, ScenarioError, reading, short, suggestion
+from fastsim.errors import InputError, ScenarioError, kind_of, reading, short, suggestion
 from fastsim.foundation.object_cache import OBJECTS
 from fastsim.foundation.option_texts import names_file, names_folder
 
@@ -347,11 +347,28 @@ def _called(where: str, maker: Callable[..., Any], options: Mapping[str, Any]) -
 
 def _parts(field: str, text: Any) -> tuple[str, dict[str, Any]]:
     if not isinstance(text, str | Path):
-        raise ScenarioError(field, type(text).__name__, "a text, a path or an object of fastsim")
+        kind = "Cluster" if field == "cluster" else "Workload"
+        raise ScenarioError(field, kind_of(text), f"a text, a path or a {kind}", _written(text, kind))
     if names_file(text):
         return str(text), {}
     head, _, query = str(text).strip().partition("?")
     return head, settings_of(f"{field} {text!r}", [unquote(word) for word in query.split("&")])
+
+
+def _written(value: Any, kind: str) -> str:
+    """How to make an object of fastsim from a table of the user's."""
+    if isinstance(value, type):
+        return "write the object and not its class: fs.Workload.synth(...), fs.Cluster.uniform(...)"
+    library = type(value).__module__.partition(".")[0]
+    if library == "pandas":
+        return f"write fs.{kind}.from_pandas(frame)"
+    if library == "polars":
+        return f"write fs.{kind}.from_polars(frame)"
+    if hasattr(value, "__arrow_c_stream__"):
+        return f"write fs.{kind}.from_arrow(table)"
+    if isinstance(value, Mapping | list | tuple):
+        return f"write fs.{kind}.from_polars(polars.DataFrame(rows))"
+    return ""
 
 
 def settings_of(where: str, words: Iterable[str]) -> dict[str, Any]:

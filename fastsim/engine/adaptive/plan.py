@@ -132,7 +132,7 @@ class AdaptivePlan:
     ``tuned``: adaptive jobs choose their batch sizes; else all keep those of their requests. ``merged``: one fit of
     step times holds for all GPU models; else each model has its own. ``measured``: jobs arrive with all measurements of
     their application on at most so many nodes and GPUs (nodes, GPUs). ``fit_stop``: a fit ends when its loss falls by
-    less than this part.
+    less than this part. ``policy``: the policy, as errors name it.
     """
 
     decider: Decider
@@ -140,6 +140,7 @@ class AdaptivePlan:
     merged: bool = False
     measured: tuple[int, int] = (0, 0)
     fit_stop: float = STOP
+    policy: str = ""
 
 
 class AdaptivePolicy(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from fastsim.engine.adaptive.checkpoint import STATE, decisions, state_of, stateful_decider, take_over
 from fastsim.engine.adaptive.ground_truth import GroundTruth
+from fastsim.engine.adaptive.place_checks import checked_places, excess_of_gpus
 from fastsim.engine.adaptive.plan import (
     MODES,
     AdaptiveJob,
@@ -72,7 +73,7 @@ class AdaptiveDriver:
     first__g: tuple[int, ...]
     """The first node of each group, among the nodes of the loop."""
     estimates: dict[int, SpeedEstimate] = field(default_factory=dict)
-    places: Mapping[int, Place] = field(default_factory=dict)
+    places: dict[int, Place] = field(default_factory=dict)
     calls: int = 0
     rows: list[bytes] = field(default_factory=list)
     """Drained rows of the timeline (``ROW``)."""
@@ -89,8 +90,10 @@ class AdaptiveDriver:
 
     def decide(self) -> None:
         """Place the active jobs as the policy decides."""
+        view, name = self.view(), self.plan.policy or type(self.plan.decider).__qualname__
         if self.loop.active:
-            self.places = self.plan.decider.decide(self.view())
+            answer = self.plan.decider.decide(view)
+            self.places = checked_places(answer, view, self.setting, self.places, name)
             self.calls += 1
         step_times: list[PlacedStepTimes | None] = []
         nodes: list[tuple[int, ...]] = []
@@ -100,8 +103,8 @@ class AdaptiveDriver:
             nodes.append(() if place is None else self.nodes(place))
         try:
             self.loop.settle(step_times, nodes)
-        except ValueError as error:
-            raise PolicyError("places", str(error), "each GPU given to one job") from None
+        except ValueError:
+            raise excess_of_gpus(self.places, view, self.setting, name) from None
 
     def step_times(self, job: int, place: Place) -> PlacedStepTimes:
         """Step times of a job at a place."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from fastsim.errors import PolicyError, kind_of
 from fastsim.foundation.limits.knobs import INFLATION
 
 if TYPE_CHECKING:
@@ -81,13 +82,31 @@ def deschedule(run: OnlineRun, step: Deschedule) -> None:
     """Evict the policy's victims, then place them again in the same order."""
     view = RunView(run)
     limit = math.ceil(step.ratio * len(view.pods))
-    victims = list(step.policy.victims(view, limit))[:limit]
+    victims = _victims(step.policy, view, limit)
     for pod in victims:
         run.online.evict(pod.slot)
     run.note_stage("post_eviction")
     for pod in victims:
         run.online.move(pod.slot)
     run.note_stage("post_deschedule")
+
+
+def _victims(policy: Descheduler, view: RunView, limit: int) -> list[RunningPod]:
+    """At most ``limit`` running pods, each once; PolicyError if the policy returned anything else."""
+    answer: Any = policy.victims(view, limit)
+    where = f"deschedule {type(policy).__qualname__}: victims()"
+    expected = "a list of pods of view.pods, each once"
+    if isinstance(answer, str | bytes | Mapping | type) or not isinstance(answer, Iterable):
+        raise PolicyError(where, kind_of(answer), expected)
+    running, chosen = {pod.slot for pod in view.pods}, list[RunningPod]()
+    for pod in answer:
+        if len(chosen) == limit:
+            break
+        if not isinstance(pod, RunningPod) or pod.slot not in running:
+            raise PolicyError(where, kind_of(pod), expected)
+        running.remove(pod.slot)
+        chosen.append(pod)
+    return chosen
 
 
 def inflate(run: OnlineRun, step: Inflation) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.engine.shares.plan import ALONE, EXCESS, Allocation, Floats, Ints, RoundView, SharePlan
-from fastsim.errors import PolicyError, short
+from fastsim.errors import PolicyError, kind_of, short
 
 RETURNED = "an Allocation or None"
 REMEDY = "write Allocation.of_singles(view.job_id, share__jg): a row for each job, a column for each GPU model"
@@ -37,7 +37,7 @@ class _Check:
     def columns(self, answer: Any) -> Allocation:
         """The columns of an answer."""
         if not isinstance(answer, Allocation):
-            raise PolicyError(f"{self.where}: allocate()", _kind(answer), RETURNED, REMEDY)
+            raise PolicyError(f"{self.where}: allocate()", kind_of(answer), RETURNED, REMEDY)
         share = self.numbers("share__rg", answer.share__rg, "biuf", np.float64, 2)
         first, second = (self.numbers(name, getattr(answer, name), "iu", np.int64, 1) for name in ("first", "second"))
         shape = len(first), len(self.view.price__g)
@@ -61,11 +61,11 @@ class _Check:
         try:
             array = np.asarray(column)
         except Exception:  # an object of the user's may fail in any way
-            raise PolicyError(where, _kind(column), expected, REMEDY) from None
+            raise PolicyError(where, kind_of(column), expected, REMEDY) from None
         if np.ma.is_masked(column):
             raise PolicyError(where, "an array with masked values", expected, "fill them: .filled(0.0)")
         if array.ndim != axes or (array.dtype.kind not in kinds and array.size):
-            raise PolicyError(where, _kind(column), expected, REMEDY)
+            raise PolicyError(where, kind_of(column), expected, REMEDY)
         return np.ascontiguousarray(array, dtype)
 
     def within(self, first: Ints, second: Ints, share: Floats) -> Floats:
@@ -149,10 +149,3 @@ class _Check:
     def named(first: Any, second: Any) -> str:
         """A job or a pair, as errors name them."""
         return f"job {first}" if second == ALONE else f"jobs {first} and {second}"
-
-
-def _kind(value: Any) -> str:
-    """The type of a value, and of an array its shape."""
-    if isinstance(value, np.ndarray):
-        return f"an array of {value.dtype} with shape {value.shape}"
-    return f"{short(value)} ({type(value).__name__})"

@@ -70,7 +70,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from fastsim.errors import ScenarioError, suggestion
+from fastsim.errors import ScenarioError, kind_of, suggestion
 from fastsim.experiments.sweep.axes import Cutoffs, Mistakes, axes_of, choices_of, cutoffs_of, is_cut
 from fastsim.experiments.sweep.run import FAILED, PLAN, TABLE, State, SweepFailed, Watch, Where, swept
 from fastsim.experiments.sweep.scenario_builder import FIELDS, JOB_KEYS, Builder
@@ -119,6 +119,9 @@ class Sweep:
     runs: tuple[Run, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.values, Mapping):
+            do = "write Sweep.from_toml(path) for a file"
+            raise ScenarioError(self.where, kind_of(self.values), "a dict of the keys of a sweep", do)
         object.__setattr__(self, "runs", tuple(sweep_of(self.values, self.where)))
 
     @classmethod

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fastsim.engine.adaptive.place_checks import checked_groups
 from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView, Place
 from fastsim.errors import InputError
 from fastsim.performance.applications.application import fixed_split
@@ -33,7 +34,8 @@ class FixedSizeDecider:
     def decide(self, view: AdaptiveView) -> Mapping[int, Place]:
         """Places of the chosen jobs; a job keeps its GPUs if it can."""
         sizes = {job.id: job.job.num_gpu for job in view.jobs}
-        self.places = self._placed(self.chosen(view), sizes)
+        chosen = checked_groups(self.chosen(view), view, self.setting, type(self).__qualname__)
+        self.places = self._placed(chosen, sizes)
         return {job: Place(group, self._nodes(group, gpus)) for job, (group, gpus) in self.places.items()}
 
     def chosen(self, view: AdaptiveView) -> Mapping[int, int]:

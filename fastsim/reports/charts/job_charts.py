@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from fastsim.errors import ResultError, ScenarioError, suggestion
+from fastsim.engine.result import Result
+from fastsim.errors import ResultError, ScenarioError, kind_of, suggestion
+from fastsim.foundation.option_texts import elements
 from fastsim.reports.charts.chart_files import charting, displayed
 from fastsim.reports.charts.seed_intervals import interval_of_mean
 from fastsim.reports.charts.series import HEIGHT, POINTS, WIDTH, distinct_names, run_name
@@ -26,8 +28,6 @@ from fastsim.reports.charts.series_looks import channels, marked
 
 if TYPE_CHECKING:
     import altair as alt
-
-    from fastsim.engine.result import Result
 
 
 class _Axes(NamedTuple):
@@ -89,8 +89,14 @@ def job_points(
     (default: `rate_per_hour` of its workload's text). ``gpus``: GPUs of the cluster (default: those of its text).
     """
     _axes(chart)
+    results = elements(chart, results, "a list of results", alone=(Result,))
     if not results:
         raise ScenarioError(chart, "no results", "one at least")
+    for result in results:
+        if not isinstance(result, Result):
+            raise ScenarioError(chart, kind_of(result), "a list of results")
+    names = None if names is None else elements(f"{chart}: names", names, "a list of names")
+    loads = None if loads is None else elements(f"{chart}: loads", loads, "a list of jobs per hour")
     for option, values in (("names", names), ("loads", loads)):
         if values is not None and len(values) != len(results):
             raise ScenarioError(f"{chart}: {option}", f"{len(values)} of them", f"{len(results)}, one for each result")

@@ -68,7 +68,7 @@ def test_shipped_applications_are_the_default_and_rounds_last_a_minute() -> None
         ({"realloc_s": 60.0}, "realloc_s"),
         ({"begin_s": 60.0}, "begin_s"),
         ({"ideal": True}, "ideal"),
-        ({"rates": 3}, "rates of type int"),
+        ({"rates": 3}, r"rates: found 3 \(int\)"),
         ({"workload": "synth:openb?pods=3"}, "workload: found no such column"),
         ({"cluster": "gavel:4:4:4"}, "job 0: cifar10: found GPU models k80, p100, v100"),
         ({"cluster": "uniform?nodes=2&gpus=0"}, "no GPUs"),

@@ -70,7 +70,7 @@ def test_no_jobs_are_no_rounds() -> None:
 
 
 def test_a_gpu_is_given_once() -> None:
-    with pytest.raises(PolicyError, match="places: found more GPUs of node 0"):
+    with pytest.raises(PolicyError, match=r"found 5 GPUs of node 0 of group 0 \(aws\) for jobs 0, 1, expected at most"):
         played(adaptive_setting(), [JOB, JOB], {0: Place(0, (0,) * 4), 1: Place(0, (0,))})
 
 
