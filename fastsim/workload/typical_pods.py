@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fastsim.errors import InputError, ScenarioError, reading
 
@@ -89,15 +89,19 @@ class TypicalPods:
         """The typical pods that :meth:`to_parquet` wrote."""
         import polars as pl
 
+        from fastsim.foundation.columns.physical_types import plain
         from fastsim.foundation.limits.work_budget import Work
         from fastsim.foundation.parquet import parquet_table
 
         table = parquet_table(path, Work.TABLE_ROWS)
-        with reading(path, "a Parquet file of typical pods", (ValueError,)):
-            frame = pl.DataFrame(pl.from_arrow(table))
-        missing = [name for name in COLUMNS if name not in frame.columns]
+        missing = [name for name in COLUMNS if name not in table.column_names]
         if missing:
             raise InputError(str(path), f"no column {missing[0]!r}", f"the columns {', '.join(COLUMNS)}")
+        columns: dict[str, Any] = {}
+        for name in COLUMNS:
+            with reading(f"{path}: {name}", "values of typical pods", (ValueError,)):
+                columns[name] = pl.from_arrow(plain(table.column(name)))
+        frame = pl.DataFrame(columns)
         _refuse_bad_rows(frame, str(path))
         rows = frame.select(COLUMNS).iter_rows()
         ranked = [(RequestShape(cpu, milli, gpus, tuple(models)), count) for cpu, milli, gpus, models, count, _ in rows]

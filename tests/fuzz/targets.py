@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.fuzz import checkpoints, importers, kubernetes, readings, saved_runs, scenarios, services, tables
+from tests.fuzz import (
+    checkpoints,
+    importers,
+    kubernetes,
+    physical_types,
+    readings,
+    saved_runs,
+    scenarios,
+    services,
+    tables,
+)  # fmt: skip
 from tests.fuzz.trial import Trial
 
 TARGETS: dict[str, Callable[[], Trial]] = {
     **checkpoints.TARGETS, **importers.TARGETS, **kubernetes.TARGETS, **readings.TARGETS, **scenarios.TARGETS,
-    **saved_runs.TARGETS, **services.TARGETS, **tables.TARGETS,
+    **saved_runs.TARGETS, **services.TARGETS, **tables.TARGETS, **physical_types.TARGETS,
 }  # fmt: skip
 """Functions that prepare the trial of each target, in the worker."""

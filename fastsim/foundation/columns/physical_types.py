@@ -41,6 +41,10 @@ class Unconvertible(ValueError):
         self.found, self.expected, self.row, self.do = found, expected, row, do
 
 
+Places = npt.NDArray[np.int64] | None
+"""Numbers of cells in a column; None are all."""
+
+
 class _Lists(NamedTuple):
     """Lists as the canonical type stores them: list `i` has the cells from ``offsets[i]`` to ``offsets[i + 1]``.
 
@@ -50,7 +54,7 @@ class _Lists(NamedTuple):
     missing: pa.Array
     offsets: pa.Array
     values: pa.Array
-    places: npt.NDArray[np.int64] | None
+    places: Places
 
 
 def canonical(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
@@ -96,10 +100,13 @@ def plain(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
 
 def cell_text(column: pa.Array, row: int) -> str:
     """A cell as messages show it; a time that Python has no value for, such as one of nanoseconds, by its type."""
+    cell = column.slice(row, 1)
     try:
-        return repr(column[row].as_py())
+        if not t.is_primitive(column.type):  # Arrow ends the process for cells of dictionaries of lists
+            cell = canonical(cell, plain_type(column.type))
+        return repr(cell[0].as_py())
     except _FAULTS:
-        return f"a value of type {column.type}"
+        return f"a value of type {short_type(column.type)}"
 
 
 # ---------------------------------------------------------------------- faults
@@ -144,57 +151,62 @@ def short_type(kind: pa.DataType) -> str:
 
 def converted(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     """As `canonical`, for columns that are known to be sound: nothing is validated, and no row is named."""
-    if isinstance(column, pa.ChunkedArray):
-        if column.num_chunks == 1:
-            return converted(column.chunk(0), kind)
-        cells = kind.value_type if t.is_dictionary(kind) else kind
-        chunks = [converted(chunk, cells) for chunk in column.chunks]
-        return converted(pa.concat_arrays(chunks) if chunks else pa.array([], cells), kind)
+    if not isinstance(column, pa.ChunkedArray):
+        return _converted(column, kind, None)
+    if column.num_chunks == 1:
+        return _converted(column.chunk(0), kind, None)
+    cells = kind.value_type if t.is_dictionary(kind) else kind
+    chunks = [_converted(chunk, cells, None) for chunk in column.chunks]
+    return _converted(pa.concat_arrays(chunks) if chunks else pa.array([], cells), kind, None)
+
+
+def _converted(column: pa.Array, kind: pa.DataType, places: Places) -> pa.Array:
+    """The cells at these places, or all; Arrow picks cells of plain types, and ends the process for some others."""
     if t.is_dictionary(kind):
-        return _coded(column, kind)
-    if column.type == kind:
-        return column
+        return _coded(column, kind, places)
     for is_stored, decoded in _STORED:
         if is_stored(column.type):
-            return decoded(column, kind)
-    return _made(kind)(column, kind)
+            return decoded(column, kind, places)
+    for is_kind, make in _NESTED:
+        if is_kind(kind):
+            return column if column.type == kind and places is None else make(column, kind, places)
+    if t.is_nested(column.type):
+        return _refuse(column, kind)
+    if is_text(column.type) and column.type != pa.string():
+        column = column.cast(pa.large_string())  # Arrow picks no views
+    elif t.is_binary_view(column.type):
+        column = column.cast(pa.large_binary())
+    cells = column if places is None else column.take(pa.array(places))
+    return cells if cells.type == kind else _made(kind)(cells, kind)
 
 
-def _picked(column: pa.Array, places: npt.NDArray[np.int64], kind: pa.DataType) -> pa.Array:
-    """Some cells in the canonical type; views have to be converted before Arrow can pick among them."""
-    picks = pa.array(places)
-    try:
-        cells = column.take(picks)
-    except pa.ArrowNotImplementedError:
-        return converted(column, kind).take(picks)
-    return converted(cells, kind)
-
-
-def _of_dictionary(column: pa.DictionaryArray, kind: pa.DataType) -> pa.Array:
+def _of_dictionary(column: pa.DictionaryArray, kind: pa.DataType, places: Places) -> pa.Array:
     """Words in the canonical type, in place of their numbers; words that no cell uses may be of any value."""
-    used = column.indices.dictionary_encode()
-    words = _picked(column.dictionary, used.dictionary.to_numpy(zero_copy_only=False).astype(np.int64), kind)
+    codes = column.indices if places is None else column.indices.take(pa.array(places))
+    used = codes.dictionary_encode()
+    words = _converted(column.dictionary, kind, used.dictionary.to_numpy(zero_copy_only=False).astype(np.int64))
     return words.take(used.indices)
 
 
-def _of_run_ends(column: pa.RunEndEncodedArray, kind: pa.DataType) -> pa.Array:
-    rows = np.arange(column.offset, column.offset + len(column))
-    return _picked(column.values, np.searchsorted(column.run_ends.to_numpy(), rows, "right"), kind)
+def _of_run_ends(column: pa.RunEndEncodedArray, kind: pa.DataType, places: Places) -> pa.Array:
+    rows = np.arange(len(column)) if places is None else places
+    runs = np.searchsorted(column.run_ends.to_numpy(), rows + column.offset, "right")
+    return _converted(column.values, kind, runs)
 
 
-def _of_extension(column: pa.ExtensionArray, kind: pa.DataType) -> pa.Array:
+def _of_extension(column: pa.ExtensionArray, kind: pa.DataType, places: Places) -> pa.Array:
     if column.type == pa.bool8():
-        return converted(pc.not_equal(column.storage, pa.scalar(0, pa.int8())), kind)
+        return _converted(pc.not_equal(column.storage, pa.scalar(0, pa.int8())), kind, places)
     if column.type.extension_name == "arrow.json":
-        return converted(column.storage, kind)
+        return _converted(column.storage, kind, places)
     return _refuse(column, kind)
 
 
-def _of_nulls(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    return pa.nulls(len(column), kind)
+def _of_nulls(column: pa.Array, kind: pa.DataType, places: Places) -> pa.Array:
+    return pa.nulls(len(column) if places is None else len(places), kind)
 
 
-_STORED: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any, pa.DataType], pa.Array]], ...] = (
+_STORED: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any, pa.DataType, Places], pa.Array]], ...] = (
     (lambda kind: isinstance(kind, pa.BaseExtensionType), _of_extension),
     (t.is_null, _of_nulls),
     (t.is_dictionary, _of_dictionary),
@@ -267,8 +279,8 @@ def _others(column: pa.Array, kind: pa.DataType) -> pa.Array:
 # ---------------------------------------------------------------------- nested values
 
 
-def _laid_out(column: pa.Array, kind: pa.DataType) -> _Lists:
-    """Lists of any layout; what the lists that are null point to is left out."""
+def _laid_out(column: pa.Array, kind: pa.DataType, chosen: Places) -> _Lists:
+    """The lists at these places, or all, of any layout; what the lists that are null point to is left out."""
     known = column.type
     if t.is_fixed_size_list(known):
         size = known.list_size
@@ -283,73 +295,70 @@ def _laid_out(column: pa.Array, kind: pa.DataType) -> _Lists:
         starts, sizes = bounds[:-1], np.diff(bounds)
     else:
         return _refuse(column, kind)
-    missing = column.is_null()
-    sizes = np.where(missing.to_numpy(zero_copy_only=False), 0, sizes)
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    if chosen is not None:
+        starts, sizes, missing = starts[chosen], sizes[chosen], missing[chosen]
+    sizes = np.where(missing, 0, sizes)
     offsets = np.concatenate(([0], np.cumsum(sizes)))
     if offsets[-1] >= 2**31:
         raise Unconvertible(f"{offsets[-1]:,} values in the lists of one piece", "less than 2**31")
-    places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
+    places: Places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
     values = column.values
-    if len(places) and places[0] + len(places) - 1 == places[-1] and (np.diff(places) == 1).all():
-        values, places = values.slice(int(places[0]), len(places)), None
-    return _Lists(missing, pa.array(offsets.astype(np.int32)), values, places)
+    if (np.diff(places) == 1).all():
+        values, places = values.slice(int(places[0]) if len(places) else 0, len(places)), None
+    return _Lists(pa.array(missing), pa.array(offsets.astype(np.int32)), values, places)
 
 
-def _lists(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    lists = _laid_out(column, kind)
-    cells = _cells(lists.values, lists.places, kind.value_type)
+def _lists(column: pa.Array, kind: pa.DataType, places: Places) -> pa.Array:
+    lists = _laid_out(column, kind, places)
+    cells = _converted(lists.values, kind.value_type, lists.places)
     return pa.ListArray.from_arrays(lists.offsets, cells, type=kind, mask=lists.missing)
 
 
-def _cells(values: pa.Array, places: npt.NDArray[np.int64] | None, kind: pa.DataType) -> pa.Array:
-    return converted(values, kind) if places is None else _picked(values, places, kind)
-
-
-def _maps(column: pa.Array, kind: pa.DataType) -> pa.Array:
+def _maps(column: pa.Array, kind: pa.DataType, places: Places) -> pa.Array:
     """Maps, and lists of structs of a `key` and a `value`, as libraries without a type for maps have them."""
-    lists = _laid_out(column, kind)
-    entries = lists.values.type
-    if not t.is_struct(entries) or entries.num_fields != 2:
-        return _refuse(column, kind)
-    names = [field.name for field in entries]
-    if not t.is_map(column.type) and sorted(names) != ["key", "value"]:
-        return _refuse(column, kind)
-    key = 0 if t.is_map(column.type) else names.index("key")
-    parts = lists.values.flatten()
-    keys = _cells(parts[key], lists.places, kind.key_type)
-    items = _cells(parts[1 - key], lists.places, kind.item_type)
+    lists = _laid_out(column, kind, places)
+    entries = kind.key_field.with_name("key"), kind.item_field.with_name("value")
+    values = lists.values
+    if t.is_map(column.type):  # whatever the names of its entries are
+        values = pa.StructArray.from_arrays(values.flatten(), ["key", "value"])
+    pairs = _converted(values, pa.struct(entries), lists.places)
+    keys, items = pairs.flatten()
     if keys.null_count:
         raise Unconvertible("a null key", "a key of every value")
     return pa.MapArray.from_arrays(lists.offsets, keys, items, type=kind, mask=lists.missing)
 
 
-def _structs(column: pa.Array, kind: pa.DataType) -> pa.Array:
+def _structs(column: pa.Array, kind: pa.DataType, places: Places) -> pa.Array:
     """Structs by the names of their fields, in any order; an absent field is null everywhere."""
-    expected = [kind.field(number) for number in range(kind.num_fields)]
-    wanted = [field.name for field in expected]
     if not t.is_struct(column.type):
         return _refuse(column, kind)
+    fields = {field.name: field.type for field in kind}
     names = [field.name for field in column.type]
-    if len(set(names)) < len(names) or not set(names) <= set(wanted) or not names:
+    if len(set(names)) < len(names) or not set(names) <= set(fields) or not names:
         return _refuse(column, kind)
-    parts = dict(zip(names, column.flatten(), strict=True))
+    missing = column.is_null() if places is None else column.is_null().take(pa.array(places))
+    parts = {name: column.field(number) for number, name in enumerate(names)}
     cells = [
-        converted(parts[field.name], field.type) if field.name in parts else pa.nulls(len(column), field.type)
-        for field in expected
+        _converted(parts[name], kind_of, places) if name in parts else pa.nulls(len(missing), kind_of)
+        for name, kind_of in fields.items()
     ]
-    return pa.StructArray.from_arrays(cells, fields=expected, mask=column.is_null())
+    return pa.StructArray.from_arrays(cells, fields=list(kind), mask=missing)
 
 
+_NESTED: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array, pa.DataType, Places], pa.Array]], ...] = (
+    (t.is_map, _maps),
+    (t.is_list, _lists),
+    (t.is_struct, _structs),
+)
+"""Canonical types of lists, maps and structs, and how a column of any other type becomes one of them."""
 _MADE: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array, pa.DataType], pa.Array]], ...] = (
     (is_text, _texts),
     (t.is_boolean, _truths),
     (lambda kind: t.is_integer(kind) or t.is_floating(kind), _numbers),
     (t.is_timestamp, _times),
-    (t.is_map, _maps),
-    (t.is_list, _lists),
-    (t.is_struct, _structs),
 )
-"""Canonical types, and how a column of any other type becomes one of them."""
+"""Other canonical types."""
 
 
 @functools.cache
@@ -360,11 +369,11 @@ def _made(kind: pa.DataType) -> Callable[[pa.Array, pa.DataType], pa.Array]:
 # ---------------------------------------------------------------------- dictionaries
 
 
-def _coded(column: pa.Array, kind: pa.DataType) -> pa.Array:
+def _coded(column: pa.Array, kind: pa.DataType, places: Places) -> pa.Array:
     """A dictionary of the words that the column uses, in order of first appearance."""
-    if not t.is_dictionary(column.type) or t.is_nested(column.type.value_type):
-        return converted(column, pa.string()).dictionary_encode().cast(kind)
-    words = converted(column.dictionary, pa.string())
+    if places is not None or not t.is_dictionary(column.type) or not is_text(column.type.value_type):
+        return _converted(column, pa.string(), places).dictionary_encode().cast(kind)
+    words = _converted(column.dictionary, pa.string(), None)
     if words.null_count or pc.count_distinct(words).as_py() < len(words):
         return words.take(column.indices).dictionary_encode().cast(kind)
     if not column.null_count and _by_appearance(column.indices, len(words)):
