@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fastsim.errors import InputError
-from fastsim.foundation.limits.work_budget import Work, refuse_excess
+from fastsim.foundation.limits.knobs import NODES
 from fastsim.foundation.random_streams import shuffled_order
 
 TABLES = Path(__file__).parent / "tables"
@@ -95,7 +95,7 @@ def expanded(parts: Iterable[tuple[int, Mapping[str, Any]]], seed: int | None) -
     for index, (count, _) in enumerate(parts):
         if count < 0:
             raise InputError(f"cluster.mix[{index}]", f"{count} nodes", "0 or more")
-    refuse_excess("cluster", sum(count for count, _ in parts), Work.NODES)
+    NODES.refuse(sum(count for count, _ in parts))
     for index, (count, shape) in enumerate(parts):
         stem = shape.get("name") or f"type{index}"
         rows += [{**shape, "name": f"{stem}-{i:04d}"} for i in range(count)]

@@ -212,6 +212,12 @@ class LeastAttainedService(Order):
         return self.las_serves_few
 
 
+MOST_QUEUES = 10_000
+"""Most queues of one order."""
+MOST_LOG_H = 700.0
+"""Logarithm of the latest end of a queue, GPU hours; its seconds are still a number."""
+
+
 @policy("tiresias")
 @dataclass(frozen=True)
 class Tiresias(Order):
@@ -228,12 +234,15 @@ class Tiresias(Order):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.queues, bool) or not isinstance(self.queues, int) or self.queues < 1:
-            raise PolicyError(self.where("queues"), repr(self.queues), "a whole number of 1 or more")
+        if isinstance(self.queues, bool) or not isinstance(self.queues, int) or not 1 <= self.queues <= MOST_QUEUES:
+            raise PolicyError(self.where("queues"), repr(self.queues), f"a whole number from 1 to {MOST_QUEUES:,}")
         for name, low in (("first_h", 0.0), ("factor", 1.0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > low:
                 raise PolicyError(self.where(name), repr(value), f"a number above {low:g}")
+        if math.log(self.first_h) + (self.queues - 1) * math.log(self.factor) > MOST_LOG_H:
+            found = f"{self.queues} queues, each {self.factor:g} times as long"
+            raise PolicyError(self.where("queues"), found, "fewer, the last of which ends at some time")
 
     @property
     def level_s(self) -> tuple[float, ...]:

@@ -19,6 +19,7 @@ from fastsim.engine.rounds.job_batches import JobBatch, JobBatches, PodBatches, 
 from fastsim.engine.rounds.options import LATE_SHARES, ORDERED_QUIRKS, QUIRKS, USE_FROM_ZERO, RoundOptions, Setting
 from fastsim.engine.shares.plan import SharePlan, setting_of
 from fastsim.errors import PolicyError, ScenarioError, kind_of
+from fastsim.foundation.limits.knobs import WINDOW
 from fastsim.performance.gavel_rates import JOB_NAMES
 from fastsim.policies.registry import label
 from fastsim.policies.shares.pair_rate_estimator import Estimator
@@ -68,6 +69,8 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     workload, untuned = texts.workload_from(scenario.workload, cluster)
     window = round_texts.window_from(scenario.window)
     round_texts.refuse_beyond(window, workload)
+    if window is not None:
+        WINDOW.refuse(window[1])
     switches = switches_on(scenario.compat)
     models = _gpu_models(cluster)
     rates = workload.rates if scenario.rates is None else scenario.rates

@@ -192,6 +192,8 @@ def _played_pods(
     writer = (
         None if checkpoints is None else opened_writer(stack, scenario.written(), out, overwrite, checkpoints, start)
     )
+    if writer is not None:
+        writer.refuse_many(inputs.workload.rows)
     folder = None if out is None else stack.enter_context(replacing_folder(out))
     options = dataclasses.replace(inputs.options, oversized=oversized, folder=folder, checkpoint_writer=writer)
     result = run_online(inputs.cluster, inputs.workload, inputs.plan, inputs.typical, options)

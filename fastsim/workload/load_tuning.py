@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.errors import ScenarioError
-from fastsim.foundation.limits.work_budget import Work, refuse_excess
+from fastsim.foundation.limits.knobs import INFLATED, TUNE
 from fastsim.foundation.random_streams import Ints, Stream, shuffled_order
 from fastsim.hardware.mig import gpu_milli
 from fastsim.hardware.node_constraints import further
@@ -89,7 +89,7 @@ def tune_rows(
         raise ScenarioError("workload.tune", "no pod that asks for a GPU", "some GPU request to scale up")
     if total < target:
         pool = all_rows if source is None else source
-        refuse_excess("workload.tune", len(demand) * target / total, Work.HELD_PODS)
+        TUNE.refuse(len(demand), target, total)
         return all_rows, _cloned(per_device, demand, total, target, rng, pool)
     return all_rows, all_rows[:0]
 
@@ -126,7 +126,7 @@ def inflated(workload: Workload, ratio: float, cluster: Cluster, seed: int = 0) 
     cpu = table[s.CPU_MILLI].to_numpy()
     gpu = table[s.GPU_MILLI].to_numpy().astype(np.int64) * table[s.NUM_GPU].to_numpy() + _instances_milli(table)
     room = (cluster.total_cpu_milli - int(cpu.sum()), cluster.total_gpu_milli - int(gpu.sum()))
-    refuse_excess("workload.inflated: ratio", len(table) * ratio, Work.HELD_PODS)
+    INFLATED.refuse(len(table), ratio)
     most = math.ceil(len(table) * ratio) - len(table)
     drawn = _by_name(table)[Stream(seed, "tune.inflate").below(len(table), most)] if most else np.zeros(0, np.int64)
     over = (np.cumsum(cpu[drawn]) > room[0]) | (np.cumsum(gpu[drawn]) > room[1])

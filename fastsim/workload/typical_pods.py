@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -207,8 +208,8 @@ def _refuse_bad_options(threshold: int, step: int, gpu_weight: int) -> None:
         raise ScenarioError("typical.threshold", threshold, "1 to 100 per cent")
     if step < 1:
         raise ScenarioError("typical.step", step, "1 or more requests")
-    if gpu_weight < 0:
-        raise ScenarioError("typical.gpu_weight", gpu_weight, "0 or more")
+    if not isinstance(gpu_weight, Integral) or gpu_weight < 0:
+        raise ScenarioError("typical.gpu_weight", gpu_weight, "a whole number of 0 or more")
 
 
 def _refuse_bad_rows(frame: pl.DataFrame, path: str) -> None:

@@ -168,6 +168,7 @@ def run_adaptive(
         interrupts.check()
         with nullcontext() if resume is None else restoring("checkpoint", STATE):
             loop.work()
+            headway.decide(loop.rounds, len(loop.ended_jobs), loop.now_s)
             rounds.decide()
         write(False)
         if CHECKED:
@@ -175,7 +176,6 @@ def run_adaptive(
         if loop.quiet > MOST_QUIET and not loop.expected:
             found = f"no job at work for {MOST_QUIET} rounds at {loop.now_s:g} s"
             raise PolicyError("places", found, f"GPUs for one of {len(loop.active)} jobs", _smaller(setting, jobs))
-        headway.check(loop.rounds, len(loop.ended_jobs), loop.now_s)
         if progress is not None and loop.rounds % PAUSE_ROUNDS == 0:
             progress(len(loop.ended_jobs))
     write(True)

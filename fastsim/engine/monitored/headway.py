@@ -5,9 +5,7 @@ A pod that needs more memory than its GPU has is killed at each start, and start
 
 from __future__ import annotations
 
-from fastsim.foundation.limits.work_budget import Work, refuse_progress
-
-DO = "until_s ends a run with what it did"
+from fastsim.foundation.limits.knobs import STAYS, STEPS
 
 
 class MonitoredHeadway:
@@ -15,7 +13,7 @@ class MonitoredHeadway:
 
     def __init__(self) -> None:
         self.ended = self.steps = self.kills = 0
-        self.most_steps, self.most_kills = Work.STEPS.most, Work.STAYS.most
+        self.most_steps, self.most_kills = STEPS.work.most, STAYS.work.most
 
     def end(self) -> None:
         """A pod ended: counts begin anew."""
@@ -26,13 +24,13 @@ class MonitoredHeadway:
         """Count a step or a sample."""
         self.steps += 1
         if self.steps > self.most_steps:
-            refuse_progress(self._where(now_s), self.steps, Work.STEPS, DO)
+            STEPS.count(self.steps, name=self._where(now_s))
 
     def kill(self, now_s: float) -> None:
         """Count a container that was killed, and will start again."""
         self.kills += 1
         if self.kills > self.most_kills:
-            refuse_progress(self._where(now_s), self.kills, Work.STAYS, DO)
+            STAYS.count(self.kills, name=self._where(now_s))
 
     def _where(self, now_s: float) -> str:
         return f"run at {now_s:g} s, {self.ended:,} pods ended"

@@ -30,6 +30,7 @@ from fastsim.engine.summary import Waits
 from fastsim.engine.tables import ROW, arrow
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation import interrupts
+from fastsim.foundation.limits.knobs import CHECKPOINT_PODS
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
@@ -64,7 +65,7 @@ class CheckpointWriter:
         self.folder, self.checkpoints, self.scenario, self.start = folder, checkpoints, dict(scenario), start
         self.forked_from: dict[str, Any] | None = None if start is None else start.meta.get("forked_from")
         self._pods = 0 if start is None else int(start.meta["loop"]["arrived"])
-        self._events = -1
+        self._events, self._written = -1, 0
         self._began_s, self._began_cpu_s = time.monotonic(), time.process_time()
         self._at = self._began_s
         self._decided: dict[str, Any] = {}
@@ -83,6 +84,8 @@ class CheckpointWriter:
         if arrived != run.pods or events == self._events:
             return False
         by_pods = self.checkpoints.pods is not None and arrived - self._pods >= self.checkpoints.pods
+        self._written += by_pods
+        CHECKPOINT_PODS.count(self._written)
         now = time.monotonic()
         if not by_pods and (self.checkpoints.wall_s is None or now - self._at < self.checkpoints.wall_s):
             return False
@@ -147,6 +150,11 @@ class CheckpointWriter:
     def journal(self, names: pl.Series, folder: Path) -> JournalTables:
         """The tables as journals, cut at the checkpoint."""
         return JournalTables(names, folder, self.folder, None if self.start is None else self.start.meta["tables"])
+
+    def refuse_many(self, rows: int | None) -> None:
+        """ScenarioError if a workload of so many rows (None: unknown) makes more checkpoints than their budget."""
+        if rows is not None and self.checkpoints.pods is not None:
+            CHECKPOINT_PODS.refuse(rows - self._pods, self.checkpoints.pods)
 
     def waits(self) -> Waits:
         """The waits up to the checkpoint."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastsim.errors import ScenarioError
-from fastsim.foundation.limits.knobs import EXPORTER_SAMPLES, FAILURES, FEWER_ROWS, READINGS, REFRESH_S, SAMPLE_S
+from fastsim.foundation.limits.knobs import EXPORTER_SAMPLES, FAILURES, FEWER_ROWS, READINGS, REFRESH_S, SAMPLE_S, STAYS
 from fastsim.foundation.limits.quantities import MOST_SECONDS
 from fastsim.foundation.limits.work_budget import Work, amount_text, refuse_progress
 from fastsim.telemetry.telemetry import QUANTITIES
@@ -116,7 +116,7 @@ class Headway:
             return
         where = f"run at {now_s:g} s, {ended:,} of {pods:,} pods ended"
         if self.stays > self.most_stays:
-            refuse_progress(where, self.stays, Work.STAYS, "until_s ends a run with what it did")
+            STAYS.count(self.stays, name=where)
         if not self._warned:
             self._warned = True
             most = f"{self.most_stays:,.0f}"

@@ -39,6 +39,7 @@ from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError, ResultError, ScenarioError, StoredError
+from fastsim.foundation.limits.knobs import CHECKPOINT_PODS
 from fastsim_ext.rounds import snapshot as round_state
 from fastsim_ext.rounds.ordered_loop import OrderedLoop
 from fastsim_ext.rounds.share_loop import ShareLoop
@@ -93,6 +94,7 @@ class CheckpointClock:
     def __init__(self, schedule: CheckpointSchedule, rounds: int, arrived: int) -> None:
         self.schedule = schedule
         self._coming = schedule.at_job is not None and arrived <= schedule.at_job
+        self._counted = 0
         self.restart(rounds, arrived)
 
     def restart(self, rounds: int, arrived: int) -> None:
@@ -119,6 +121,8 @@ class CheckpointClock:
         by_rounds = schedule.every_rounds is not None and rounds - self._rounds >= schedule.every_rounds
         by_time = schedule.wall_s is not None and time.monotonic() - self._at_s >= schedule.wall_s
         by_jobs = schedule.every_jobs is not None and arrived - self._arrived >= schedule.every_jobs
+        self._counted += by_rounds or by_jobs
+        CHECKPOINT_PODS.count(self._counted)
         return came or by_rounds or by_time or by_jobs
 
 

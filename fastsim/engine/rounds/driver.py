@@ -76,6 +76,8 @@ class Driver(ABC):
     decided: dict[str, Any] = field(default_factory=dict)
     clock: CheckpointClock | None = None
     headway: RoundHeadway = field(default_factory=RoundHeadway)
+    paused: int = 0
+    """Rounds played before the last pause."""
     records: ClassVar[dict[str, Any]] = RECORDS
 
     @abstractmethod
@@ -124,6 +126,7 @@ class Driver(ABC):
 
     def pause(self) -> None:
         """Between two rounds: progress and checkpoints."""
+        self.paused = int(self.loop.rounds)
         self.report_progress()
         clock, loop = self.clock, self.loop
         if clock is not None and clock.due(loop.rounds, loop.table.added):
@@ -131,8 +134,9 @@ class Driver(ABC):
             clock.restart(loop.rounds, loop.table.added)
 
     def budget(self) -> int:
-        """Rounds to play before the next pause."""
-        rounds = max(1, min(PAUSE_ROUNDS, PAUSE_JOB_ROUNDS // max(1, self.loop.table.n)))
+        """Rounds to play before the next pause; those before a call of the policy count."""
+        most = max(1, min(PAUSE_ROUNDS, PAUSE_JOB_ROUNDS // max(1, self.loop.table.n)))
+        rounds = max(0, self.paused + most - int(self.loop.rounds))
         return rounds if self.clock is None else self.clock.budget(self.loop.rounds, rounds)
 
     def state(self) -> RoundCheckpoint:
@@ -184,6 +188,7 @@ class Driver(ABC):
         loop = self.loop
         if resume is not None:
             self.take_over(resume)
+            self.paused = int(loop.rounds)
         if checkpoint is not None:
             self.clock = CheckpointClock(checkpoint, loop.rounds, loop.table.added)
         self.ahead = next(self.batches, None)
@@ -199,6 +204,9 @@ class Driver(ABC):
             with (
                 nullcontext() if resume is None or resume.meta.get("memory") is None else restoring("checkpoint", STATE)
             ):
+                if stop is Stop.ASK_POLICY:
+                    interrupts.check()
+                    self.headway.decide(int(loop.rounds), int(loop.ended), loop.now_s)
                 handlers[stop]()
             if stop is Stop.WANT_ARRIVALS:
                 self.report_progress()  # only a pause lies between two rounds, where a checkpoint can be taken

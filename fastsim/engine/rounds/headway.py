@@ -1,10 +1,8 @@
-"""Progress of a run in rounds: how many rounds were played since a job ended, against the budget."""
+"""Progress of a run in rounds: rounds played and decisions of its policy since a job ended, against their budgets."""
 
 from __future__ import annotations
 
-from fastsim.foundation.limits.work_budget import Work, refuse_progress
-
-DO = "longer rounds are fewer, until_s ends a run with what it did"
+from fastsim.foundation.limits.knobs import DECISIONS, ROUND_S
 
 
 class RoundHeadway:
@@ -13,11 +11,19 @@ class RoundHeadway:
     def __init__(self) -> None:
         self.ended = self.rounds = 0
         """Jobs that have ended, and the rounds played by then."""
-        self.most = Work.ROUNDS.most  # read once: every round of a run is compared with it
+        self.decisions = 0
+        self.most, self.most_decisions = ROUND_S.work.most, DECISIONS.work.most  # read once: every round is compared
 
     def check(self, rounds: int, ended: int, now_s: float) -> None:
         """ScenarioError if no job has ended in too many of ``rounds``; ``ended`` have so far, by second ``now_s``."""
         if ended != self.ended:
-            self.ended, self.rounds = ended, rounds
+            self.ended, self.rounds, self.decisions = ended, rounds, 0
         if rounds - self.rounds > self.most:
-            refuse_progress(f"run at {now_s:g} s, {ended:,} jobs ended", rounds - self.rounds, Work.ROUNDS, DO)
+            ROUND_S.count(rounds - self.rounds, name=f"run at {now_s:g} s, {ended:,} jobs ended")
+
+    def decide(self, rounds: int, ended: int, now_s: float) -> None:
+        """Count a decision of the policy, after so many ``rounds``, and check as :meth:`check` does."""
+        self.check(rounds, ended, now_s)
+        self.decisions += 1
+        if self.decisions > self.most_decisions:
+            DECISIONS.count(self.decisions, name=f"run at {now_s:g} s, {ended:,} jobs ended")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastsim.errors import FastsimError, InputError, PolicyError, ScenarioError
-from fastsim.foundation.limits.work_budget import Work, refuse_excess
+from fastsim.foundation.limits.knobs import RUNS
 from fastsim.foundation.nested_text import json_value
 
 LISTED = ("deschedule",)
@@ -131,7 +131,7 @@ def _steps(table: Mapping[str, Any], where: str) -> list[Any]:
     )
     if len(table) != 3 or not plain or not isinstance(points, int) or isinstance(points, bool) or points < 1:
         raise ScenarioError(where, str(dict(table)), "{ from = A, to = B, points = N } with 0 <= A and 0 <= B")
-    refuse_excess(where, points, Work.RUNS)
+    RUNS.refuse(points, name=where)
     low, high = (float(item) for item in numbers if item is not None)
     step = (high - low) / max(points - 1, 1)
     values = [low + k * step for k in range(points)]

@@ -75,7 +75,7 @@ from fastsim.experiments.sweep.axes import Cutoffs, Mistakes, axes_of, choices_o
 from fastsim.experiments.sweep.run import FAILED, PLAN, TABLE, State, SweepFailed, Watch, Where, swept
 from fastsim.experiments.sweep.scenario_builder import FIELDS, JOB_KEYS, Builder
 from fastsim.foundation.displays import html_table
-from fastsim.foundation.limits.work_budget import Work, refuse_excess
+from fastsim.foundation.limits.knobs import RUNS
 from fastsim.foundation.nested_text import toml_value
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def sweep_of(values: Mapping[str, Any], where: str = "sweep") -> list[Run]:
         cutoffs = cutoffs_of(values.get("cutoff_rates", {}), f"{where}: cutoff_rates")
     except ScenarioError as error:
         mistakes.add(error)
-    refuse_excess(where, math.prod(len(axis.choices) for axis in axes), Work.RUNS)
+    RUNS.refuse(math.prod(len(axis.choices) for axis in axes), name=where)
     builder, scenarios = Builder(where, values.get("policy_names"), mistakes), []
     for choice in choices_of(axes):
         if not is_cut(fixed | choice.values, cutoffs):

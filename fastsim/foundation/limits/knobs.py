@@ -31,13 +31,13 @@ class Knob:
     do: str = ""
     do_then: str = ""
 
-    def refuse(self, *quantities: float, work: Work | None = None) -> None:
-        """ScenarioError if these quantities make more work than its budget; ``work`` is another kind."""
-        refuse_excess(self.name, self.amount(*quantities), work or self.work, self.do)
+    def refuse(self, *quantities: float, work: Work | None = None, name: str = "") -> None:
+        """ScenarioError if these quantities make more work than its budget; ``work`` and ``name`` are other ones."""
+        refuse_excess(name or self.name, self.amount(*quantities), work or self.work, self.do)
 
-    def count(self, done: float) -> None:
-        """ScenarioError if the work done so far is more than its budget."""
-        refuse_progress(self.name, done, self.work, self.do_then or self.do)
+    def count(self, done: float, name: str = "") -> None:
+        """ScenarioError if the work done so far is more than its budget; ``name`` is that of the place."""
+        refuse_progress(name or self.name, done, self.work, self.do_then or self.do)
 
 
 def samples(span_s: float, every_s: float) -> float:
@@ -55,6 +55,21 @@ def node_changes(span_s: float, nodes: float, mtbf_s: float, mttr_s: float) -> f
     return 2 * nodes * span_s / (mtbf_s + mttr_s)
 
 
+def number(count: float) -> float:
+    """As many as the option says."""
+    return count
+
+
+def hours(arrivals: float, rate_per_hour: float) -> float:
+    """Hours until so many pods or jobs have arrived, on average."""
+    return arrivals / rate_per_hour
+
+
+def tuned(rows: float, target: float, demand: float) -> float:
+    """Pods after the demand of ``rows`` pods has been raised to a target."""
+    return rows * target / demand
+
+
 def product(rows: float, ratio: float) -> float:
     """Pods after ``rows`` pods have been multiplied by ``ratio``."""
     return rows * ratio
@@ -68,7 +83,44 @@ EXPORTER_SAMPLES = Knob("telemetry", ("telemetry:every_s",), Work.REFRESHES, sam
 REFRESH_S = Knob("telemetry: refresh_s", ("telemetry:refresh_s",), Work.REFRESHES, samples, "longer gaps make fewer")
 FAILURES = Knob("failures", ("failures:mtbf", "failures:mttr"), Work.NODE_CHANGES, node_changes, UNTIL,
                 "until_s ends a run with what it did")  # fmt: skip
+CHECKPOINT_PODS = Knob("checkpoint_pods", ("checkpoint_pods",), Work.CHECKPOINTS, samples,
+                       "more pods between two make fewer")  # fmt: skip
 INFLATION = Knob("inflation", ("inflation",), Work.HELD_PODS, product)
 
-KNOBS = (SAMPLE_S, READINGS, EXPORTER_SAMPLES, REFRESH_S, FAILURES, INFLATION)
+INFLATED = Knob("workload.inflated: ratio", ("Workload.inflated:ratio",), Work.HELD_PODS, product)
+TUNE = Knob("workload.tune", ("workload:tune",), Work.HELD_PODS, tuned)
+NODES = Knob("cluster", (
+    "uniform:nodes", "mix:counts", "mix:parts", "scaled:nodes", "gavel:spec", "sia:spec", "synergy:spec",
+), Work.NODES, number)  # fmt: skip
+PODS = Knob("synth.pods", ("synth:openb:pods",), Work.PODS, number)
+RESIDENTS = Knob("synth.warm_start", ("synth:openb:warm_start", "synth:openb:load"), Work.PODS, number)
+JOBS = Knob("synth.jobs", ("synth:gavel:jobs", "synth:gavel-trace:jobs", "synth:synergy:jobs"), Work.PODS, number)
+HELD_JOBS = Knob("synth.jobs", ("synth:sia:jobs", "synth:sia:copies"), Work.HELD_PODS, number)
+DETECTORS = Knob("monitored jobs: jobs", ("synth:detectors:jobs",), Work.HELD_PODS, number)
+LOG = Knob("synth.log", ("synth:synergy:log",), Work.HELD_PODS, number)
+LENGTHS = Knob("synth.lengths", ("synth:gavel-trace:lengths",), Work.HELD_PODS, number)
+WINDOW = Knob("window", ("window",), Work.PODS, number)
+RATE_PER_HOUR = Knob("synth.rate_per_hour", (
+    "synth:openb:rate_per_hour", "synth:gavel:rate_per_hour", "synth:gavel-trace:rate_per_hour",
+    "synth:sia:rate_per_hour", "synth:synergy:rate_per_hour", "synth:gavel:mean_gap_s", "synth:gavel-trace:mean_gap_s",
+), Work.HOURS, hours, "raise the rate")  # fmt: skip
+RUNS = Knob("sweep", ("sweep:axes", "sweep:points"), Work.RUNS, number)
+EXPLAINED = Knob("explain", ("explain:pods",), Work.DECISION_BYTES, product, "explain fewer pods")
+
+# Work whose end is not known before it begins is counted: what a policy does until a job or pod ends.
+LONGER_ROUNDS = "longer rounds are fewer, until_s ends a run with what it did"
+WHAT_IT_DID = "until_s ends a run with what it did"
+ROUND_S = Knob("round_s", ("round_s", "realloc_s"), Work.ROUNDS, number, LONGER_ROUNDS)
+DECISIONS = Knob("round_s", ("round_s", "realloc_s", "policy:optimus:interval_s"), Work.DECISIONS, number,
+                 LONGER_ROUNDS)  # fmt: skip
+STEPS = Knob("monitored", (
+    "until_s", "telemetry:refresh_s", "policy:monitored:pass_s", "policy:monitored:placed_s",
+), Work.STEPS, number, WHAT_IT_DID)  # fmt: skip
+STAYS = Knob("restarts", ("restart_s", "checkpoint_every_s"), Work.STAYS, number, WHAT_IT_DID)
+
+KNOBS = (
+    SAMPLE_S, READINGS, EXPORTER_SAMPLES, REFRESH_S, FAILURES, INFLATION, CHECKPOINT_PODS, INFLATED, TUNE, NODES, PODS,
+    RESIDENTS, JOBS, HELD_JOBS, DETECTORS, LOG, LENGTHS, WINDOW, RATE_PER_HOUR, RUNS, EXPLAINED, ROUND_S, DECISIONS,
+    STEPS, STAYS,
+)  # fmt: skip
 """All options that multiply work."""

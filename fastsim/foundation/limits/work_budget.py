@@ -34,8 +34,10 @@ class Work(Enum):
     REFRESHES = "refreshes and samples of exporters", 50_000_000
     NODE_CHANGES = "failures and repairs of nodes", 100_000_000
     ROUNDS = "rounds since a job ended", 2_000_000
+    DECISIONS = "decisions of the policy since a job ended", 100_000
     STEPS = "steps and samples since a pod ended", 20_000_000
     STAYS = "stays on nodes since a pod ended", 5_000_000
+    CHECKPOINTS = "checkpoints", 2_000
     DECISION_BYTES = "bytes of recorded decisions", 4 << 30
 
     def __init__(self, counted: str, usual: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fastsim.errors import ScenarioError
-from fastsim.foundation.limits.work_budget import Work, refuse_excess
+from fastsim.foundation.limits.knobs import RATE_PER_HOUR
 from fastsim.foundation.random_streams import Floats, Ints, Stream, normal_quantile
 
 _NANO = 1_000_000_000
@@ -25,7 +25,7 @@ def refuse_rate(rate_per_hour: float, arrivals: float) -> None:
     if not LEAST_PER_HOUR <= rate_per_hour <= MOST_PER_HOUR:
         expected = f"{LEAST_PER_HOUR:g} to {MOST_PER_HOUR:,} arrivals per hour"
         raise ScenarioError("synth.rate_per_hour", rate_per_hour, expected)
-    refuse_excess("synth.rate_per_hour", arrivals / rate_per_hour, Work.HOURS, "raise the rate")
+    RATE_PER_HOUR.refuse(arrivals, rate_per_hour)
 
 
 class PoissonClock:

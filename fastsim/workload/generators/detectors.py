@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from fastsim.errors import ScenarioError
-from fastsim.foundation.limits.work_budget import Work, refuse_excess
+from fastsim.foundation.limits.knobs import DETECTORS
 from fastsim.workload import schema as s
 from fastsim.workload.generators.python_random import Twister
 
@@ -25,19 +25,25 @@ NEEDED_MIB, NEEDED_GB = 6994, 7
 """Memory that the published detector needs, and declares by default."""
 
 
+MOST_PCT = 1e12
+"""Largest declaration over the need, per cent."""
+
+
 def gaps_s(jobs: int, least_s: int = 20, most_s: int = 40, seed: int = SEED) -> list[int]:
     """Seconds after each of so many submissions."""
     if jobs < 0 or not 0 <= least_s <= most_s:
         raise ScenarioError("monitored jobs", f"{jobs} jobs, {least_s} to {most_s} s", "0 or more, bounds in order")
-    refuse_excess("monitored jobs: jobs", jobs, Work.HELD_PODS)
+    DETECTORS.refuse(jobs)
     width = most_s - least_s + 1
     return [least_s + int(draw * width) for draw in Twister(seed).floats(jobs).tolist()]
 
 
 def declared(base: int, over_pct: float, largest: int = LARGEST_MIB) -> int:
     """Declaration of a job that needs `base`, in the same unit: `over_pct` per cent more, whole, at most `largest`."""
-    if base < 0 or not over_pct >= 0:
-        raise ScenarioError("monitored jobs: declared", f"{base} and {over_pct} per cent more", "0 or more of each")
+    if base < 0 or not 0 <= over_pct <= MOST_PCT:
+        raise ScenarioError(
+            "monitored jobs: declared", f"{base} and {over_pct} per cent more", f"0 or more, at most {MOST_PCT:g} %"
+        )
     return min(int(base + over_pct / 100 * base), largest)
 
 

@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.errors import ScenarioError
-from fastsim.foundation.limits.work_budget import Work, refuse_excess
+from fastsim.foundation.limits.knobs import JOBS, LENGTHS
+from fastsim.foundation.limits.work_budget import Work
 from fastsim.performance.oracle import Oracle
 from fastsim.workload import schema as s
 from fastsim.workload.generators.gavel_jobs import (
@@ -122,7 +123,7 @@ def synth_gavel_trace(
     """
     _check(jobs, seed, {"multi_gpu": multi_gpu, "priorities": priorities})
     gap_s = _gap_s(rate_per_hour, mean_gap_s)
-    refuse_excess("synth.jobs", jobs, Work.HELD_PODS)
+    JOBS.refuse(jobs, work=Work.HELD_PODS)
     recipe = ScriptRecipe(_oracle(rates), seed, gap_s, multi_gpu, priorities, min_h, max_h, lengths)
     table = script_jobs(recipe, jobs)
     parameters = {"jobs": jobs, "seed": seed, "mean_gap_s": gap_s, "rates": recipe.oracle.name, "multi_gpu": multi_gpu,
@@ -138,7 +139,7 @@ def _check(jobs: int, seed: int, flags: dict[str, bool]) -> None:
     for name, flag in flags.items():
         if not isinstance(flag, bool):
             raise ScenarioError(f"synth.{name}", repr(flag), "true or false")
-    refuse_excess("synth.jobs", jobs, Work.PODS)
+    JOBS.refuse(jobs)
 
 
 def _gap_s(rate_per_hour: float | None, mean_gap_s: float | None) -> float:
@@ -210,6 +211,7 @@ class ScriptRecipe:
         if not (0 < self.min_h <= self.max_h < math.inf and self.lengths >= 1):
             found = f"{self.lengths} durations from {self.min_h} to {self.max_h} h"
             raise ScenarioError("jobs.lengths", found, "1 or more, from a positive number up")
+        LENGTHS.refuse(self.lengths)
 
 
 def script_jobs(recipe: ScriptRecipe, count: int) -> pa.Table:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.errors import ScenarioError
-from fastsim.foundation.limits.work_budget import Work, refuse_excess
+from fastsim.foundation.limits.knobs import PODS, RESIDENTS
 from fastsim.foundation.random_streams import Stream
 from fastsim.workload import schema as s
 from fastsim.workload.generators.arrivals_and_durations import Mixture, PoissonClock, SeasonalClock, refuse_rate
@@ -139,7 +139,7 @@ def _check(options: OpenbOptions) -> None:
             raise ScenarioError(f"synth.{name}", repr(value), "a whole number")
     if options.pods < 0:
         raise ScenarioError("synth.pods", options.pods, "0 or more")
-    refuse_excess("synth.pods", options.pods, Work.PODS)
+    PODS.refuse(options.pods)
     for name in ("rate_per_hour", "load"):
         value = getattr(options, name)
         if value is not None and not (math.isfinite(value) and value > 0):
@@ -181,7 +181,7 @@ class _Recipe:
         self.resident_chance = self.requests.resident_chance(mean_s) if mean_s else self.requests.chance
         standing = self.rate_per_hour / 3600 * self.requests.mean_seconds(mean_s) if options.warm_start else 0
         self.residents = round(standing)
-        refuse_excess("synth.warm_start", self.residents, Work.PODS)
+        RESIDENTS.refuse(self.residents)
 
     def columns(self) -> list[str]:
         """Names of the columns every batch has."""

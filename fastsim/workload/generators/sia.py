@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastsim.errors import ScenarioError
-from fastsim.foundation.limits.work_budget import Work, refuse_excess
+from fastsim.foundation.limits.knobs import HELD_JOBS
 from fastsim.foundation.random_streams import Stream
 from fastsim.performance.applications.application import Application, Applications, TunedConfig, tuned_configs
 from fastsim.workload import schema as s
@@ -62,7 +62,7 @@ class SiaOptions:
             count = getattr(self, name)
             if isinstance(count, bool) or not isinstance(count, int) or count < value:
                 raise ScenarioError(f"synth.{name}", repr(count), f"a whole number, {value} or more")
-        refuse_excess("synth.jobs", self.jobs, Work.HELD_PODS)
+        HELD_JOBS.refuse(self.jobs)
         refuse_rate(self.rate_per_hour, self.jobs / self.copies)
         if self.style not in STYLES:
             raise ScenarioError("synth.style", repr(self.style), f"one of {', '.join(STYLES)}")

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.errors import ScenarioError
-from fastsim.foundation.limits.work_budget import Work, refuse_excess
+from fastsim.foundation.limits.knobs import JOBS, LOG
 from fastsim.performance.sensitivity import Sensitivity
 from fastsim.workload import schema as s
 from fastsim.workload.generators.synergy_jobs import JobLog, SynergyRecipe, SynergyStream, split_of
@@ -83,7 +83,7 @@ def _check(seed: int, jobs: int, multi_gpu: object, pickled: object) -> None:
     for name, value in (("seed", seed), ("jobs", jobs)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise ScenarioError(f"synth.{name}", repr(value), "a whole number, 0 or more")
-    refuse_excess("synth.jobs", jobs, Work.PODS)
+    JOBS.refuse(jobs)
     for name, flag in (("multi_gpu", multi_gpu), ("pickled", pickled)):
         if not isinstance(flag, bool):
             raise ScenarioError(f"synth.{name}", repr(flag), "true or false")
@@ -109,7 +109,7 @@ def job_log(log: Log, exponential: bool, multi_gpu: bool) -> JobLog:
     if isinstance(log, int):
         if isinstance(log, bool) or log < 1:
             raise ScenarioError("synth.log", log, "1 job or more")
-        refuse_excess("synth.log", log, Work.HELD_PODS)
+        LOG.refuse(log)
         return JobLog(np.ones(log, np.int64), name=f"{log} jobs", tells_gpus=False)
     if isinstance(log, Workload):
         workload = log

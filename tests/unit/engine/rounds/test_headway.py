@@ -9,6 +9,7 @@ import pytest
 import fastsim as fs
 from fastsim.engine.rounds.headway import RoundHeadway
 from fastsim.errors import ScenarioError
+from fastsim.foundation import interrupts
 from fastsim.foundation.limits.work_budget import CHOICE
 
 
@@ -26,10 +27,47 @@ def test_rounds_count_from_the_last_job_that_ended() -> None:
         headway.check(2501, 1, 4.0)
 
 
+def test_decisions_count_from_the_last_job_that_ended() -> None:
+    headway = RoundHeadway()
+    for rounds in range(50):
+        headway.decide(rounds, 0, 1.0)
+    for rounds in range(50, 100):
+        headway.decide(rounds, 1, 2.0)
+    found = "run at 3 s, 1 jobs ended: found 51 decisions of the policy since a job ended, expected"
+    with pytest.raises(ScenarioError, match=found):
+        headway.decide(100, 1, 3.0)
+
+
+@pytest.mark.parametrize(("cluster", "workload", "policy"), [
+    ("synergy:1", "synth:synergy?jobs=3", "srtf+opt"),
+    *(("sia:1:1:1", "synth:sia?jobs=3", name) for name in ("sia", "pollux", "optimus", "rotation", "served", "planned"))
+])  # fmt: skip
+def test_decisions_in_rounds_of_a_thousandth_second_are_refused(cluster: str, workload: str, policy: Any) -> None:
+    with pytest.raises(ScenarioError, match="decisions of the policy since a job ended, expected at most 50 decisions"):
+        fs.simulate(cluster, workload, policy, round_s=1e-3, record="none")
+
+
+@pytest.mark.parametrize(("cluster", "workload", "policy"), [
+    ("gavel:4:4:4", "synth:gavel?jobs=3", "max_min_fairness"), ("synergy:1", "synth:synergy?jobs=3", "srtf+opt"),
+])  # fmt: skip
+def test_ctrl_c_is_noticed_at_every_decision(
+    cluster: str, workload: str, policy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def decided(driver: object) -> None:
+        def stopped() -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(interrupts, "check", stopped)
+
+    engine = "shares.run.ShareDriver" if policy == "max_min_fairness" else "orders.run.OrderedDriver"
+    monkeypatch.setattr(f"fastsim.engine.{engine}.ask_policy", decided)
+    with pytest.raises(KeyboardInterrupt):
+        fs.simulate(cluster, workload, policy, round_s=1e-3, record="none")
+
+
 @pytest.mark.parametrize(("cluster", "workload", "policy"), [
     ("gavel:4:4:4", "synth:gavel?jobs=3", "fifo"),
     ("synergy:1", "synth:synergy?jobs=3", "srtf+tune"),
-    ("sia:1:1:1", "synth:sia?jobs=3", "sia"),
 ])  # fmt: skip
 def test_rounds_of_a_thousandth_second_are_refused(cluster: str, workload: str, policy: Any) -> None:
     with pytest.raises(ScenarioError, match=r"rounds since a job ended, expected at most 1,000 rounds"):

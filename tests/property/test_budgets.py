@@ -1,0 +1,257 @@
+"""Every option with a number either has a budget of work, or is known to multiply none."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import fastsim as fs
+from fastsim.cluster.cluster import Cluster
+from fastsim.cluster.published_specs import sia_cluster
+from fastsim.engine.checkpoint_folder import Checkpoints
+from fastsim.errors import FastsimError
+from fastsim.foundation.limits.knobs import KNOBS
+from fastsim.foundation.limits.work_budget import CHOICE
+from fastsim.policies import registry
+from fastsim.scenario.outages import Outages
+from fastsim.scenario.scenario import Scenario
+from fastsim.telemetry.telemetry import Telemetry
+from fastsim.workload.generators.detectors import detectors
+from fastsim.workload.generators.openb import GENERATORS
+from fastsim.workload.typical_pods import TypicalPods
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+CLUSTERS = {"uniform": Cluster.uniform, "mix": Cluster.mix, "scaled": Cluster.scaled, "gavel": Cluster.from_gavel,
+            "sia": sia_cluster, "synergy": Cluster.from_synergy}  # fmt: skip
+SEED, PART, SIZE = "a seed", "a number of a formula", "the size of a request or node, which is compared, not counted"
+TABLE, TEXT = "a file or table whose rows are read once", "its parts have entries of their own"
+HARMLESS = {
+    **dict.fromkeys(("seed", "synth:openb:seed", "synth:gavel:seed", "synth:gavel-trace:seed", "synth:sia:seed",
+                     "synth:synergy:seed", "synth:detectors:seed", "mix:seed", "scaled:seed", "policy:sia:ties"), SEED),
+    **dict.fromkeys(("cluster", "workload", "policy", "typical", "telemetry", "failures"), TEXT),
+    **dict.fromkeys(("maintenance", "rates", "prices", "carbon", "quotas", "weights", "retarget"), TABLE),
+    "deschedule": "steps are given one by one, and each looks at the pods once",
+    "until_s": "ends a run; the samples and steps until then are counted",
+    "record": "how much is kept; rows are counted by sample_s, and otherwise follow from pods",
+    "begin_s": "the grid of the first round", "profiling": "a part of a table", "interference": PART,
+    "references": "at most the workloads of a table",
+    "checkpoint_s": "seconds of work: looked at between pieces of work of 0.1 s", "keep": "one checkpoint is kept",
+    **dict.fromkeys(("queue", "gpu_pick", "preempt", "on_node_loss", "compat", "global_queue", "ideal", "name", "out",
+                     "log", "telemetry:profiles", "telemetry:devices", "telemetry:epoch"), "no number"),
+    "typical:threshold": PART, "typical:step": "the larger, the fewer requests", "typical:gpu_weight": PART,
+    "synth:openb:gpu_spec_share": PART, "synth:sia:rigid_share": PART, "synth:sia:fixed_batch_share": PART,
+    "synth:openb:rate_clip": PART, "synth:gavel:durations": PART, "synth:gavel-trace:min_h": PART,
+    "synth:gavel-trace:max_h": PART, "synth:sia:gpus_per_node": SIZE, "synth:sia:max_gpus": SIZE,
+    "synth:synergy:cpus_per_gpu": SIZE, "synth:detectors:over": SIZE,
+    "synth:detectors:run_s": PART, "synth:detectors:least_s": PART,
+    "synth:detectors:most_s": PART,
+    **dict.fromkeys(("uniform:gpus", "uniform:cpu_milli", "uniform:memory_mib", "mix:max_pods", "synergy:cpus"), SIZE),
+    "policy:gpushare:unit_mib": "memory over it is compared, not counted",
+    **dict.fromkeys(("policy:monitored:variation", "policy:monitored:percentile", "policy:monitored:autocorrelation"),
+                    PART),
+    "policy:monitored:lag": "readings that are compared, of a window of fixed length",
+    "policy:monitored:requests_per_s": "requests are pods", "policy:monitored:burst": "requests are pods",
+    "policy:allox:alpha": PART, "policy:planned:ahead": "at most 100", "policy:planned:makespan": PART,
+    "policy:planned:fairness": PART, "policy:pollux:power": PART, "policy:pollux:fit_stop": "a fit ends at its steps",
+    "policy:pollux:generations": "at most 100,000", "policy:served:first_h": PART,
+    "policy:sia:power": PART, "policy:sia:unserved": PART, "policy:sia:changed": PART,
+    "policy:sia:measured_nodes": "rows of a table up to it", "policy:sia:measured_gpus": "rows of a table up to it",
+    "policy:tiresias:queues": "at most 10,000", "policy:tiresias:first_h": PART, "policy:tiresias:factor": PART,
+    **{f"policy:{name}:{field}": "a number that jobs are compared with" for field in ("starving_h", "admit")
+       for name in ("drf", "fcfs", "ftf", "las", "round_robin", "srsf", "srtf", "tetris", "tiresias")},
+}  # fmt: skip
+"""Options that multiply no work, and why."""
+BUDGETED = {option for knob in KNOBS for option in knob.options}
+
+
+def is_number(kind: object, default: object = None) -> bool:
+    """Whether a parameter is a number, or a text or tuple of some."""
+    words = str(kind).replace("|", " ").replace("[", " ").replace(",", " ").split()
+    return "int" in words or "float" in words or (isinstance(default, int | float) and not isinstance(default, bool))
+
+
+def parameters(where: str, maker: Any) -> Iterator[str]:
+    for parameter in inspect.signature(maker).parameters.values():
+        if is_number(parameter.annotation, parameter.default):
+            yield f"{where}:{parameter.name}"
+
+
+def options() -> set[str]:
+    """All options with numbers: fields of a scenario, and what stands in their texts."""
+    found = {field.name for field in dataclasses.fields(Scenario)}
+    found |= {f"telemetry:{field.name}" for field in dataclasses.fields(Telemetry)}
+    found |= {f"failures:{field.name.removesuffix('_s')}" for field in dataclasses.fields(Outages)} - {
+        "failures:maintenance"
+    }
+    found |= {{"pods": "checkpoint_pods", "wall_s": "checkpoint_s"}.get(field.name, field.name)
+              for field in dataclasses.fields(Checkpoints)}  # fmt: skip
+    for name, maker in GENERATORS.items():
+        found |= set(parameters(f"synth:{name}", detectors if name == "detectors" else maker))
+    for name, maker in CLUSTERS.items():
+        found |= set(parameters(name, maker))
+    found |= set(parameters("typical", TypicalPods.of))
+    for cls in registry.classes():
+        if cls.__module__.startswith("fastsim."):
+            found |= {f"policy:{cls.policy_name}:{field.name}" for field in dataclasses.fields(cls)
+                      if field.init and is_number(field.type)}  # fmt: skip
+    return found
+
+
+def test_every_option_has_a_budget_or_a_reason() -> None:
+    assert options() - BUDGETED - set(HARMLESS) == set(), "neither in KNOBS nor in HARMLESS"
+    assert set(HARMLESS) - options() == set(), "no options"
+
+
+PODS, NODE = "synth:openb?pods=3", "uniform?nodes=2&gpu=T4&gpus=1"
+ROUNDS, SIA = ("gavel:2:2:2", "synth:gavel?jobs=3", "fifo"), ("sia:1:1:1", "synth:sia?jobs=3", "sia")
+ORDERS, SHARED = ("synergy:1", "synth:synergy?jobs=3", "srtf+tune"), ("uniform?nodes=1&gpu=V100M32&gpus=1",
+                                                                      "synth:detectors?jobs=3")  # fmt: skip
+MANY, TINY = "1000000000000", "1e-12"
+ODD = ("1e-300", "5e-324", "0", "-1", "nan", "inf", "1e300", "1000000000000")
+"""Numbers at the edges of what an option may be."""
+CASES: dict[str, list[tuple[str, str, str, dict[str, str]]]] = {
+    "sample_s": [(NODE, "FILE", "best_fit", {"sample_s": "*", "record": record}) for record in ("none", "all")],
+    "telemetry:every_s": [(NODE, "FILE", "best_fit", {"telemetry": "*"})],
+    "telemetry:refresh_s": [
+        (*case, {"telemetry": "10?refresh_s=*"})
+        for case in ((NODE, "FILE", "best_fit"), (NODE, "FILE", "coolest"), (*SHARED, "gpushare"), ROUNDS)
+    ],
+    "failures:mtbf": [(NODE, "FILE", "best_fit", {"failures": "mtbf=*,mttr=*"})],
+    "failures:mttr": [(NODE, "FILE", "best_fit", {"failures": "mtbf=*,mttr=*", "queue": "fifo"})],
+    "inflation": [(NODE, "FILE", "best_fit", {"inflation": "*"})],
+    "round_s": [(*case, {"round_s": "*"}) for case in (ROUNDS, SIA, ORDERS)],
+    "realloc_s": [(*ROUNDS[:2], "max_min_fairness", {"realloc_s": "*", "round_s": "1e-3"})],
+    "workload:tune": [(NODE, f"{PODS}&tune=*", "best_fit", {})],
+    "uniform:nodes": [("uniform?nodes=*&gpu=T4", PODS, "best_fit", {})],
+    "scaled:nodes": [("openb:*", PODS, "best_fit", {})],
+    "mix:counts": [("mix?t4=*", PODS, "best_fit", {})], "gavel:spec": [("gavel:*:1:1", *ROUNDS[1:], {})],
+    "sia:spec": [("sia:*:1:1", *SIA[1:], {})], "synergy:spec": [("synergy:*", *ORDERS[1:], {})],
+    "synth:openb:pods": [(NODE, "synth:openb?pods=*", "best_fit", {})],
+    **{f"synth:{name}:jobs": [(*ROUNDS[:1], f"synth:{name}?jobs=*", "fifo", {})] for name in ("gavel", "gavel-trace")},
+    "synth:synergy:jobs": [(ORDERS[0], "synth:synergy?jobs=*", ORDERS[2], {})],
+    "synth:synergy:log": [(ORDERS[0], "synth:synergy?log=*", ORDERS[2], {})],
+    "synth:sia:jobs": [(SIA[0], "synth:sia?jobs=*", SIA[2], {})],
+    "synth:detectors:jobs": [(SHARED[0], "synth:detectors?jobs=*", "gpushare", {})],
+    "synth:gavel-trace:lengths": [(ROUNDS[0], "synth:gavel-trace?jobs=3&lengths=*", "fifo", {})],
+    "window": [(*ROUNDS, {"window": "0:*"})],
+}  # fmt: skip
+"""By option that multiplies work: cluster, workload, policy and fields with the option's number for ``*``."""
+PER_SECOND = (
+    "sample_s",
+    "telemetry:every_s",
+    "telemetry:refresh_s",
+    "failures:mtbf",
+    "failures:mttr",
+    "round_s",
+    "realloc_s",
+)
+"""Options of which a small number makes much work."""
+ELSEWHERE = {
+    "mix:parts": "counted as mix:counts",
+    "checkpoint_pods": "a test below", "sweep:axes": "tests/unit/experiments/sweep",
+    "sweep:points": "tests/unit/experiments/sweep", "explain:pods": "tests/unit/decisions/test_replay.py",
+    "Workload.inflated:ratio": "tests/unit/workload/test_load_tuning.py", "restart_s": "test_headway.py of pods",
+    "checkpoint_every_s": "test_headway.py of pods", "synth:sia:copies": "no more jobs than jobs=",
+    **dict.fromkeys(("synth:openb:warm_start", "synth:openb:load"), "the rate of arrivals of a load has bounds"),
+    "until_s": "test_headway.py of monitored", "policy:monitored:pass_s": "test_headway.py of monitored",
+    "policy:monitored:placed_s": "test_headway.py of monitored",
+    "policy:optimus:interval_s": "test_headway.py of rounds",
+    **{f"synth:{name}:rate_per_hour": "tests/unit/workload/test_texts.py"
+       for name in ("openb", "gavel", "gavel-trace", "sia", "synergy")},
+    **{f"synth:{name}:mean_gap_s": "tests/unit/workload/test_texts.py" for name in ("gavel", "gavel-trace")},
+}  # fmt: skip
+"""Options whose budgets are tested there, or why they need none beside another option."""
+
+
+def test_every_budget_is_met_by_a_case() -> None:
+    assert set(CASES) | set(ELSEWHERE) == BUDGETED
+
+
+@pytest.fixture(scope="module")
+def pods_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three pods that take 12 s of one node after another."""
+    path = tmp_path_factory.mktemp("pods") / "pods.parquet"
+    rows = {"pod_id": [0, 1, 2], "submit_s": [0.0, 1.0, 2.0], "duration_s": [4.0, 4.0, 4.0]}
+    sizes = {"cpu_milli": 100, "memory_mib": 1, "num_gpu": 1, "gpu_milli": 1000}
+    fs.Workload.from_arrow(pl.DataFrame(rows | {name: [size] * 3 for name, size in sizes.items()})).write(path)
+    return path
+
+
+def played(case: tuple[str, str, str, dict[str, str]], number: str, path: Path, held: bool) -> None:
+    """Play a case with this number; the pods of the file are in memory, or read as the run goes on."""
+    cluster, workload, policy, fields = case
+    made: dict[str, Any] = {name: value.replace("*", number) for name, value in fields.items()}
+    for name in ("sample_s", "inflation", "round_s", "realloc_s"):
+        if name in made:
+            made[name] = float(made[name])
+    pods: Any = workload.replace("*", number)
+    if workload == "FILE":
+        pods = fs.Workload.scan(path)
+        pods = fs.Workload.from_arrow(pods.table()) if held else pods
+    fs.simulate(cluster.replace("*", number), pods, policy, **made)
+
+
+ALL = [(option, case) for option, cases in CASES.items() for case in cases]
+IDS = [f"{option} {case[2]}" for option, case in ALL]
+
+
+@pytest.mark.parametrize(("option", "case"), ALL, ids=IDS)
+@pytest.mark.parametrize("held", [True, False], ids=["memory", "file"])
+def test_too_much_work_is_one_error_that_names_the_option(
+    option: str,
+    case: tuple[str, str, str, dict[str, str]],
+    held: bool,
+    pods_file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(CHOICE, "0.001")
+    with pytest.raises(FastsimError, match=r"expected") as refused:
+        played(case, TINY if option in PER_SECOND else MANY, pods_file, held)
+    said, name = str(refused.value), option.split(":")[-1]
+    words = [knob.work.counted for knob in KNOBS if option in knob.options]
+    assert name in said or any(word in said for word in words) or "seconds above 0" in said, said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize("number", ODD)
+@pytest.mark.parametrize(("option", "case"), ALL, ids=IDS)
+def test_odd_numbers_are_played_or_refused(
+    option: str,
+    case: tuple[str, str, str, dict[str, str]],
+    number: str,
+    pods_file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(CHOICE, "0.001")
+    try:
+        played(case, number, pods_file, held=False)
+    except FastsimError as refused:
+        assert "\n" not in str(refused)
+
+
+@pytest.mark.parametrize(("cluster", "policy"), [(NODE, "best_fit"), (ROUNDS[0], "fifo"), (ORDERS[0], "srtf+tune")])
+@pytest.mark.parametrize("held", [True, False], ids=["memory", "file"])
+def test_checkpoints_of_every_pod_are_refused(
+    cluster: str, policy: str, held: bool, pods_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CHOICE, "0.001")  # 2
+    jobs = {"fifo": "synth:gavel?jobs=20&rate_per_hour=1", "srtf+tune": "synth:synergy?jobs=20"}
+    pods: Any = jobs.get(policy) or fs.Workload.scan(pods_file)
+    pods = fs.Workload.from_arrow(pods.table()) if held and policy == "best_fit" else pods
+    with pytest.raises(FastsimError, match=r"checkpoint_pods: found \d checkpoints, expected at most 2"):
+        fs.simulate(cluster, pods, policy, out=tmp_path / "run", checkpoint_pods=1)
+
+
+def test_seconds_between_checkpoints_are_no_count(
+    pods_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CHOICE, "0.001")
+    result = fs.simulate(NODE, fs.Workload.scan(pods_file), "best_fit", out=tmp_path / "run", checkpoint_s=1e-300)
+    assert result.summary["pods"].item() == 3
