@@ -72,7 +72,7 @@ class Order(RoundRule):
     citation: ClassVar[str] = SYNERGY
     ordered: ClassVar[bool] = True
     key: ClassVar[tuple[str, ...]] = ()
-    """Terms of the sort key, see ``fastsim.scenario.sort_keys``; -priority comes before them."""
+    """Terms of the sort key, see ``fastsim.scenario.sort_keys``; -starving comes before them."""
 
     mechanism: str = field(
         default="fair",
@@ -136,7 +136,7 @@ class Order(RoundRule):
     @property
     def terms(self) -> tuple[str, ...]:
         """The whole sort key."""
-        return ("-priority", *self.key)
+        return ("-starving", *self.key)
 
     @property
     def level_s(self) -> tuple[float, ...]:
@@ -204,7 +204,7 @@ class LeastAttainedService(Order):
     @property
     def terms(self) -> tuple[str, ...]:
         """By GPU seconds, or by seconds."""
-        return ("-priority", *(ORDERS["las"] if self.per_gpu else ("attained", "arrival")))
+        return ("-starving", *(ORDERS["las"] if self.per_gpu else ("attained", "arrival")))
 
     @property
     def narrow(self) -> bool:
@@ -276,7 +276,7 @@ class FinishTimeRatio(Order):
     @property
     def terms(self) -> tuple[str, ...]:
         """The largest ratio first, unless the switch is on."""
-        return ("-priority", *(("finish_ratio", "arrival") if self.ftf_smallest_first else ORDERS["ftf"]))
+        return ("-starving", *(("finish_ratio", "arrival") if self.ftf_smallest_first else ORDERS["ftf"]))
 
 
 @policy("drf")

@@ -6,7 +6,7 @@ A key is a list of terms; a minus sign before a term reverses it. Values of the 
 term           job                                                     pod that waits
 =============  ======================================================  ===============================================
 arrival        arrival, seconds                                        the same
-priority       1 if it has waited longer than ``starving_s``, else 0   none
+starving       1 if it has waited longer than ``starving_s``, else 0   none
 remaining      seconds it still takes on the fastest GPU model, with   seconds it still takes, by ``est_duration_s`` or
                its demand (``fair``: with its fair share)              else ``duration_s``; endless without them
 service        GPU seconds it has received so far                      the same: it ran before it was stopped
@@ -29,7 +29,7 @@ from __future__ import annotations
 from array import array
 
 TERMS = (
-    "arrival", "priority", "remaining", "service", "attained", "finish_ratio", "dominant", "packing", "service_left",
+    "arrival", "starving", "remaining", "service", "attained", "finish_ratio", "dominant", "packing", "service_left",
     "level", "weight", "gpus", "last",
 )  # fmt: skip
 """Terms of sort keys, by their number in the compiled loops."""

@@ -22,6 +22,7 @@ from fastsim.performance.oracle import Oracle
 from fastsim.policies.registry import label
 from fastsim.scenario import round_texts
 from fastsim.simulation.binding_columns import checked_columns
+from fastsim.simulation.column_uses import UnusedColumns, facts_of
 from fastsim.workload import schema as s
 from fastsim.workload import texts
 
@@ -77,7 +78,8 @@ def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
         raise PolicyError(f"policy {label(policy)}", found, "an AdaptivePlan")
     plan = dataclasses.replace(plan, policy=label(policy))
     typical = texts.typical_from(scenario.typical, untuned, cluster)
-    jobs, messages = jobs_of(workload), checked_columns(workload, cluster, by_model=False)
+    unused = UnusedColumns("adaptive", facts_of(workload, scenario))
+    jobs, messages = jobs_of(workload), checked_columns(workload, cluster, unused, by_model=False)
     return PreparedAdaptive(cluster, workload, setting, plan, jobs, typical, messages)
 
 

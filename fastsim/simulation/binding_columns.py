@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from fastsim.engine.rounds.accepted_kinds import accepted_models
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import further
-from fastsim.simulation.run_warnings import ColumnIgnored, Message
+from fastsim.simulation.column_uses import UnusedColumns
+from fastsim.simulation.run_warnings import Message
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
@@ -79,26 +80,23 @@ REFUSED: tuple[tuple[str, Callable[[pa.RecordBatch, str], Flags], str], ...] = (
 
 
 def checked_columns(
-    workload: Workload, cluster: Cluster, *, counted: bool = False, by_model: bool = True
+    workload: Workload, cluster: Cluster, unused: UnusedColumns, *, by_model: bool = True
 ) -> list[Message]:
-    """Warnings about columns that rounds ignore; InputError for the first job that requests what they lack.
+    """The warning about ``unused`` columns; InputError for the first job that requests what rounds lack.
 
-    ``counted``: the rounds count the CPU and memory that jobs hold. ``by_model``: they keep jobs on the models that
-    they accept; otherwise every job must accept all models of the cluster.
+    ``by_model``: rounds keep jobs on the models that they accept; otherwise every job must accept all models of the
+    cluster.
     """
     if workload.endless() is not None:
         return []  # generated jobs request whole GPUs alone
-    nodes, start, uncounted = _Nodes(cluster), 0, set[str]()
+    nodes, start = _Nodes(cluster), 0
     for batch in workload.batches():
         for name, wrong, expected in _faults(batch, nodes, by_model):
             row = int(np.flatnonzero(wrong)[0])
             raise InputError(f"{workload.name}:{start + row + 1}: {name}", _text(batch[name][row]), expected)
-        uncounted |= {name for name in (s.CPU_MILLI, s.MEMORY_MIB) if (batch[name].to_numpy() > 0).any()}
+        unused.add(batch)
         start += batch.num_rows
-    if counted or not uncounted:
-        return []
-    text = f"{workload.name}: these rounds give out GPUs and do not count {', '.join(sorted(uncounted))}"
-    return [(ColumnIgnored, text)]
+    return unused.messages(workload.name)
 
 
 def check_entities(workload: Workload, entities: Collection[str]) -> None:

@@ -15,6 +15,8 @@ import pyarrow as pa
 
 from fastsim.errors import InputError
 from fastsim.foundation.parquet import arrow_table
+from fastsim.simulation.column_uses import ColumnFacts, UnusedColumns
+from fastsim.simulation.run_warnings import warn
 from fastsim.workload import Workload
 from fastsim_ext.online.fifo_pool import fifo_starts
 
@@ -42,6 +44,9 @@ def simulate_pool(jobs: Any, gpus: int) -> pl.DataFrame:
     if "gpu_milli" in table.column_names:
         milli = _column(table, "gpu_milli")
         _refuse("gpu_milli", milli, (wanted > 0) & (milli != WHOLE), "1000: a pool has whole GPUs only")
+    unused = UnusedColumns("pool", ColumnFacts(tuple(table.column_names)))
+    unused.add(table)
+    warn(unused.messages("jobs"), depth=1)
     start = np.empty(len(submit))
     fifo_starts(submit, duration, wanted.astype(np.int32), gpus, start)
     frame = pl.DataFrame({"start_s": start, "end_s": start + duration, "wait_s": start - submit})

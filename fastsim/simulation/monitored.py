@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.engine.monitored.containers import Containers
@@ -16,6 +16,7 @@ from fastsim.engine.result import Result
 from fastsim.engine.totals.pod_totals import tariff_of
 from fastsim.errors import InputError, PolicyError, ScenarioError
 from fastsim.scenario.compat import switches_on
+from fastsim.simulation.column_uses import UnusedColumns, facts_of
 from fastsim.simulation.rounds import compatible
 from fastsim.telemetry.reading_model import Device
 from fastsim.telemetry.telemetry import Telemetry, telemetry_from
@@ -25,6 +26,7 @@ from fastsim.workload import texts
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.scenario.scenario import Scenario
+    from fastsim.simulation.run_warnings import Message
     from fastsim.workload import Workload
     from fastsim.workload.typical_pods import TypicalPods
     from fastsim_ext.state.gpu_prices import Tariff
@@ -34,7 +36,10 @@ BATCH_ROWS = 8192
 
 
 class PreparedMonitored(NamedTuple):
-    """The objects of a scenario for the engine; `gpus` are node and number of every GPU, `tariff` their prices."""
+    """The objects of a scenario for the engine.
+
+    `gpus` are node and number of every GPU, `tariff` their prices, `unused` the columns that the engine ignores.
+    """
 
     cluster: Cluster
     workload: Workload
@@ -44,6 +49,7 @@ class PreparedMonitored(NamedTuple):
     gpus: list[tuple[int, int]]
     devices: list[Device]
     tariff: Tariff | None
+    unused: UnusedColumns
 
 
 def prepared_monitored(scenario: Scenario, policy: Any) -> PreparedMonitored:
@@ -59,7 +65,8 @@ def prepared_monitored(scenario: Scenario, policy: Any) -> PreparedMonitored:
     devices = [telemetry.device(nodes[position]["gpu_model"], cluster) for position, _ in gpus]
     typical = texts.typical_from(scenario.typical, untuned, cluster)
     tariff = tariff_of(cluster, scenario.prices)
-    return PreparedMonitored(cluster, workload, plan, telemetry, typical, gpus, devices, tariff)
+    unused = UnusedColumns("monitored", facts_of(workload, scenario))
+    return PreparedMonitored(cluster, workload, plan, telemetry, typical, gpus, devices, tariff, unused)
 
 
 def plan_of(scenario: Scenario, policy: Any) -> MonitoredPlan:
@@ -77,8 +84,10 @@ def watched(plan: MonitoredPlan, telemetry: Telemetry | None) -> Telemetry:
     return dataclasses.replace(telemetry, devices=devices, refresh_s=telemetry.refresh_s or plan.refresh_s)
 
 
-def played_monitored(scenario: Scenario, policy: Any, progress: Callable[[int], None] | None) -> Result:
-    """The result of one scenario, in memory, without its samples."""
+def played_monitored(
+    scenario: Scenario, policy: Any, progress: Callable[[int], None] | None
+) -> tuple[Result, Sequence[Message]]:
+    """The result of one scenario, in memory, without its samples, and its warnings."""
     from fastsim.engine.monitored.tables import makers, measured, summary
     from fastsim.engine.tables import LazyFrames
 
@@ -92,13 +101,13 @@ def played_monitored(scenario: Scenario, policy: Any, progress: Callable[[int], 
     frames = LazyFrames({"summary": summary(measurements)}, tables)
     wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
     timing = {"wall_s": wall_s, "cpu_s": cpu_s, "pods_per_s": run.arrived / wall_s}
-    return Result(frames, _provenance(scenario, inputs), timing)
+    return Result(frames, _provenance(scenario, inputs), timing), inputs.unused.messages(inputs.workload.name)
 
 
 def driven(inputs: PreparedMonitored, scenario: Scenario, progress: Callable[[int], None] | None) -> MonitoredRun:
     """Play the pods."""
     containers = Containers(inputs.devices, inputs.plan.lifecycle)
-    pods = pod_arrivals(inputs.workload)
+    pods = pod_arrivals(inputs.workload, inputs.unused)
     first = next(pods, None)
     begin_s = 0.0 if first is None else first.submit_s
     profiles = PodProfiles(inputs.telemetry.profiles, inputs.devices)
@@ -114,11 +123,12 @@ def driven(inputs: PreparedMonitored, scenario: Scenario, progress: Callable[[in
     return run
 
 
-def pod_arrivals(workload: Workload) -> Iterator[PodArrival]:
+def pod_arrivals(workload: Workload, unused: UnusedColumns) -> Iterator[PodArrival]:
     """The pods of a workload; each shares one GPU and declares how much of its memory it may need."""
     names = workload.columns
     for batch in workload.batches(BATCH_ROWS):
         table: Any = batch
+        unused.add(batch)
         if s.BOUND_NODE in names and table.column(s.BOUND_NODE).null_count < batch.num_rows:
             raise InputError(f"{workload.name}: {s.BOUND_NODE}", "pods that run already", "pods that all arrive")
         needed = (s.POD_ID, s.SUBMIT_S, s.NUM_GPU, s.GPU_MILLI, s.CPU_MILLI)

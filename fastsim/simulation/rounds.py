@@ -26,6 +26,7 @@ from fastsim.policies.shares.pair_rate_estimator import Estimator
 from fastsim.scenario import round_texts
 from fastsim.scenario.compat import switches_on
 from fastsim.simulation.binding_columns import check_entities, checked_columns
+from fastsim.simulation.column_uses import UnusedColumns, facts_of
 from fastsim.simulation.scenario_checks import refuse_begin, refuse_options_of_shares
 from fastsim.workload import schema as s
 from fastsim.workload import texts
@@ -93,7 +94,9 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     else:
         refuse_begin(scenario)
     counted = isinstance(plan, OrderPlan) and plan.mechanism == "greedy" and requests is not None
-    messages = checked_columns(workload, cluster, counted=counted)
+    engine = "orders" if isinstance(plan, OrderPlan) else "shares"
+    unused = UnusedColumns(engine, facts_of(workload, scenario, counted=counted))
+    messages = checked_columns(workload, cluster, unused)
     if isinstance(plan, SharePlan) and plan.entities:
         check_entities(workload, plan.entities)
     options = RoundOptions(

@@ -21,8 +21,6 @@ Message = tuple[type[Warning], str]
 
 MOST_NAMES = 5
 """Names that a warning lists."""
-NOT_HONOURED = ("min_replicas", "max_replicas")
-"""Pod columns that the online engine does not honour."""
 
 
 class RunWarning(UserWarning):
@@ -34,7 +32,7 @@ class PodTooLarge(RunWarning):
 
 
 class ColumnIgnored(RunWarning):
-    """The workload has a column that the engine does not honour."""
+    """The workload has values in a column that the engine of the run does not look at."""
 
 
 class TenantAbsent(RunWarning):
@@ -48,13 +46,6 @@ def large_pods(oversized: Oversized) -> list[Message]:
     subject = "1 pod is" if oversized.count == 1 else f"{oversized.count:,} pods are"
     text = f"{subject} larger than any node and stayed unplaced, for example {oversized.example}"
     return [(PodTooLarge, text)]
-
-
-def ignored_columns(workload: Workload) -> list[Message]:
-    """The warning about columns that are not honoured."""
-    ignored = [name for name in NOT_HONOURED if name in workload.columns]
-    text = f"{workload.name}: the online engine does not look at {', '.join(ignored)}"
-    return [(ColumnIgnored, text)] if ignored else []
 
 
 def absent_tenants(workload: Workload, rules: Rules) -> list[Message]:

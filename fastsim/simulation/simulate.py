@@ -21,9 +21,10 @@ from fastsim.scenario.compat import switches_on
 from fastsim.scenario.run_rules import rules_from
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import scenario_checks
+from fastsim.simulation.column_uses import UnusedColumns, facts_of
 from fastsim.simulation.emissions import refuse_unrecorded, with_emissions
 from fastsim.simulation.run_warnings import ColumnIgnored as ColumnIgnored
-from fastsim.simulation.run_warnings import Message, absent_tenants, ignored_columns, large_pods, warn
+from fastsim.simulation.run_warnings import Message, absent_tenants, large_pods, warn
 from fastsim.simulation.run_warnings import PodTooLarge as PodTooLarge
 from fastsim.simulation.run_warnings import RunWarning as RunWarning
 from fastsim.simulation.scenario_checks import is_monitored_policy, is_round_policy, refuse_foreign_fields
@@ -189,13 +190,16 @@ def _played_pods(
     inputs = prepared(scenario, progress=progress)
     warn(refuse_large(inputs.cluster, inputs.workload, inputs.options, out is None), depth=4)
     oversized = Oversized(inputs.cluster)
+    unused = UnusedColumns("pods", facts_of(inputs.workload, scenario, inputs.plan.queue))
     writer = (
         None if checkpoints is None else opened_writer(stack, scenario.written(), out, overwrite, checkpoints, start)
     )
     if writer is not None:
         writer.refuse_many(inputs.workload.rows)
     folder = None if out is None else stack.enter_context(replacing_folder(out))
-    options = dataclasses.replace(inputs.options, oversized=oversized, folder=folder, checkpoint_writer=writer)
+    options = dataclasses.replace(
+        inputs.options, oversized=oversized, each_batch=unused.add, folder=folder, checkpoint_writer=writer
+    )
     result = run_online(inputs.cluster, inputs.workload, inputs.plan, inputs.typical, options)
     result = with_emissions(result, carbon_from(scenario.carbon), folder)
     refuse_impossible(result.summary)
@@ -206,7 +210,7 @@ def _played_pods(
         result.write_record(folder)
         result = _named(stack, result, out)
     absent = absent_tenants(inputs.workload, options.rules)
-    return result, [*large_pods(oversized), *ignored_columns(inputs.workload), *absent]
+    return result, [*large_pods(oversized), *unused.messages(inputs.workload.name), *absent]
 
 
 def _policy(scenario: Scenario) -> Any:
@@ -236,7 +240,7 @@ def _played_rounds(
     if is_monitored_policy(policy):
         from fastsim.simulation.monitored import played_monitored
 
-        result = played_monitored(scenario, policy, progress)
+        result, messages = played_monitored(scenario, policy, progress)
     elif is_adaptive(policy):
         result, messages = played_adaptive(scenario, policy, progress, writer)
     else:

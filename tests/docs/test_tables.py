@@ -95,6 +95,15 @@ def test_the_table_of_applications() -> None:
                 assert set(re.findall(r"`(\w+)`", line)) - {field.name} == {f.name for f in field.type.value_type}
 
 
+def test_the_columns_that_engines_use() -> None:
+    from fastsim.simulation.column_uses import ENGINES, uses
+
+    lines = PAGE.split("\nColumns by engine.")[1].split("\n\n")[1].splitlines()
+    assert lines[0] == f"| column | {' | '.join(ENGINES)} |"
+    expected = [f"| `{name}` | {' | '.join(map(str, row.values()))} |" for name, row in uses().items()]
+    assert lines[2:] == expected
+
+
 @pytest.mark.parametrize("name", ["pods", "nodes", "rates", "sensitivities"])
 def test_input_tables(name: str) -> None:
     from fastsim.cluster.node_table import NODE_SCHEMA

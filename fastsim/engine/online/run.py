@@ -51,6 +51,8 @@ from fastsim_ext.state.node_table import NodeTable, TypicalTable
 from fastsim_ext.state.pod_table import WorkTable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.online.checkpointing import CheckpointWriter
     from fastsim.scenario.prices import Prices
@@ -72,9 +74,9 @@ class OnlineOptions:
 
     ``sample_s`` is the distance of timeline rows in seconds (None: a row for every event), ``until_s`` the end of the
     run, ``progress`` a function of the number of pods that have arrived; ``oversized`` counts pods larger than any
-    node. Tables are streamed to files in the existing ``folder``, or stay in memory. With ``checkpoint_writer`` they
-    are written there at the end, and checkpoints to another folder meanwhile. ``telemetry`` adds a table of samples.
-    ``prices`` has all GPU models of the cluster.
+    node, ``each_batch`` is called with every batch of pods. Tables are streamed to files in the existing ``folder``, or
+    stay in memory. With ``checkpoint_writer`` they are written there at the end, and checkpoints to another folder
+    meanwhile. ``telemetry`` adds a table of samples. ``prices`` has all GPU models of the cluster.
     """
 
     seed: int = 0
@@ -87,6 +89,7 @@ class OnlineOptions:
     progress: Callable[[int], None] | None = None
     rules: Rules = NO_RULES
     oversized: Oversized | None = None
+    each_batch: Callable[[pa.RecordBatch], None] | None = None
     folder: Path | None = None
     checkpoint_writer: CheckpointWriter | None = None
     telemetry: Telemetry | None = None
@@ -230,6 +233,8 @@ class OnlineRun:
             self.class_of.append(cls)
         if self.options.oversized is not None:
             self.options.oversized.add(self.classes, cls)
+        if self.options.each_batch is not None:
+            self.options.each_batch(batch)
         columns = arrivals(batch, cls, self.tenants.numbers(batch), self.positions)
         self.ahead.add(columns.submit_s, columns.duration_s)
         if self.first_s is None:

@@ -26,6 +26,13 @@ STARVING_S = 3.6e6
 """Seconds (1,000 h) without a round after which a job precedes all others."""
 
 
+HINTS = {
+    "priority": "starving is 1 for a job that has waited longer than starving_s; no term is the column priority, "
+    "and weight is the column weight"
+}
+"""Hints for words that look like terms of sort keys."""
+
+
 class ResourcePoint(Protocol):
     """Equal resources of ``jobs`` jobs of one kind: CPUs and GB of the whole job, and the speedup with these."""
 
@@ -94,7 +101,8 @@ class OrderPlan:
         unknown = [term for term in self.order if term.removeprefix("-") not in TERMS]
         if unknown or not 1 <= len(self.order) <= MOST_TERMS:
             found = repr(unknown[0]) if unknown else f"{len(self.order)} terms"
-            raise PolicyError("order", found, f"1 to {MOST_TERMS} of {', '.join(TERMS)}")
+            do = HINTS.get(unknown[0].removeprefix("-"), "") if unknown else ""
+            raise PolicyError("order", found, f"1 to {MOST_TERMS} of {', '.join(TERMS)}", do)
         if self.mechanism not in MECHANISMS:
             raise PolicyError("mechanism", repr(self.mechanism), f"one of {', '.join(MECHANISMS)}")
         if not self.starving_s > 0:

@@ -54,7 +54,7 @@ def packing(claim: KeyInputs, yard: OrderContext) -> float:
 
 TERM: dict[str, Callable[[KeyInputs, OrderContext], float]] = {
     "arrival": lambda claim, yard: claim.submit_s,
-    "priority": lambda claim, yard: claim.priority,
+    "starving": lambda claim, yard: claim.priority,
     "remaining": lambda claim, yard: claim.left_s,
     "service": lambda claim, yard: claim.attained_s * claim.gpus,
     "attained": lambda claim, yard: claim.attained_s,

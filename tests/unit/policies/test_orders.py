@@ -15,16 +15,16 @@ from tests.views import setting
 
 KEYS = {
     "fcfs": ("arrival",),
-    "srtf": ("-priority", "remaining", "arrival"),
-    "srsf": ("-priority", "service_left", "arrival"),
-    "las": ("-priority", "service", "arrival"),
-    "las(per_gpu=False)": ("-priority", "attained", "arrival"),
-    "tiresias": ("-priority", "level", "arrival"),
-    "ftf": ("-priority", "-finish_ratio", "arrival"),
-    "ftf(ftf_smallest_first=True)": ("-priority", "finish_ratio", "arrival"),
-    "round_robin": ("-priority", "last", "arrival"),
-    "drf": ("-priority", "dominant", "arrival"),
-    "tetris": ("-priority", "packing", "arrival"),
+    "srtf": ("-starving", "remaining", "arrival"),
+    "srsf": ("-starving", "service_left", "arrival"),
+    "las": ("-starving", "service", "arrival"),
+    "las(per_gpu=False)": ("-starving", "attained", "arrival"),
+    "tiresias": ("-starving", "level", "arrival"),
+    "ftf": ("-starving", "-finish_ratio", "arrival"),
+    "ftf(ftf_smallest_first=True)": ("-starving", "finish_ratio", "arrival"),
+    "round_robin": ("-starving", "last", "arrival"),
+    "drf": ("-starving", "dominant", "arrival"),
+    "tetris": ("-starving", "packing", "arrival"),
 }
 
 

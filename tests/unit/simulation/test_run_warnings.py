@@ -8,13 +8,12 @@ import pyarrow as pa
 import pytest
 
 import fastsim as fs
-from fastsim.simulation.run_warnings import ColumnIgnored, PodTooLarge, TenantAbsent, ignored_columns, large_pods, warn
+from fastsim.simulation.run_warnings import ColumnIgnored, PodTooLarge, TenantAbsent, large_pods, warn
 from fastsim.workload.oversized_pods import Oversized
 
 
 def test_nothing_is_said_when_all_is_well() -> None:
     assert large_pods(Oversized(fs.Cluster.uniform(nodes=1))) == []
-    assert ignored_columns(fs.Workload.synth("openb", pods=1)) == []
 
 
 def test_warnings_come_in_the_order_of_their_texts() -> None:

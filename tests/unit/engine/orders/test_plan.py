@@ -12,7 +12,7 @@ from fastsim.scenario.sort_keys import MOST_TERMS, TERMS
 
 
 def test_terms_have_numbers_and_signs() -> None:
-    assert OrderPlan(("-priority", "remaining", "arrival")).terms == [(1, -1.0), (2, 1.0), (0, 1.0)]
+    assert OrderPlan(("-starving", "remaining", "arrival")).terms == [(1, -1.0), (2, 1.0), (0, 1.0)]
 
 
 def test_the_compiled_loop_knows_as_many() -> None:
@@ -27,7 +27,8 @@ def test_the_compiled_loop_knows_as_many() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"order": ("age",)}, "order: found 'age', expected 1 to 4 of arrival, priority"),
+        ({"order": ("age",)}, "order: found 'age', expected 1 to 4 of arrival, starving"),
+        ({"order": ("-priority", "arrival")}, "found '-priority', .*; starving is 1 for a job that has waited longer"),
         ({"order": ()}, "order: found 0 terms"),
         ({"order": ("arrival",) * 5}, "order: found 5 terms"),
         ({"mechanism": "half"}, "mechanism: found 'half', expected one of fair, greedy, tune, opt"),

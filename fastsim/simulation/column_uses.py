@@ -1,0 +1,179 @@
+"""Which columns of the pod table each engine uses, and those with values that the engine of a run ignores.
+
+The table is data: ``tables/columns.csv`` has a line for each pod column and a cell for each engine. Warnings, the guide
+and the test of every cell are made from it. A cell is one of
+
+===========================  ==================================================================================
+``used``                     another value of the column may give another result
+``refused``                  a request in the column is an error
+``ignored``                  the engine does not look at the column, and a run with values in it warns
+``-``                        the column describes a pod for its readers; no engine acts on it, and no run warns
+``condition: cell else cell``  the first cell where the condition of :data:`CONDITIONS` holds, else the second
+===========================  ==================================================================================
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fastsim.engine.online.plan import BACKFILL
+from fastsim.scenario.sort_keys import PODS
+from fastsim.simulation.run_warnings import ColumnIgnored, Message
+from fastsim.workload import schema as s
+
+if TYPE_CHECKING:
+    from fastsim.scenario.scenario import Scenario
+    from fastsim.workload import Workload
+
+ENGINES = ("pods", "shares", "orders", "adaptive", "monitored", "pool")
+"""Engines of the table: pods placed one by one (environments for agents, too), jobs in rounds of shares, jobs in an
+order, adaptive jobs, monitored schedulers, :func:`fastsim.simulate_pool`."""
+USED, REFUSED, IGNORED, DESCRIBES = "used", "refused", "ignored", "-"
+"""The plain cells."""
+ROUNDS = "these rounds do not look at"
+PHRASES = {
+    "pods": "the online engine does not look at", "shares": ROUNDS, "orders": ROUNDS, "adaptive": ROUNDS,
+    "monitored": "monitored schedulers do not look at", "pool": "a pool of GPUs does not look at",
+}  # fmt: skip
+"""Beginnings of the warnings, by engine."""
+COUNTED = (s.CPU_MILLI, s.MEMORY_MIB)
+"""Columns that rounds count or do not count."""
+TIMED = ("remaining", "finish_ratio", "packing", "service_left")
+"""Terms of sort keys that need the duration of a pod."""
+NEUTRAL: dict[str, Any] = {
+    s.CPU_MILLI: 0, s.MEMORY_MIB: 0, s.GPU_MEMORY_MIB: 0, s.GANG_SIZE: 1, s.PRIORITY: 0, s.PREEMPTIBLE: True,
+    s.WEIGHT: 1.0,
+}  # fmt: skip
+"""Values that mean the same as null."""
+
+
+class ColumnFacts(NamedTuple):
+    """What decides whether an engine uses a column: its options, its queue rule, the columns that there are.
+
+    ``counted``: rounds count the CPU and memory that jobs hold.
+    """
+
+    columns: tuple[str, ...]
+    preempts: bool = False
+    queue: str = "drop"
+    samples: bool = False
+    counted: bool = False
+
+
+def _estimates(facts: ColumnFacts) -> bool:
+    key = PODS.get(facts.queue.removesuffix("_skip"), ())
+    return facts.queue in BACKFILL or any(term.removeprefix("-") in TIMED for term in key)
+
+
+CONDITIONS: dict[str, tuple[Callable[[ColumnFacts], bool], str]] = {
+    "priorities": (
+        lambda facts: facts.preempts or facts.queue.startswith("priority"), "a queue rule or preemption by priority",
+    ),
+    "preemption": (lambda facts: facts.preempts, "preemption"),
+    "estimates": (_estimates, "backfilling or a queue rule by duration"),
+    "gangs": (lambda facts: s.GANG_SIZE in facts.columns, "`gang_size`"),
+    "limits": (lambda facts: s.MAX_PER_NODE in facts.columns, "`max_per_node`"),
+    "spreads": (lambda facts: s.SPREAD in facts.columns, "`spread`"),
+    "durations": (lambda facts: s.DURATION_S in facts.columns, "`duration_s`"),
+    "telemetry": (lambda facts: facts.samples, "telemetry"),
+    "counted": (lambda facts: facts.counted, "rounds that count servers' resources"),
+}  # fmt: skip
+"""Conditions of cells: whether it holds, and what a run needs for it."""
+
+
+class ColumnUse(NamedTuple):
+    """A use, and the ``condition`` without which it is ``otherwise``."""
+
+    use: str
+    condition: str = ""
+    otherwise: str = ""
+
+    @classmethod
+    def parsed(cls, text: str) -> ColumnUse:
+        """The cell of a text of the table."""
+        condition, colon, rest = text.partition(": ")
+        if not colon:
+            return cls(text)
+        use, _, otherwise = rest.partition(" else ")
+        return cls(use, condition, otherwise)
+
+    def __str__(self) -> str:
+        """The cell as the guide shows it."""
+        if not self.condition:
+            return self.use
+        return f"{self.use} with {CONDITIONS[self.condition][1]}, else {self.otherwise}"
+
+    def in_run(self, facts: Any, conditions: Any = CONDITIONS) -> str:
+        """The use in a run with these facts."""
+        return self.use if not self.condition or conditions[self.condition][0](facts) else self.otherwise
+
+
+@cache
+def uses() -> dict[str, dict[str, ColumnUse]]:
+    """The table: cells by column, then by engine."""
+    return cells("columns")
+
+
+def cells(name: str) -> dict[str, dict[str, ColumnUse]]:
+    """The cells of one table by the name of the row, then by engine."""
+    with (Path(__file__).parent / "tables" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    return {row[0]: dict(zip(header[1:], map(ColumnUse.parsed, row[1:]), strict=True)) for row in rows}
+
+
+def facts_of(workload: Workload, scenario: Scenario, queue: str = "drop", counted: bool = False) -> ColumnFacts:
+    """The facts of a run."""
+    preempts, samples = scenario.preempt != "none", scenario.telemetry is not None
+    return ColumnFacts(tuple(workload.columns), preempts, queue, samples, counted)
+
+
+class UnusedColumns:
+    """Looks for values in columns that an engine ignores, batch by batch while the workload streams past."""
+
+    def __init__(self, engine: str, facts: ColumnFacts) -> None:
+        self.engine = engine
+        self._table = {name: row[engine] for name, row in uses().items()}
+        self._waiting = [
+            name for name in facts.columns if name in self._table and self._table[name].in_run(facts) == IGNORED
+        ]
+        self.found: list[str] = []
+
+    def add(self, batch: pa.RecordBatch | pa.Table) -> None:
+        """Look at one batch; a column is looked at until it has a value."""
+        for name in [name for name in self._waiting if asks(batch, name)]:
+            self._waiting.remove(name)
+            self.found.append(name)
+
+    def messages(self, name: str) -> list[Message]:
+        """The warning about the workload of this name; none if nothing is ignored."""
+        phrase = PHRASES[self.engine]
+        uncounted = [column for column in COUNTED if column in self.found] if phrase == ROUNDS else []
+        others = [self._named(column) for column in self._table if column in self.found and column not in uncounted]
+        parts = [f"these rounds give out GPUs and do not count {', '.join(uncounted)}"] if uncounted else []
+        parts += [f"{phrase} {', '.join(others)}"] if others else []
+        return [(ColumnIgnored, f"{name}: {'; '.join(parts)}")] if parts else []
+
+    def _named(self, column: str) -> str:
+        """The column, and what a run needs to look at it."""
+        cell = self._table[column]
+        needed = CONDITIONS[cell.condition][1].replace("`", "") if cell.use == USED and cell.condition else ""
+        return f"{column} (without {needed})" if needed else column
+
+
+def asks(batch: pa.RecordBatch | pa.Table, name: str) -> bool:
+    """Whether a column has a value that means more than null."""
+    column = batch.column(name)
+    if column.null_count == len(column):
+        return False
+    if pa.types.is_nested(column.type):
+        return any(column.to_pylist())
+    if name not in NEUTRAL:
+        return True
+    return bool(pc.any(pc.not_equal(column, pa.scalar(NEUTRAL[name], column.type))).as_py())

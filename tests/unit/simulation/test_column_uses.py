@@ -1,0 +1,241 @@
+"""Every pod column under every engine: it changes the result, is refused, is named in a warning, or describes a pod."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import fastsim as fs
+from fastsim.errors import FastsimError
+from fastsim.policies.orders import Order
+from fastsim.simulation.column_uses import (
+    CONDITIONS,
+    COUNTED,
+    DESCRIBES,
+    ENGINES,
+    IGNORED,
+    NEUTRAL,
+    REFUSED,
+    USED,
+    ColumnFacts,
+    UnusedColumns,
+    uses,
+)
+from fastsim.simulation.fifo_pool import simulate_pool
+from fastsim.telemetry import usage_profile
+from fastsim.telemetry.telemetry import Telemetry
+from fastsim.telemetry.usage_profile import Phase, Profile
+from fastsim.workload.schema import POD_SCHEMA
+from fastsim.workload.texts import cluster_from
+
+Columns = Mapping[str, Any]
+N = 6
+PODS: Columns = {
+    "pod_id": list(range(N)), "submit_s": [float(i) for i in range(N)], "duration_s": [100.0] * N,
+    "cpu_milli": [0] * N, "memory_mib": [0] * N, "num_gpu": [1] * N, "gpu_milli": [1000] * N,
+}  # fmt: skip
+SPREAD = [{"pods": "all", "topology": "name", "max_skew": 1, "min_domains": None, "counted": None}]
+OTHER: Columns = {
+    "pod_id": [2 * i for i in range(N)], "submit_s": [10.0 * i for i in range(N)], "duration_s": [40.0] * N,
+    "cpu_milli": [3000] * N, "memory_mib": [3000] * N, "num_gpu": [2] * N, "gpu_milli": [500] * N,
+    "gpu_memory_mib": [20_000] * N, "gpu_models": [["v100"]] * N, "job_id": [0, 1, 2, 0, 1, 2], "gang_size": [2] * N,
+    "task_role": ["worker"] * N, "qos": ["LS"] * N, "priority": list(range(N)), "preemptible": [False] * N,
+    "tenant": ["a", "a", "a", "a", "a", "b"], "group": ["a", "b"] * 3, "max_per_node": [1] * N, "spread": [SPREAD] * N,
+    "spread_sets": [["all"], ["none"]] * 3, "extra_resources": [[("nic", 1)]] * N, "mig": ["1g.10gb"] * N,
+    "constraints": [[{"key": "name", "op": "In", "values": ["node-0-0000"]}]] * N, "pinned_node": ["node-1-0000"] * N,
+    "bound_node": ["node-1-0000", *[None] * (N - 1)], "bound_gpus": [[1], *[None] * (N - 1)], "workload": ["w"] * N,
+    "batch_size": [32] * N, "total_work": [50.0] * N, "min_replicas": [1] * N, "max_replicas": [2] * N,
+    "deadline_s": [150.0] * N, "slo": [1.5] * N, "weight": [1.0, 9.0] * 3, "est_duration_s": [100.0, 400.0, 50.0] * 2,
+    "orig_start_s": [5.0] * N, "orig_end_s": [9.0] * N, "orig_status": ["done"] * N, "censored": [True] * N,
+    "native_id": ["x"] * N, "native_job_id": ["x"] * N,
+}  # fmt: skip
+"""Other values of each column."""
+BESIDE: dict[str, Columns] = {
+    "gang_size": {"job_id": [0, 0, 1, 1, 2, 2]}, "max_per_node": {"group": ["a"] * N}, "group": {"group": ["a"] * N},
+    "spread": {"spread_sets": [["all"]] * N},
+    "bound_gpus": {"bound_node": OTHER["bound_node"]}, "preemptible": {"priority": list(range(N))},
+    "spread_sets": {"spread_sets": [["all"]] * N},
+}  # fmt: skip
+"""Columns that the tables with and without a column both have."""
+
+
+RESNET = "ResNet-18 (batch size 16)"
+
+
+class WeightFirst(Order):
+    """The heaviest jobs first."""
+
+    key = ("-weight", "arrival")
+
+
+def with_memory(cluster: fs.Cluster) -> fs.Cluster:
+    """The cluster with 16,000 MiB on every device."""
+    memory = pa.array([16_000] * len(cluster), pa.int64())
+    index = cluster.nodes.column_names.index("gpu_memory_mib")
+    return fs.Cluster(cluster.nodes.set_column(index, "gpu_memory_mib", memory), cluster.catalog)
+
+
+class Engine(NamedTuple):
+    """A way to run: options of :func:`fastsim.simulate`, further columns of all tables, other values of columns."""
+
+    options: dict[str, Any]
+    columns: Columns = {}  # noqa: RUF012
+    other: Columns = {}  # noqa: RUF012
+
+
+NODE = {"num_gpu": 2, "cpu_milli": 4000, "memory_mib": 4000, "gpu_memory_mib": 16_000}
+CLUSTER = fs.Cluster.mix(
+    [(1, {"name": f"node-{place}", "gpu_model": model, **NODE}) for place, model in enumerate(("k80", "v100"))]
+)
+ONE_NODE = fs.Cluster.mix([(1, {"name": "node", "gpu_model": "v100", **NODE})])
+SIA = with_memory(cluster_from("sia:1:1:0"))
+TYPICAL = fs.Workload.synth("openb", pods=20)
+"""Fragmentation is measured with these, so that no column changes it."""
+PROFILES = {"w": Profile("w", (Phase(float("inf"), 500.0, 90.0),)), **usage_profile.PROFILES}
+RUNS: dict[str, Engine] = {
+    "pods": Engine({"cluster": CLUSTER, "policy": "fgd", "queue": "fifo"}),
+    "shares": Engine(
+        {"cluster": CLUSTER, "policy": "max_min_fairness", "round_s": 10.0}, other={"workload": [RESNET] * N}
+    ),
+    "orders": Engine({"cluster": CLUSTER, "policy": WeightFirst(), "round_s": 10.0}, other={"workload": [RESNET] * N}),
+    "adaptive": Engine(
+        {"cluster": SIA, "policy": "sia"},
+        {"workload": ["cifar10"] * N, "batch_size": [256] * N},
+        {"workload": ["ncf"] * N, "batch_size": [512] * N, "task_role": ["rigid"] * N},
+    ),
+    "monitored": Engine(
+        {
+            "cluster": fs.Cluster.uniform(nodes=2, gpu="V100M32", gpus=1),
+            "policy": "gpushare",
+            "telemetry": Telemetry(10.0, profiles=PROFILES),
+        },
+    ),
+    "pool": Engine({}),
+}
+MET: dict[str, tuple[dict[str, Any], Columns]] = {
+    "priorities": ({"queue": "priority"}, {}), "preemption": ({"preempt": "priority"}, {}),
+    "estimates": ({"queue": "easy", "cluster": ONE_NODE}, {"num_gpu": [1, 2, 1, 1, 1, 1]}),
+    "gangs": ({}, {"gang_size": [2] * N, "job_id": [0, 0, 1, 1, 2, 2]}), "limits": ({}, {"max_per_node": [1] * N}),
+    "spreads": ({}, {"spread": [SPREAD] * N}), "durations": ({}, {}),
+    "telemetry": ({"telemetry": Telemetry(10.0, profiles=PROFILES)}, {}),
+    "counted": ({"policy": "fcfs+greedy"}, {}),
+}  # fmt: skip
+"""Options and columns with which a condition holds."""
+UNMET: dict[str, Columns] = {"durations": {"duration_s": None}, "gangs": {"gang_size": None, "job_id": None},
+                             "limits": {"max_per_node": None}, "spreads": {"spread": None}}  # fmt: skip
+
+
+def table(columns: Columns) -> pa.Table:
+    fields = [field for field in POD_SCHEMA if columns.get(field.name) is not None]
+    return pa.table([pa.array(columns[field.name], field.type) for field in fields], pa.schema(fields))
+
+
+def outcome(engine: str, options: Mapping[str, Any], columns: Columns, without: str) -> tuple[Any, list[str]]:
+    """All figures of a run but the column itself, and the texts of `ColumnIgnored`."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if engine == "pool":
+            figures: Any = simulate_pool(table(columns), gpus=4).to_dict(as_series=False)
+        else:
+            workload = fs.Workload.from_arrow(table(columns), name="w")
+            result = fs.simulate(workload=workload, typical=TYPICAL, **options)
+            names = ("jobs", "placements", "timeline", "summary", "telemetry")
+            frames = [getattr(result, name) for name in names if name != "telemetry" or "telemetry" in options]
+            figures = [frame.drop(drop_of(frame, without, engine)).to_dict(as_series=False) for frame in frames]
+    return repr(figures), [str(one.message) for one in caught if issubclass(one.category, fs.ColumnIgnored)]
+
+
+def drop_of(frame: pl.DataFrame, column: str, engine: str) -> list[str]:
+    """Columns of a table that repeat the column; the requested CPU and memory of orders are in their figures."""
+    resource = column.partition("_")[0] + "_" if engine == "orders" and column in COUNTED else "\n"
+    return [name for name in frame.columns if (name == column != "pod_id") or resource in name]
+
+
+def cases() -> list[tuple[str, str, str, str]]:
+    """Column, engine, condition with a sign (+ holds, - does not, nothing without one) and the use."""
+    found = []
+    for column, row in uses().items():
+        for engine, cell in row.items():
+            if not cell.condition:
+                found.append((column, engine, "", cell.use))
+                continue
+            found.append((column, engine, f"-{cell.condition}", cell.otherwise))
+            if (engine, cell.condition) != ("shares", "counted"):  # no rounds of shares count them
+                found.append((column, engine, f"+{cell.condition}", cell.use))
+    return found
+
+
+def compared(column: str, engine: str, condition: str) -> tuple[dict[str, Any], Columns, Columns]:
+    """Options, the columns of one run, and those of a run with other values of one column."""
+    run = RUNS[engine]
+    beside = {"num_gpu": [0] * N, "gpu_milli": [0] * N} if (column, engine) == ("mig", "pods") else {}
+    options, plain = dict(run.options), {**PODS, **BESIDE.get(column, {}), **beside, **run.columns}
+    if condition.startswith("+"):
+        more, columns = MET[condition[1:]]
+        options, plain = options | more, {**plain, **columns}
+    elif condition.startswith("-"):
+        plain |= UNMET.get(condition[1:], {})
+    changed = {**plain, column: {**OTHER, **run.other}[column]}
+    if column == "num_gpu":
+        changed["gpu_milli"] = [1000] * N
+    return options, plain, changed
+
+
+@pytest.mark.parametrize(("column", "engine", "condition", "use"), cases())
+def test_a_column_changes_the_result_or_is_refused_or_named(column: str, engine: str, condition: str, use: str) -> None:
+    options, plain, changed = compared(column, engine, condition)
+    if use == REFUSED:
+        with pytest.raises(FastsimError, match=column if column != "bound_gpus" else "bound_"):
+            outcome(engine, options, changed, column)
+        return
+    before, _ = outcome(engine, options, plain, column)
+    after, told = outcome(engine, options, changed, column)
+    assert (before != after) == (use == USED)
+    assert any(column in text for text in told) == (use == IGNORED)
+    assert len(told) <= 1, "one line with all columns"
+
+
+def test_the_table_has_every_column_and_every_engine() -> None:
+    assert list(uses()) == POD_SCHEMA.names
+    cells = [cell for row in uses().values() for cell in row.values()]
+    assert all(tuple(row) == ENGINES for row in uses().values())
+    assert {cell.use for cell in cells} == {USED, REFUSED, IGNORED, DESCRIBES}
+    assert {cell.otherwise for cell in cells} == {"", IGNORED, DESCRIBES}
+    assert {cell.condition for cell in cells} - {""} == CONDITIONS.keys() == MET.keys()
+    assert OTHER.keys() == set(POD_SCHEMA.names)
+
+
+@pytest.mark.parametrize("name", NEUTRAL)
+def test_neutral_values_are_no_request(name: str) -> None:
+    for engine in ENGINES:
+        unused = UnusedColumns(engine, ColumnFacts((name,)))
+        kind = POD_SCHEMA.field(name).type
+        unused.add(pa.table({name: pa.array([NEUTRAL[name], None], kind)}))
+        unused.add(pa.table({name: pa.array([None, None], kind)}))
+        assert unused.messages("w") == []
+
+
+def test_one_line_names_all_columns_and_what_they_need() -> None:
+    pods = {**PODS, **{name: OTHER[name] for name in ("priority", "slo", "est_duration_s", "max_replicas")}}
+    _, told = outcome("pods", RUNS["pods"].options, pods, "")
+    assert told == [
+        "w: the online engine does not look at priority (without a queue rule or preemption by priority), "
+        "max_replicas, slo, est_duration_s (without backfilling or a queue rule by duration)"
+    ]
+    _, told = outcome("orders", RUNS["orders"].options, pods | {"cpu_milli": [1] * N}, "")
+    assert told == [
+        "w: these rounds give out GPUs and do not count cpu_milli; these rounds do not look at priority, max_replicas, "
+        "est_duration_s"
+    ]
+
+
+def test_columns_of_a_file_are_looked_at_as_they_are_read(tmp_path: Any) -> None:
+    workload = fs.Workload.from_arrow(table({**PODS, "slo": OTHER["slo"]}))
+    workload.write(tmp_path / "pods.parquet")
+    with pytest.warns(fs.ColumnIgnored, match="does not look at slo$"):
+        fs.simulate(CLUSTER, tmp_path / "pods.parquet", out=tmp_path / "run")
