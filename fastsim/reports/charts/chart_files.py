@@ -89,7 +89,7 @@ def displayed(chart: Any) -> Any:
 
 
 @cache
-def _displayed_class(kind: type[Any]) -> type[Any]:
+def _displayed_class(kind: Any) -> Any:
     """The class of a chart with JSON in HTML as :func:`fastsim.reports.charts.html_page.script_json` writes it."""
     if "fastsim_json" in vars(kind):
         return kind

@@ -1,0 +1,105 @@
+"""Python files of the current folder run with no verb, however it is begun, and in no worker; allowed scorers do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.terminal import environment
+from tests.hostile_files import COMMANDS, PODS, toml, write_files, write_runs
+
+OPTIONAL = (
+    "pandas", "yaml", "org", "linkify_it", "msvcrt", "_winapi", "polars_runtime_32", "_polars_runtime",
+    "_polars_runtime_64", "_polars_runtime_compat", "polars_runtime_compat",
+    "IPython", "ipykernel", "ipywidgets", "matplotlib", "torch",
+    "cylp", "ray", "distributed", "gymnasium", "psutil", "s3fs", "vegafusion", "pyodide", "google", "nt", "winreg",
+    "sitecustomize", "usercustomize", "zstandard", "brotli", "colorama", "readline", "mkdocs", "anywidget", "duckdb",
+)  # fmt: skip
+"""Modules that libraries look for, and that are mostly not there."""
+DRIVER = """
+import sys
+from fastsim.cli.main import main
+for words in sys.stdin.read().splitlines():
+    try:
+        main(words.split())
+    except SystemExit:
+        pass
+"""
+"""Runs each line of standard input as a command."""
+
+
+def plant(folder: Path, names: set[str]) -> None:
+    """Modules of these names, each of which leaves a mark when it is imported."""
+    for name in names:
+        (folder / f"{name}.py").write_text(
+            f"open({str(folder / 'mark_')!r} + __name__, 'w').close()\nraise ImportError\n"
+        )
+
+
+def marks(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("mark_*"))
+
+
+def done(words: list[str], folder: Path, text: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *words], cwd=folder, input=text, capture_output=True, text=True, env=environment(), check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """Modules that Python has loaded before it begins with a module of ``python -m``."""
+    folder = tmp_path_factory.mktemp("begun")
+    (folder / "probe.py").write_text("import sys\nprint(*{name.partition('.')[0] for name in sys.modules})\n")
+    return set(done(["-m", "probe"], folder).stdout.split())
+
+
+def test_no_verb_runs_files_of_the_folder(tmp_path: Path) -> None:
+    work, driver = tmp_path / "work", tmp_path / "driver.py"
+    work.mkdir()
+    driver.write_text(DRIVER)
+    write_runs(work)
+    write_files(work, "fgd")
+    plant(work, {*OPTIONAL, *sys.stdlib_module_names})
+    lines = [f"{verb} {command.words}" for verb, commands in COMMANDS.items() for command in commands]
+    ran = done([str(driver)], work, "\n".join(lines))
+    assert ran.returncode == 0 and "internal error" not in ran.stderr, ran.stderr
+    assert marks(work) == []
+
+
+def test_a_module_of_python_does_not_bring_the_folder_along(begun: set[str], tmp_path: Path) -> None:
+    assert len(begun) > 20
+    plant(tmp_path, {*OPTIONAL, *sys.stdlib_module_names, "click", "numpy", "polars", "pyarrow", "rich"} - begun)
+    ran = done(["-m", "fastsim", "run", "--cluster", "openb:3", "--workload", "synth:openb?pods=3"], tmp_path)
+    assert ran.returncode == 0 and marks(tmp_path) == [], ran.stderr
+
+
+def test_workers_find_an_allowed_scorer_and_nothing_else(begun: set[str], tmp_path: Path) -> None:
+    plant(tmp_path, {*OPTIONAL, *sys.stdlib_module_names} - begun)
+    (tmp_path / "own_helper.py").write_text("SCALE = 2\n")
+    (tmp_path / "own_scorer.py").write_text(
+        f"open({str(tmp_path / 'found')!r}, 'a').close()\n"
+        "def points(nodes, pod):\n    from own_helper import SCALE\n    return SCALE * nodes.cpu_free\n"
+    )
+    policies = ["python(scorer='own_scorer:points')", "fgd"]
+    (tmp_path / "s.toml").write_text(toml(PODS | {"policy": policies, "seed": [0, 1]}))
+    words = ["-m", "fastsim", "sweep", "s.toml", "--out", "o", "--workers", "2"]
+    refused = done(words, tmp_path)
+    assert refused.returncode == 2 and "--allow-code" in refused.stderr and not (tmp_path / "found").exists()
+    ran = done([*words, "--allow-code"], tmp_path)
+    assert ran.returncode == 0 and (tmp_path / "found").exists(), ran.stderr
+    assert marks(tmp_path) == []
+
+
+def test_a_package_of_the_folder_adds_no_policy(tmp_path: Path) -> None:
+    plant(tmp_path, {"stranger"})
+    notes = tmp_path / "stranger-1.dist-info"
+    notes.mkdir()
+    (notes / "METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1\n")
+    (notes / "entry_points.txt").write_text("[fastsim.policies]\nstranger = stranger:Policy\n")
+    (tmp_path / "s.toml").write_text(toml(PODS | {"policy": "stranger"}))
+    ran = done(["-m", "fastsim", "run", "--scenario", "s.toml"], tmp_path)
+    assert ran.returncode == 2 and "an unknown name" in ran.stderr and marks(tmp_path) == []
