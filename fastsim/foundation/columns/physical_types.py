@@ -171,7 +171,7 @@ def _converted(column: pa.Array, kind: pa.DataType, places: Places) -> pa.Array:
         if is_kind(kind):
             return column if column.type == kind and places is None else make(column, kind, places)
     if t.is_nested(column.type):
-        return _refuse(column, kind)
+        return column if column.type == kind and places is None else _refuse(column, kind)
     if is_text(column.type) and column.type != pa.string():
         column = column.cast(pa.large_string())  # Arrow picks no views
     elif t.is_binary_view(column.type):
