@@ -1,6 +1,6 @@
 """Pollux's genetic search for the best allocation of a cluster: a population whose best states survive."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +27,13 @@ class GeneticSearch:
         power: float,
         generations: int,
         apart: bool = True,
+        check: Callable[[], None] | None = None,
     ) -> tuple[States, Floats, Floats]:
         """The first front after some generations: its states, their mean speedups and their utilities.
 
         ``state`` holds the initial states, ``base`` the present allocation. ``most`` and ``least`` limit a job's GPUs
         unless it has none; ``fitness`` defines the other terms. ``apart``: no two jobs of several nodes share a node.
+        ``check`` is called between some generations, and may raise.
         """
 
     def stream_state(self) -> tuple[list[int], int]:

@@ -22,6 +22,7 @@ from fastsim_ext.random cimport WORDS, NumpyStream, numpy_begin, numpy_ready, nu
 cdef enum:
     MATING_ROUNDS = 101            # rounds of mating until there are enough children
     LARGEST_SEED = 9999999   # of a search
+    UNCHECKED = 8            # generations between two checks of Ctrl-C
     LARGEST_CUT = 32766      # numbers that are drawn for sizes of clusters, which never change here
 
 cdef double CROSSOVER_CHANCE = 0.9    # chance of parents to exchange rows
@@ -235,32 +236,39 @@ cdef void search_free(Population* pool) noexcept nogil:
     free(pool.flag__pjn)
 
 
-cdef int search_evolve(NumpyStream* stream, Population* pool, const FitnessInputs* inputs, const Rules* rules,
-                       int states, int generations) except -1 nogil:
-    """Evolve a population for some generations; the first ``states`` children are its initial states."""
-    cdef Room operators
-    cdef FitnessRoom fit
-    cdef FrontRoom fronts
-    cdef int at, _
-    genetic_reserve(&operators, inputs.jobs, inputs.nodes)
-    fitness_reserve(&fit, inputs.jobs, inputs.nodes)
-    fronts_reserve(&fronts, 2 * pool.size)
+cdef struct SearchRoom:
+    Room operators
+    FitnessRoom fit
+    FrontRoom fronts
+
+
+cdef int search_begin(NumpyStream* stream, Population* pool, const FitnessInputs* inputs, const Rules* rules,
+                      int states, SearchRoom* room) except -1 nogil:
+    """The first generation of a population, whose first ``states`` children are its initial states."""
+    cdef int at
+    genetic_reserve(&room.operators, inputs.jobs, inputs.nodes)
+    fitness_reserve(&room.fit, inputs.jobs, inputs.nodes)
+    fronts_reserve(&room.fronts, 2 * pool.size)
     genetic_repair(stream, pool.child__pjn, rules.most__j, rules.least__j, states, inputs.jobs, inputs.nodes,
-                   inputs.node_gpus, rules.apart, &operators)
+                   inputs.node_gpus, rules.apart, &room.operators)
     search_index(pool)
     for at in range(states):
         search_add(pool, pool.child__pjn + at * pool.cells)
-    search_evaluate(pool, inputs, &fit)
-    search_survive(stream, pool, &fronts, pool.born)
-    for _ in range(1, generations):
-        search_offspring(stream, pool, inputs, rules, &operators, &fit)
-        if not pool.born:
-            break
-        search_survive(stream, pool, &fronts, pool.size)
-    genetic_free(&operators)
-    fitness_free(&fit)
-    fronts_free(&fronts)
+    search_evaluate(pool, inputs, &room.fit)
+    search_survive(stream, pool, &room.fronts, pool.born)
     return 0
+
+
+cdef bint search_evolve(NumpyStream* stream, Population* pool, const FitnessInputs* inputs, const Rules* rules,
+                        int generations, SearchRoom* room) except -1 nogil:
+    """Evolve a population for further generations; False if one has no new children, after which none changes."""
+    cdef int _
+    for _ in range(generations):
+        search_offspring(stream, pool, inputs, rules, &room.operators, &room.fit)
+        if not pool.born:
+            return False
+        search_survive(stream, pool, &room.fronts, pool.size)
+    return True
 
 
 @cython.final
@@ -276,12 +284,16 @@ cdef class GeneticSearch:
     def front(self, const int8_t[:, :, ::1] state__pjn, const int8_t[:, ::1] base__jn,
               const double[:, :, ::1] speedup__jsk, const double[::1] keeping__j, const double[::1] share__j,
               const int32_t[::1] most__j, const int32_t[::1] least__j, int node_gpus, double power, int generations,
-              bint apart=True):
+              bint apart=True, check=None):
         """The first front after some generations: its states, their mean speedups and their utilities.
 
         ``state`` holds the initial states, ``base`` the present allocation. ``most`` and ``least`` limit a job's GPUs
         unless it has none; ``fitness`` defines the other terms. ``apart``: no two jobs of several nodes share a node.
+        ``check`` is called between some generations, and may raise.
         """
+        cdef bint born = True
+        cdef SearchRoom room
+        cdef int some
         cdef int states = <int> state__pjn.shape[0], jobs = <int> base__jn.shape[0], nodes = <int> base__jn.shape[1]
         cdef Population pool
         cdef FitnessInputs inputs
@@ -297,14 +309,27 @@ cdef class GeneticSearch:
         inputs.base__jn, inputs.speedup__jsk = &base__jn[0, 0], &speedup__jsk[0, 0, 0]
         inputs.keeping__j, inputs.share__j = &keeping__j[0], &share__j[0]
         rules.most__j, rules.least__j, rules.apart = &most__j[0], &least__j[0], apart
+        memset(&room, 0, sizeof(SearchRoom))
+        memset(&pool, 0, sizeof(Population))
         try:
             with nogil:
                 search_reserve(&pool, self.size, jobs * nodes)
                 memcpy(pool.child__pjn, &state__pjn[0, 0, 0], states * pool.cells)
                 numpy_begin(&self.stream, numpy_upto(&self.stream, LARGEST_SEED))
-                search_evolve(&self.stream, &pool, &inputs, &rules, states, generations)
+                search_begin(&self.stream, &pool, &inputs, &rules, states, &room)
+            generations -= 1
+            while born and generations > 0:
+                if check is not None:
+                    check()
+                some = min(generations, UNCHECKED)
+                generations -= some
+                with nogil:
+                    born = search_evolve(&self.stream, &pool, &inputs, &rules, some, &room)
             return self.first(&pool, jobs, nodes)
         finally:
+            genetic_free(&room.operators)
+            fitness_free(&room.fit)
+            fronts_free(&room.fronts)
             search_free(&pool)
 
     cdef object first(self, Population* pool, int jobs, int nodes):

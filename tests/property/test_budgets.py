@@ -60,7 +60,7 @@ HARMLESS = {
     "policy:monitored:requests_per_s": "requests are pods", "policy:monitored:burst": "requests are pods",
     "policy:allox:alpha": PART, "policy:planned:ahead": "at most 100", "policy:planned:makespan": PART,
     "policy:planned:fairness": PART, "policy:pollux:power": PART, "policy:pollux:fit_stop": "a fit ends at its steps",
-    "policy:pollux:generations": "at most 100,000", "policy:served:first_h": PART,
+    "policy:pollux:generations": "at most 100,000, with a look for Ctrl-C every 8", "policy:served:first_h": PART,
     "policy:sia:power": PART, "policy:sia:unserved": PART, "policy:sia:changed": PART,
     "policy:sia:measured_nodes": "rows of a table up to it", "policy:sia:measured_gpus": "rows of a table up to it",
     "policy:tiresias:queues": "at most 10,000", "policy:tiresias:first_h": PART, "policy:tiresias:factor": PART,

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView, Place
 from fastsim.errors import InputError
+from fastsim.foundation import interrupts
 from fastsim.performance.applications.step_times import StepTimes
 from fastsim.performance.goodput import BatchLimits, Goodput
 from fastsim.policies.deciders.goodput_table import grown_replicas
@@ -95,7 +96,7 @@ class PolluxDecider:
         states, mean, _ = self.search.front(
             self._initial_states(ids, base), base, speedups(jobs, fair, int(most.max()), self.tuned), keeping(jobs),
             np.full(len(jobs), 1.0 / gpus), most, least, self.nodes.gpus, self.power, self.generations,
-            self.apart,
+            self.apart, interrupts.check,
         )  # fmt: skip
         self.solver_s += time.thread_time() - start_s
         self.population = ids, states

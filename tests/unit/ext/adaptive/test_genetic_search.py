@@ -64,8 +64,8 @@ def test_the_same_seed_is_the_same_search(
 def searched(search: GeneticSearch, generations: int = 5, **changes: Any) -> tuple[Any, Any, Any]:
     """A search of a fixed problem."""
     program = problem(3, 4, 4, 1) | changes
-    states = program.pop("states", program["base"][None])
-    args: Any = (states, *program.values(), -1.0, generations)
+    states, check = program.pop("states", program["base"][None]), program.pop("check", None)
+    args: Any = (states, *program.values(), -1.0, generations, True, check)
     return search.front(*args)
 
 
@@ -81,6 +81,17 @@ def test_states_are_possible_and_nobody_beats_another() -> None:
     assert (states >= 0).all() and (states.sum(axis=1) <= 4).all() and (states.sum(axis=2) <= program["most"]).all()
     losses = list(zip((-mean).tolist(), (-utility).tolist(), strict=True))
     assert not any(by_hand.beats(one, other) for one in losses for other in losses)
+
+
+def test_a_search_can_be_stopped_between_two_generations() -> None:
+    def stopped() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        searched(GeneticSearch(1), 1_000_000, check=stopped)
+    checks: list[int] = []
+    checked = searched(GeneticSearch(1), 30, check=lambda: checks.append(1))
+    assert checks and all(map(np.array_equal, checked, searched(GeneticSearch(1), 30)))
 
 
 def test_a_stream_goes_on_where_it_was_left() -> None:
