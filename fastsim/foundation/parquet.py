@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from fastsim.errors import InputError, ResultError
 from fastsim.foundation import interrupts
-from fastsim.foundation.columns.physical_types import converted
+from fastsim.foundation.columns.physical_types import converted, refuse_same_names
 from fastsim.foundation.durable_file import flush, flush_names, sweep_partials
 from fastsim.foundation.limits.work_budget import Work, refuse_excess
 from fastsim.foundation.written_folder import exchange, refuse_replacing
@@ -235,6 +235,7 @@ def open_parquet(path: str | os.PathLike[str]) -> pq.ParquetFile:
         file = pq.ParquetFile(path, memory_map=False, pre_buffer=False)
         for field in file.schema_arrow:
             _read_names(field)
+        refuse_same_names(file.schema_arrow, str(path))
         return file
     except FileNotFoundError as error:
         raise InputError(str(path), "no such file", "a Parquet file") from error
@@ -281,8 +282,12 @@ def one_line(error: BaseException) -> str:
 
 def arrow_table(data: Any, where: str) -> pa.Table:
     """A table from an Arrow stream or array; anything else is an InputError."""
-    if isinstance(data, pa.Table):
-        return data
+    table = data if isinstance(data, pa.Table) else _streamed(data, where)
+    refuse_same_names(table.schema, where)
+    return table
+
+
+def _streamed(data: Any, where: str) -> pa.Table:
     _refuse_objects(data, where)
     try:
         if hasattr(data, "__arrow_c_stream__"):

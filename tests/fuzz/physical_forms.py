@@ -62,12 +62,12 @@ def _whole(value: Any) -> bool:
 
 
 def _is_binary(kind: pa.DataType) -> bool:
-    return t.is_binary(kind) or t.is_large_binary(kind) or t.is_binary_view(kind)
+    return bool(t.is_binary(kind) or t.is_large_binary(kind) or t.is_binary_view(kind))
 
 
 def is_scalar(kind: pa.DataType) -> bool:
     """Whether cells of a canonical type are no lists, maps or structs."""
-    return not t.is_nested(kind)
+    return not bool(t.is_nested(kind))
 
 
 def _of(physical: pa.DataType) -> Build:
@@ -85,7 +85,7 @@ def _of(physical: pa.DataType) -> Build:
 
 
 def _holds_text(kind: pa.DataType) -> bool:
-    return _is_binary(kind) or t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind)
+    return bool(_is_binary(kind) or t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind))
 
 
 def _of_time(physical: pa.DataType) -> Build:

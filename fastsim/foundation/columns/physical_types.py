@@ -136,8 +136,17 @@ def _fails(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> bool:
     return False
 
 
-def _refuse(column: pa.Array, kind: pa.DataType) -> Any:
-    raise Unconvertible(f"type {column.type}", f"type {kind}")
+def _other_type(column: pa.Array, kind: pa.DataType) -> Unconvertible:
+    return Unconvertible(f"type {column.type}", f"type {kind}")
+
+
+def refuse_same_names(schema: pa.Schema, where: str) -> None:
+    """InputError for the first name that two columns of a table have."""
+    names: set[str] = set()
+    for name in schema.names:
+        if name in names:
+            raise InputError(f"{where}: {name}", "two columns of this name", "columns of plain types, each name once")
+        names.add(name)
 
 
 def short_type(kind: pa.DataType) -> str:
@@ -171,7 +180,9 @@ def _converted(column: pa.Array, kind: pa.DataType, places: Places) -> pa.Array:
         if is_kind(kind):
             return column if column.type == kind and places is None else make(column, kind, places)
     if t.is_nested(column.type):
-        return column if column.type == kind and places is None else _refuse(column, kind)
+        if column.type == kind and places is None:
+            return column
+        raise _other_type(column, kind)
     if is_text(column.type) and column.type != pa.string():
         column = column.cast(pa.large_string())  # Arrow picks no views
     elif t.is_binary_view(column.type):
@@ -199,7 +210,7 @@ def _of_extension(column: pa.ExtensionArray, kind: pa.DataType, places: Places) 
         return _converted(pc.not_equal(column.storage, pa.scalar(0, pa.int8())), kind, places)
     if column.type.extension_name == "arrow.json":
         return _converted(column.storage, kind, places)
-    return _refuse(column, kind)
+    raise _other_type(column, kind)
 
 
 def _of_nulls(column: pa.Array, kind: pa.DataType, places: Places) -> pa.Array:
@@ -219,17 +230,17 @@ _STORED: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any, pa.DataType, 
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether a type is of texts, however they are stored."""
-    return t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind)
+    return bool(t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind))
 
 
 def _is_binary(kind: pa.DataType) -> bool:
-    return t.is_binary(kind) or t.is_large_binary(kind) or t.is_binary_view(kind)
+    return bool(t.is_binary(kind) or t.is_large_binary(kind) or t.is_binary_view(kind))
 
 
 def _texts(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Texts, bytes in UTF-8, and numbers, truth values and times as Arrow writes them, seconds as milliseconds."""
     if t.is_fixed_size_binary(column.type):
-        return _refuse(column, kind)
+        raise _other_type(column, kind)
     for is_seconds, finer in ((t.is_timestamp, pa.timestamp), (t.is_time32, pa.time32)):
         if is_seconds(column.type) and column.type.unit == "s":  # Parquet has no seconds
             column = column.cast(finer("ms", column.type.tz) if t.is_timestamp(column.type) else finer("ms"))
@@ -239,13 +250,13 @@ def _texts(column: pa.Array, kind: pa.DataType) -> pa.Array:
 def _numbers(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Numbers, and texts of them; no fraction becomes whole, and no value another one."""
     if t.is_boolean(column.type):
-        return _refuse(column, kind)
+        raise _other_type(column, kind)
     if is_text(column.type) or _is_binary(column.type):
         column = column.cast(pa.large_string())
     elif t.is_decimal(column.type) and column.type.bit_width < 128:
         column = column.cast(pa.decimal128(38, column.type.scale))
     elif not (t.is_decimal(column.type) or t.is_integer(column.type) or t.is_floating(column.type)):
-        return _refuse(column, kind)
+        raise _other_type(column, kind)
     return column.cast(kind)
 
 
@@ -265,7 +276,7 @@ def _times(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Times of any unit and zone, those without a zone in UTC; dates, texts of times, and whole numbers of the unit."""
     good = (t.is_timestamp, t.is_date, t.is_integer, is_text)
     if not any(is_good(column.type) for is_good in good):
-        return _refuse(column, kind)
+        raise _other_type(column, kind)
     if t.is_integer(column.type):
         column = column.cast(pa.int64())
     return (column.cast(pa.string()) if is_text(column.type) else column).cast(kind)
@@ -294,7 +305,7 @@ def _laid_out(column: pa.Array, kind: pa.DataType, chosen: Places) -> _Lists:
         bounds = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
         starts, sizes = bounds[:-1], np.diff(bounds)
     else:
-        return _refuse(column, kind)
+        raise _other_type(column, kind)
     missing = column.is_null().to_numpy(zero_copy_only=False)
     if chosen is not None:
         starts, sizes, missing = starts[chosen], sizes[chosen], missing[chosen]
@@ -302,11 +313,12 @@ def _laid_out(column: pa.Array, kind: pa.DataType, chosen: Places) -> _Lists:
     offsets = np.concatenate(([0], np.cumsum(sizes)))
     if offsets[-1] >= 2**31:
         raise Unconvertible(f"{offsets[-1]:,} values in the lists of one piece", "less than 2**31")
-    places: Places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
-    values = column.values
-    if (np.diff(places) == 1).all():
-        values, places = values.slice(int(places[0]) if len(places) else 0, len(places)), None
-    return _Lists(pa.array(missing), pa.array(offsets.astype(np.int32)), values, places)
+    places = np.arange(offsets[-1], dtype=np.int64) + np.repeat(starts - offsets[:-1], sizes)
+    bounds_of_lists = pa.array(offsets.astype(np.int32))
+    if bool((np.diff(places) == 1).all()):
+        values = column.values.slice(int(places[0]) if len(places) else 0, len(places))
+        return _Lists(pa.array(missing), bounds_of_lists, values, None)
+    return _Lists(pa.array(missing), bounds_of_lists, column.values, places)
 
 
 def _lists(column: pa.Array, kind: pa.DataType, places: Places) -> pa.Array:
@@ -332,11 +344,11 @@ def _maps(column: pa.Array, kind: pa.DataType, places: Places) -> pa.Array:
 def _structs(column: pa.Array, kind: pa.DataType, places: Places) -> pa.Array:
     """Structs by the names of their fields, in any order; an absent field is null everywhere."""
     if not t.is_struct(column.type):
-        return _refuse(column, kind)
+        raise _other_type(column, kind)
     fields = {field.name: field.type for field in kind}
     names = [field.name for field in column.type]
     if len(set(names)) < len(names) or not set(names) <= set(fields) or not names:
-        return _refuse(column, kind)
+        raise _other_type(column, kind)
     missing = column.is_null() if places is None else column.is_null().take(pa.array(places))
     parts = {name: column.field(number) for number, name in enumerate(names)}
     cells = [

@@ -283,3 +283,15 @@ def test_rows_are_counted_before_they_are_read(tmp_path: Path, monkeypatch: pyte
         fs.Cluster.from_parquet(path)
     with pytest.raises(ScenarioError, match=r"nodes.parquet: found 3,000 nodes, expected at most 2,000 nodes"):
         fs.Cluster.from_csv(path)
+
+
+def test_two_columns_of_a_name_are_refused(tmp_path: Path) -> None:
+    columns = [pa.array([1]), pa.array([2]), pa.array([0]), pa.array([3])]
+    table = pa.Table.from_arrays(columns, names=["cpu_milli", "memory_mib", "num_gpu", "num_gpu"])
+    pq.write_table(table, tmp_path / "nodes.parquet")
+    for read in (fs.Cluster.from_arrow, fs.Cluster.from_csv):
+        with pytest.raises(InputError, match=r"num_gpu: found two columns of this name, expected .*each name once"):
+            read(table)
+    for read in (fs.Cluster.from_parquet, fs.Workload.scan):
+        with pytest.raises(InputError, match=r"nodes.parquet: num_gpu: found two columns of this name"):
+            read(tmp_path / "nodes.parquet")
