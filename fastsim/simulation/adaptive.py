@@ -16,13 +16,13 @@ from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSett
 from fastsim.engine.result import Result
 from fastsim.engine.rounds.options import Setting
 from fastsim.engine.totals.pod_totals import prices_for
-from fastsim.errors import InputError, PolicyError, ScenarioError, kind_of
+from fastsim.errors import InputError, ScenarioError
 from fastsim.performance.applications.application import Applications
 from fastsim.performance.oracle import Oracle
-from fastsim.policies.registry import label
 from fastsim.scenario import round_texts
 from fastsim.simulation.binding_columns import checked_columns
 from fastsim.simulation.column_uses import UnusedColumns, facts_of
+from fastsim.simulation.returned_plans import returned_plan
 from fastsim.workload import schema as s
 from fastsim.workload import texts
 
@@ -72,11 +72,7 @@ def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
     setting = AdaptiveSetting(
         groups_of(cluster), applications_from(scenario.rates), round_s, scenario.seed, scenario.interference
     )
-    plan = policy.begin(setting)
-    if not isinstance(plan, AdaptivePlan):
-        found = f"begin() that returned {kind_of(plan)}"
-        raise PolicyError(f"policy {label(policy)}", found, "an AdaptivePlan")
-    plan = dataclasses.replace(plan, policy=label(policy))
+    plan: AdaptivePlan = returned_plan(policy, "begin", policy.begin(setting), (AdaptivePlan,))
     typical = texts.typical_from(scenario.typical, untuned, cluster)
     unused = UnusedColumns("adaptive", facts_of(workload, scenario))
     jobs, messages = jobs_of(workload), checked_columns(workload, cluster, unused, by_model=False)

@@ -14,9 +14,10 @@ from fastsim.engine.monitored.run import Exporter, MonitoredRun, PodArrival
 from fastsim.engine.pod_profiles import PodProfiles
 from fastsim.engine.result import Result
 from fastsim.engine.totals.pod_totals import tariff_of
-from fastsim.errors import InputError, PolicyError, ScenarioError
+from fastsim.errors import InputError, ScenarioError
 from fastsim.scenario.compat import switches_on
 from fastsim.simulation.column_uses import UnusedColumns, facts_of
+from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.rounds import compatible
 from fastsim.telemetry.reading_model import Device
 from fastsim.telemetry.telemetry import Telemetry, telemetry_from
@@ -71,9 +72,8 @@ def prepared_monitored(scenario: Scenario, policy: Any) -> PreparedMonitored:
 
 def plan_of(scenario: Scenario, policy: Any) -> MonitoredPlan:
     """The plan of a policy with the scenario's compat switches."""
-    plan = compatible(policy, switches_on(scenario.compat)).watch()
-    if not isinstance(plan, MonitoredPlan):
-        raise PolicyError(f"policy {policy}", f"a plan of type {type(plan).__name__}", "a MonitoredPlan")
+    answer = compatible(policy, switches_on(scenario.compat)).watch()
+    plan: MonitoredPlan = returned_plan(policy, "watch", answer, (MonitoredPlan,))
     return plan
 
 

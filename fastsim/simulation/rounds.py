@@ -18,15 +18,15 @@ from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
 from fastsim.engine.rounds.job_batches import JobBatch, JobBatches, PodBatches, Request, request_oracle, requests_of
 from fastsim.engine.rounds.options import LATE_SHARES, ORDERED_QUIRKS, QUIRKS, USE_FROM_ZERO, RoundOptions, Setting
 from fastsim.engine.shares.plan import SharePlan, setting_of
-from fastsim.errors import PolicyError, ScenarioError, kind_of
+from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation.limits.knobs import WINDOW
 from fastsim.performance.gavel_rates import JOB_NAMES
-from fastsim.policies.registry import label
 from fastsim.policies.shares.pair_rate_estimator import Estimator
 from fastsim.scenario import round_texts
 from fastsim.scenario.compat import switches_on
 from fastsim.simulation.binding_columns import check_entities, checked_columns
 from fastsim.simulation.column_uses import UnusedColumns, facts_of
+from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.scenario_checks import refuse_begin, refuse_options_of_shares
 from fastsim.workload import schema as s
 from fastsim.workload import texts
@@ -210,11 +210,8 @@ def compatible(policy: Any, switches: frozenset[str]) -> Any:
 def _plan(policy: Any, setting: Setting) -> SharePlan | OrderPlan:
     if not setting.gpu_models:
         raise ScenarioError("cluster", "no GPUs", "GPUs that jobs can share out")
-    plan = policy.begin(setting)
-    if not isinstance(plan, SharePlan | OrderPlan):
-        found = f"begin() that returned {kind_of(plan)}"
-        raise PolicyError(f"policy {label(policy)}", found, "a SharePlan or an OrderPlan")
-    return dataclasses.replace(plan, policy=label(policy)) if isinstance(plan, SharePlan) else plan
+    plan: SharePlan | OrderPlan = returned_plan(policy, "begin", policy.begin(setting), (SharePlan, OrderPlan))
+    return plan
 
 
 def _jobs(

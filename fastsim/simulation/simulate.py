@@ -23,6 +23,7 @@ from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import scenario_checks
 from fastsim.simulation.column_uses import UnusedColumns, facts_of
 from fastsim.simulation.emissions import refuse_unrecorded, with_emissions
+from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.run_warnings import ColumnIgnored as ColumnIgnored
 from fastsim.simulation.run_warnings import Message, absent_tenants, large_pods, warn
 from fastsim.simulation.run_warnings import PodTooLarge as PodTooLarge
@@ -286,9 +287,7 @@ def _named(stack: ExitStack, result: Result, out: Path) -> Result:
 
 
 def _plan(policy: OnlinePolicy, cluster: Cluster, workload: Workload, scenario: Scenario) -> OnlinePlan:
-    plan = policy.plan(cluster, workload)
-    if not isinstance(plan, OnlinePlan):
-        raise PolicyError(f"policy {policy}", f"a plan of type {type(plan).__name__}", "an OnlinePlan")
+    plan: OnlinePlan = returned_plan(policy, "plan", policy.plan(cluster, workload), (OnlinePlan,))
     if scenario.queue != "drop":
         plan = dataclasses.replace(plan, queue=scenario.queue)
     if scenario.gpu_pick is not None:

@@ -6,11 +6,12 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from numbers import Integral, Real
+from typing import Any, NamedTuple
 
 from fastsim.engine.monitored.containers import Containers, Stay
-from fastsim.engine.monitored.plan import Binding, Scheduler
-from fastsim.errors import PolicyError
+from fastsim.engine.monitored.plan import Binding, Scheduler, SchedulerStep
+from fastsim.errors import PolicyError, kind_of
 from fastsim.foundation import interrupts
 from fastsim.telemetry.usage_profile import Profile
 
@@ -114,6 +115,7 @@ class MonitoredRun:
         while math.isfinite(time) and time <= self.until_s:
             self._advance(time, scheduler)
             step = scheduler.step(time, self)
+            self._check(step, time)
             for binding in step.bindings:
                 self._bind(binding, time)
             idle = self._next_pod is None and not math.isfinite(self.containers.next_s())
@@ -151,6 +153,24 @@ class MonitoredRun:
         self.now_s = until_s
         interrupts.check()
         self.containers.headway.step(until_s)
+
+    def _check(self, step: Any, now_s: float) -> None:
+        """PolicyError if a scheduler returned anything but bindings of pods and a time."""
+        where = f"scheduler at {now_s:g} s: step()"
+        if not isinstance(step, SchedulerStep):
+            raise PolicyError(where, kind_of(step), "a SchedulerStep(bindings, next_s)")
+        if not isinstance(step.bindings, list | tuple):
+            raise PolicyError(f"{where}: bindings", kind_of(step.bindings), "a list of Bindings")
+        for at in step.bindings:
+            numbers = isinstance(at, Binding) and all(
+                isinstance(number, Real) and not isinstance(number, bool) for number in at[:3]
+            )
+            if not numbers or at.pod not in self.histories or not isinstance(at.gpu, Integral):
+                raise PolicyError(
+                    f"{where}: bindings", kind_of(at), "a Binding(pod, gpu, at_s) of a pod that has arrived"
+                )
+        if not isinstance(step.next_s, Real) or isinstance(step.next_s, bool) or step.next_s != step.next_s:
+            raise PolicyError(f"{where}: next_s", kind_of(step.next_s), "seconds, infinite for the next event")
 
     def _bind(self, binding: Binding, now_s: float) -> None:
         history = self.histories[binding.pod]

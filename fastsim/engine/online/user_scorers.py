@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -10,12 +11,14 @@ import numpy as np
 
 from fastsim.engine.online.kernel_columns import read_only
 from fastsim.engine.online.plan import OnlinePlan, PodRequest
-from fastsim.errors import FastsimError, PolicyError
+from fastsim.errors import FastsimError, PolicyError, kind_of
 from fastsim.foundation import interrupts
 from fastsim.workload.pod_classes import PodClasses
 
 MOST_POINTS = 2.0**53
 """Every whole number up to here is a float."""
+MOST_INTEGER = 2**63 - 1
+"""Largest points of a node."""
 
 
 class UserScorers:
@@ -48,16 +51,13 @@ class UserScorers:
         scorer = self.plan.terms[term].scorer
         assert scorer is not None
         interrupts.check()
-        points = self._answer(scorer, cls)
-        if points.shape != self.feasible.shape or points.dtype.kind not in "iubf":
-            found = f"an array of {points.dtype} with shape {points.shape}"
-            raise PolicyError(f"scorer {scorer!r}", found, f"{len(self.feasible)} numbers, one for every node")
+        points = self._points(self._answer(scorer, cls), scorer)
         return np.ascontiguousarray(self._rounded(points, scorer) if points.dtype.kind == "f" else points, np.int64)
 
     def _answer(self, scorer: Any, cls: int) -> Any:
         """The points of the user's function; a failure in it is a PolicyError that names function, file and line."""
         try:
-            return np.asarray(scorer(self.nodes, self.request(cls)))
+            return scorer(self.nodes, self.request(cls))
         except FastsimError:
             raise
         except Exception as error:
@@ -65,6 +65,20 @@ class UserScorers:
             found = f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
             do = "the function is not part of fastsim; --debug or FASTSIM_TRACEBACK=1 shows all of its traceback"
             raise PolicyError(f"scorer {_name(scorer)}", found, "points, but it failed", do) from error
+
+    def _points(self, answer: Any, scorer: Any) -> Any:
+        """The answer as an array of a number for each node that has them all."""
+        points = answer
+        if type(answer) is not np.ndarray:
+            with suppress(Exception):  # an object of the user's may fail in any way
+                points = np.asarray(answer)
+        shape, kind = getattr(points, "shape", None), getattr(getattr(points, "dtype", None), "kind", "")
+        wide = kind == "u" and points.size and int(points.max()) > MOST_INTEGER
+        if shape != self.feasible.shape or kind not in tuple("iubf") or wide or np.ma.is_masked(answer):
+            found = f"points up to {points.max()}" if wide else kind_of(answer if kind in ("", "O") else points)
+            found = "an array with masked values" if np.ma.is_masked(answer) else found
+            raise PolicyError(f"scorer {scorer!r}", found, f"{len(self.feasible)} numbers, one for every node")
+        return points
 
     def _rounded(self, points: Any, scorer: Any) -> Any:
         """The nearest whole numbers, halves to the even one; of nodes that cannot host the pod any number will do."""

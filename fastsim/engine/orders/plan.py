@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from fastsim.errors import PolicyError
+from fastsim.errors import PolicyError, kind_of
 from fastsim.scenario.sort_keys import MOST_TERMS, TERMS, numbers
 
 if TYPE_CHECKING:
@@ -98,6 +98,8 @@ class OrderPlan:
     estimates = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.order, tuple) or not all(isinstance(term, str) for term in self.order):
+            raise PolicyError("order", kind_of(self.order), "a tuple of terms, such as ('arrival',)")
         unknown = [term for term in self.order if term.removeprefix("-") not in TERMS]
         if unknown or not 1 <= len(self.order) <= MOST_TERMS:
             found = repr(unknown[0]) if unknown else f"{len(self.order)} terms"

@@ -114,7 +114,7 @@ def test_the_report_is_one_file_without_links(comparison: fs.Comparison, tmp_pat
 
 def test_names_cannot_break_the_page(results: list[fs.Result], tmp_path: Path) -> None:
     page = fs.compare(results, ["</script><b>", "ok"]).to_html(tmp_path / "a.html", ["power"]).read_text()
-    assert "</script><b>" not in page and "\\u003c/script>" in page and "&lt;/script&gt;" in page
+    assert "</script><b>" not in page and "\\u003c/script\\u003e" in page and "&lt;/script&gt;" in page
 
 
 def test_pictures(comparison: fs.Comparison, tmp_path: Path) -> None:

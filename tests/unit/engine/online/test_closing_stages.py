@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import polars as pl
 import pytest
 
+import fastsim as fs
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.closing_stages import Deschedule, Inflation
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.engine.result import Result
-from fastsim.errors import ScenarioError
+from fastsim.errors import PolicyError, ScenarioError
 from fastsim.policies.deschedule import CosSim, FragMultiPod, FragOnePod
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
@@ -183,3 +185,25 @@ def test_an_empty_cluster_has_nothing_to_deschedule(policy: Any) -> None:
 def test_an_inflation_beyond_the_budget_is_refused() -> None:
     with pytest.raises(ScenarioError, match="inflation: found 1,000,000,000 pods or jobs in memory, expected at most"):
         played(node(1), pods(share(500)), inflation=Inflation(1e9))
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (lambda pods: None, "None"),
+        (lambda pods: "ab", "'ab' (str)"),
+        (lambda pods: [3], "3 (int)"),
+        (lambda pods: [pods[0], pods[0]], "RunningPod(slot="),
+    ],
+)
+def test_victims_that_do_not_run_are_refused(answer: Any, found: str) -> None:
+    class Mine:
+        """Returns what it was given."""
+
+        def victims(self, view: Any, limit: int) -> Any:
+            """It."""
+            return answer(view.pods)
+
+    with pytest.raises(PolicyError, match=re.escape(f"victims(): found {found}")):
+        there = fs.Workload.from_polars(pl.DataFrame({"submit_s": [0.0, 1.0], "num_gpu": [1, 1]}))
+        fs.simulate("uniform?nodes=3&gpu=T4", there, deschedule=fs.Deschedule(Mine(), 1.0))

@@ -1,0 +1,110 @@
+"""Checks of the plans that policies return: a table of the values that each field may have."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any
+
+from fastsim.engine.adaptive.plan import AdaptivePlan
+from fastsim.engine.monitored.plan import ContainerLifecycle, MonitoredPlan
+from fastsim.engine.online.plan import DIMS, GPU_PICKS, KERNELS, NORMALISERS, NORMS, QUEUES, OnlinePlan, ScoreTerm
+from fastsim.engine.orders.plan import OrderPlan
+from fastsim.engine.shares.plan import VISITS, SharePlan
+from fastsim.errors import PolicyError, kind_of
+from fastsim.policies.registry import label
+
+Rule = tuple[Callable[[Any], bool], str]
+"""Whether a value is allowed, and what is expected."""
+
+
+def _one_of(names: tuple[str, ...]) -> Rule:
+    return (lambda value: isinstance(value, str) and value in names), f"one of {', '.join(names)}"
+
+
+def _with(*methods: str) -> Rule:
+    def has(value: Any) -> bool:
+        return not isinstance(value, type) and all(callable(getattr(value, name, None)) for name in methods)
+
+    return has, f"an object with {' and '.join(f'{name}()' for name in methods)}"
+
+
+def _or_none(rule: Rule) -> Rule:
+    return (lambda value: value is None or rule[0](value)), f"{rule[1]}, or None"
+
+
+def _tuple_of(kind: type | tuple[type, ...], what: str) -> Rule:
+    return (lambda value: isinstance(value, tuple) and all(isinstance(item, kind) for item in value)), what
+
+
+NUMBER: Rule = (lambda value: isinstance(value, Real) and not isinstance(value, bool)), "a number"
+WHOLE: Rule = (
+    (lambda value: isinstance(value, Integral) and not isinstance(value, bool) and abs(int(value)) < 2**63),
+    "a whole number below 2**63",
+)
+TRUTH: Rule = (lambda value: isinstance(value, bool)), "True or False"
+TEXT: Rule = (lambda value: isinstance(value, str)), "a text"
+MAPPING: Rule = (lambda value: isinstance(value, Mapping)), "a dict"
+NAMES: Rule = (lambda value: isinstance(value, frozenset | set)), "a frozenset of names"
+FUNCTION: Rule = callable, "a function"
+
+RULES: dict[type, dict[str, Rule]] = {
+    OnlinePlan: {
+        "terms": _tuple_of(ScoreTerm, "a tuple of ScoreTerms, (ScoreTerm(...),)"),
+        "gpu_pick": _one_of(GPU_PICKS), "gpu_dim": _one_of(DIMS), "gpu_norm": _one_of(NORMS), "queue": _one_of(QUEUES),
+    },
+    ScoreTerm: {
+        "kernel": _one_of(KERNELS), "weight": WHOLE, "normalise": _one_of(NORMALISERS), "dim": _one_of(DIMS),
+        "norm": _one_of(NORMS), "scorer": _or_none(FUNCTION),
+    },
+    SharePlan: {
+        "allocator": _with("allocate"), "pairs": TRUTH, "visit": _one_of(VISITS), "strict": TRUTH, "traits": MAPPING,
+        "estimates": _or_none(_with("__call__", "arrive", "observe", "leave")), "prompt": TRUTH, "entities": NAMES,
+        "overcommitted": TRUTH, "policy": TEXT,
+    },
+    OrderPlan: {
+        "order": _tuple_of(str, "a tuple of terms, ('arrival',)"), "mechanism": TEXT, "place": TRUTH,
+        "level_s": _tuple_of(Real, "a tuple of GPU seconds"), "starving_s": NUMBER, "narrow": TRUTH, "sticky": TRUTH,
+        "blocking": TRUTH, "admit": NUMBER, "chooser": _or_none(_with("parts")),
+        "skewed": _tuple_of(str, "a tuple of names of workloads"),
+    },
+    AdaptivePlan: {
+        "decider": _with("decide"), "tuned": TRUTH, "merged": TRUTH,
+        "measured": _tuple_of(Integral, "a tuple of nodes and GPUs"), "fit_stop": NUMBER, "policy": TEXT,
+    },
+    MonitoredPlan: {
+        "scheduler": FUNCTION,
+        "lifecycle": ((lambda value: isinstance(value, ContainerLifecycle)), "a ContainerLifecycle"),
+        "devices": MAPPING, "refresh_s": _tuple_of(Real, "a tuple of seconds"),
+    },
+}  # fmt: skip
+"""Allowed values of every field of the plans."""
+
+
+def returned_plan(policy: Any, method: str, plan: Any, kinds: tuple[type, ...]) -> Any:
+    """The plan that a method of a policy returned; PolicyError if it is none of ``kinds`` or has a wrong value."""
+    where = f"policy {label(policy)}"
+    if not isinstance(plan, kinds):
+        names = " or ".join(f"{'an' if kind.__name__[0] in 'AO' else 'a'} {kind.__name__}" for kind in kinds)
+        raise PolicyError(f"{where}: {method}()", kind_of(plan), names)
+    _check(f"{where}: {type(plan).__name__}", plan)
+    if isinstance(plan, OnlinePlan):
+        for number, term in enumerate(plan.terms):
+            _check(f"{where}: term {number}", term)
+            if (term.kernel == "python") != (term.scorer is not None):
+                expected = "a scorer for kernel 'python' and for no other"
+                raise PolicyError(
+                    f"{where}: term {number}", f"kernel {term.kernel!r}, {kind_of(term.scorer)}", expected
+                )
+    if isinstance(plan, SharePlan | AdaptivePlan):
+        return dataclasses.replace(plan, policy=label(policy))
+    return plan
+
+
+def _check(where: str, made: Any) -> None:
+    rules = next(rules for kind, rules in RULES.items() if isinstance(made, kind))
+    for name, (allowed, expected) in rules.items():
+        value = getattr(made, name)
+        if not allowed(value):
+            raise PolicyError(f"{where}: {name}", kind_of(value), expected)

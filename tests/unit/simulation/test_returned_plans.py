@@ -1,0 +1,90 @@
+"""Plans that policies return: every field has a rule, and a wrong value is one error with policy and field."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastsim as fs
+import fastsim.engine
+from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
+from fastsim.engine.shares.plan import SharePlan
+from fastsim.errors import PolicyError
+from fastsim.simulation.returned_plans import RULES, returned_plan
+
+SOCKETS: dict[str, str] = {
+    "Scorer": "UserScorers", "NodeColumns": "given to users", "OnlinePolicy": "returned_plan",
+    "PairRates": "allocators of fastsim", "PairRateEstimates": "returned_plan", "ShareAllocator": "checked_allocation",
+    "RoundPolicy": "returned_plan", "ResourcePoint": "of a Chooser", "Chooser": "returned_plan",
+    "Decider": "checked_places", "StatefulDecider": "checked_places", "AdaptivePolicy": "returned_plan",
+    "View": "given to users", "Scheduler": "MonitoredRun", "SchedulerFactory": "returned_plan",
+}  # fmt: skip
+"""The protocols of the engines' sockets, and where the answers of users are checked."""
+
+
+def protocols() -> set[str]:
+    """The protocols in every ``plan.py`` of the engines."""
+    found = set()
+    for path in Path(fastsim.engine.__file__).parent.rglob("plan.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and any(getattr(base, "id", "") == "Protocol" for base in node.bases):
+                found.add(node.name)
+    return found
+
+
+def test_every_socket_has_a_check() -> None:
+    assert protocols() == set(SOCKETS)
+
+
+def test_every_field_of_a_plan_has_a_rule() -> None:
+    for kind, rules in RULES.items():
+        assert {field.name for field in dataclasses.fields(kind)} == set(rules), kind.__name__
+
+
+class Odd:
+    """A value that no field allows."""
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, rules in RULES.items() for name in rules])
+def test_no_field_takes_just_anything(kind: type, name: str) -> None:
+    allowed, expected = RULES[kind][name]
+    assert not allowed(Odd()) and expected
+    assert allowed(b"") is False
+
+
+class Mine:
+    """A policy that returns what it was given."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def plan(self, cluster: Any, workload: Any) -> Any:
+        """It."""
+        return self.answer
+
+
+TERM = ScoreTerm("best_fit")
+WRONG: list[tuple[Any, str]] = [
+    (None, r"policy Mine: plan\(\): found None, expected an OnlinePlan"),
+    (TERM, r"policy Mine: plan\(\): found ScoreTerm"),
+    (SharePlan, r"policy Mine: plan\(\): found the class SharePlan"),
+    (OnlinePlan(TERM), "policy Mine: OnlinePlan: terms: found ScoreTerm"),  # type: ignore[arg-type]
+    (OnlinePlan((TERM,), gpu_pick="bset"), "OnlinePlan: gpu_pick: found 'bset' .*, expected one of best"),
+    (OnlinePlan((TERM,), queue="lifo"), "OnlinePlan: queue: found 'lifo'"),
+    (OnlinePlan((ScoreTerm("bestfit"),)), "policy Mine: term 0: kernel: found 'bestfit'"),
+    (OnlinePlan((ScoreTerm("best_fit", 0.5),)), "term 0: weight: found 0.5"),  # type: ignore[arg-type]
+    (OnlinePlan((ScoreTerm("best_fit", 2**63),)), "term 0: weight: found 9223372036854775808"),
+    (OnlinePlan((ScoreTerm("python"),)), "term 0: found kernel 'python', None, expected a scorer"),
+]
+
+
+@pytest.mark.parametrize(("answer", "text"), WRONG)
+def test_a_wrong_plan_is_one_error(answer: Any, text: str) -> None:
+    with pytest.raises(PolicyError, match=text):
+        fs.simulate("uniform?nodes=1", "synth:openb?pods=2", Mine(answer))
+    with pytest.raises(PolicyError, match=text):
+        returned_plan(Mine(answer), "plan", answer, (OnlinePlan,))
