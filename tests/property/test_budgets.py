@@ -94,8 +94,8 @@ def options() -> set[str]:
               for field in dataclasses.fields(Checkpoints)}  # fmt: skip
     for name, maker in GENERATORS.items():
         found |= set(parameters(f"synth:{name}", detectors if name == "detectors" else maker))
-    for name, maker in CLUSTERS.items():
-        found |= set(parameters(name, maker))
+    for name, of_nodes in CLUSTERS.items():
+        found |= set(parameters(name, of_nodes))
     found |= set(parameters("typical", TypicalPods.of))
     for cls in registry.classes():
         if cls.__module__.startswith("fastsim."):
