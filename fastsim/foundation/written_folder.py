@@ -79,11 +79,24 @@ def recovered(folder: Path) -> None:
 
 
 def formers(folder: Path) -> list[Path]:
-    """Former folders of this name that broken exchanges left behind."""
+    """Former folders of this name that broken exchanges left behind; a user's own folder of such a name is none.
+
+    Beside the folder, a former one may be half removed; without it, a former one is whole.
+    """
     pattern = re.compile(rf"\.{re.escape(folder.name)}\.\d+\.former")
+    left_over = _is_left_over if os.path.lexists(folder) else _is_whole
     with suppress(OSError):  # a folder that may not be listed
-        return sorted(path for path in folder.absolute().parent.iterdir() if pattern.fullmatch(path.name))
+        named = [path for path in folder.absolute().parent.iterdir() if pattern.fullmatch(path.name)]
+        return sorted(path for path in named if not path.is_symlink() and path.is_dir() and left_over(path))
     return []
+
+
+def _is_whole(former: Path) -> bool:
+    return not any(former.iterdir()) or not _stranger(former)
+
+
+def _is_left_over(former: Path) -> bool:
+    return {path.name for path in former.iterdir()} <= {RUN_RECORD, "runs"} | RUN_FILES | DEMO_FILES | REPRODUCED_FILES
 
 
 def _protected(folder: Path) -> str:

@@ -12,6 +12,8 @@ MOST_FRAMES = 3
 """Frames that are shown."""
 OWN = (str(Path(__file__).parents[2]) + os.sep, str(Path(__file__).parents[3] / "fastsim_ext") + os.sep)
 """Beginnings of the paths of fastsim's files; compiled modules name theirs relative to the checkout."""
+LIBRARIES = {"site-packages", "dist-packages"}
+"""Names of folders of installed libraries."""
 
 
 def users_frames(error: BaseException | None) -> Sequence[str]:
@@ -36,5 +38,7 @@ def _is_own(path: str) -> bool:
 def _is_of_library(path: str) -> bool:
     paths = sysconfig.get_paths()
     if not os.path.isabs(path):  # made at run time, or compiled: these name their sources as they were built
+        return True
+    if LIBRARIES & set(Path(path).parts):  # also of a user's own installation, or one that a path file names
         return True
     return path.startswith(tuple(paths[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")))

@@ -99,11 +99,18 @@ def plain(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
 
 
 def cell_text(column: pa.Array, row: int) -> str:
-    """A cell as messages show it; a time that Python has no value for, such as one of nanoseconds, by its type."""
+    """A cell as messages show it; a time that Python has no value for, such as one of nanoseconds, by its type.
+
+    Times of nanoseconds are shown as those of microseconds: pyarrow shows them as objects of pandas where it is there.
+    """
     cell = column.slice(row, 1)
     try:
         if not t.is_primitive(column.type):  # Arrow ends the process for cells of dictionaries of lists
             cell = canonical(cell, plain_type(column.type))
+        if t.is_timestamp(cell.type) and cell.type.unit == "ns":
+            cell = cell.cast(pa.timestamp("us", cell.type.tz))
+        elif t.is_duration(cell.type) and cell.type.unit == "ns":
+            cell = cell.cast(pa.duration("us"))
         return repr(cell[0].as_py())
     except _FAULTS:
         return f"a value of type {short_type(column.type)}"

@@ -205,3 +205,14 @@ def test_a_former_folder_beside_a_new_one_goes(tmp_path: Path) -> None:
     with held(tmp_path / "run", True):
         pass
     assert {path.name for path in tmp_path.iterdir()} == {"run", ".run.x.former"}
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_users_own_folder_of_such_a_name_stays(there: bool, tmp_path: Path) -> None:
+    own, ours = tmp_path / ".run.7.former", run_at(tmp_path / ".run.8.former")
+    own.mkdir()
+    (own / "thesis.tex").touch()
+    if there:
+        run_at(tmp_path / "run")
+    written_folder.recovered(tmp_path / "run")
+    assert (own / "thesis.tex").is_file() and not ours.exists() and (tmp_path / "run" / "run.json").is_file()

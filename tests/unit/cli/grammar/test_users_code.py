@@ -40,3 +40,8 @@ def test_what_fastsim_or_a_library_raises_is_not_the_users() -> None:
 
     assert users_frames(code_of_ours()) == () and users_frames(None) == ()
     assert users_frames(failed("import json; json.loads('[')", "<string>")) == ()
+
+
+def test_a_library_of_any_installation_is_no_code_of_the_users(tmp_path: Path) -> None:
+    assert users_frames(failed("1 / 0\n", str(tmp_path / "mine.py")))
+    assert not users_frames(failed("1 / 0\n", str(tmp_path / "site-packages" / "library.py")))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import decimal
+import subprocess
+import sys
 from typing import Any
 
 import pyarrow as pa
@@ -148,3 +150,40 @@ def test_what_is_of_a_plain_type_is_handed_on_as_it_is() -> None:
         == plain(pa.chunked_array([truths])).to_pylist()
         == [True, False, None]
     )
+
+
+WITH_PANDAS = """
+import sys
+from unittest.mock import MagicMock
+
+class Timestamp:
+    def __init__(self, *_, **__):
+        pass
+
+    def tz_convert(self, _):
+        return self
+
+pandas = MagicMock(spec=None)
+pandas.__version__, pandas.__spec__, pandas.Timestamp, pandas.Timedelta = "3.0.0", None, Timestamp, Timestamp
+pandas.DataFrame = pandas.Series = pandas.Index = pandas.Categorical = type("Other", (), {})
+pandas.api.extensions.ExtensionArray = pandas.api.extensions.ExtensionDtype = pandas.Series
+pandas.api.types.DatetimeTZDtype = pandas.Series
+sys.modules["pandas"] = pandas
+"""
+CELLS = """
+import pyarrow as pa
+from fastsim.foundation.columns.physical_types import cell_text
+kinds = pa.timestamp("ns", "UTC"), pa.timestamp("ns"), pa.duration("ns"), pa.time64("ns")
+shown = [type(pa.scalar(5000, kind).as_py()).__name__ for kind in kinds[1:2]]
+print(shown, [cell_text(pa.array([value], kind), 0) for kind in kinds[:3] for value in (500, 5000)])
+"""
+
+
+def test_a_cell_is_shown_alike_with_and_without_pandas() -> None:
+    told = [
+        subprocess.run([sys.executable, "-c", before + CELLS], capture_output=True, text=True, check=True).stdout
+        for before in ("", WITH_PANDAS)
+    ]
+    shown, cells = zip(*(line.split("] ", 1) for line in told), strict=True)
+    assert shown[1] == "['Timestamp'"  # so the second process has it
+    assert cells[0] == cells[1] and "a value of type duration[ns]" in cells[0]
