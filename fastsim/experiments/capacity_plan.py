@@ -230,7 +230,7 @@ def _good(row: Mapping[str, Any], p95_wait_s: float | None) -> bool:
 
 def _why(messages: Sequence[Message]) -> str:
     """The reason why no number of nodes suffices: pods larger than any node."""
-    return next((text for category, text in messages if category is PodTooLarge), "")
+    return next((text for category, text in messages if issubclass(category, PodTooLarge)), "")
 
 
 def _refuse_objective(objective: str | None, tariffs: Tariffs) -> None:

@@ -31,6 +31,10 @@ class PodTooLarge(RunWarning):
     """Some pods are larger than any node of the cluster, so they stay unplaced."""
 
 
+class PodNeverFits(PodTooLarge):
+    """No empty node of the cluster hosts some pods for another reason than their size, so they stay unplaced."""
+
+
 class ColumnIgnored(RunWarning):
     """The workload has values in a column that the engine of the run does not look at."""
 
@@ -40,12 +44,20 @@ class TenantAbsent(RunWarning):
 
 
 def large_pods(oversized: Oversized) -> list[Message]:
-    """The warning about pods that fit on no node."""
-    if not oversized.count:
-        return []
-    subject = "1 pod is" if oversized.count == 1 else f"{oversized.count:,} pods are"
-    text = f"{subject} larger than any node and stayed unplaced, for example {oversized.example}"
-    return [(PodTooLarge, text)]
+    """The warnings about pods that fit on no node, one for each obstacle."""
+    from fastsim.workload.oversized_pods import TOO_LARGE, obstacle_text
+
+    messages: list[Message] = []
+    for reason, kept in oversized.kept.items():
+        if reason == TOO_LARGE:
+            subject = "1 pod is" if kept.count == 1 else f"{kept.count:,} pods are"
+            text = f"{subject} larger than any node and stayed unplaced, for example {kept.example}"
+            messages.append((PodTooLarge, text))
+        else:
+            subject = "1 pod" if kept.count == 1 else f"{kept.count:,} pods"
+            text = obstacle_text(reason, kept, oversized.models)
+            messages.append((PodNeverFits, f"{subject} stayed unplaced ({reason}): {text}"))
+    return messages
 
 
 def absent_tenants(workload: Workload, rules: Rules) -> list[Message]:

@@ -160,7 +160,7 @@ def _impossible(workload: Workload, frame: pl.DataFrame, cluster: Cluster, broke
     devices = pl.from_arrow(cluster.offered.select(["gpu_model", "num_gpu"]))
     assert isinstance(devices, pl.DataFrame)
     models = dict(devices.group_by("gpu_model", maintain_order=True).agg(pl.col("num_gpu").sum()).iter_rows())
-    if s.GPU_MODELS in frame.columns:
+    if s.GPU_MODELS in frame.columns and cluster.total_gpus:
         known = pl.col(s.GPU_MODELS).list.eval(pl.element().is_in(list(models))).list.any()
         text = (
             f"none of its GPU models is in the cluster, which has {', '.join(sorted(map(str, filter(None, models))))}"
@@ -173,19 +173,31 @@ def _impossible(workload: Workload, frame: pl.DataFrame, cluster: Cluster, broke
         most = max(models.values(), default=0) if s.GPU_MODELS not in frame.columns else cluster.total_gpus
         yield from _rows(frame, s.NUM_GPU, pl.col(s.NUM_GPU) > most, f"more GPUs than the cluster's {most}", "error")
     elif not broken:
-        yield from _too_large(workload, cluster)
+        absent = 0 if s.PINNED_NODE not in frame.columns else int((frame.select(~present).to_series()).sum())
+        yield from _never_hosted(workload, cluster, absent)
 
 
-def _too_large(workload: Workload, cluster: Cluster) -> Iterator[Finding]:
-    from fastsim.workload.oversized_pods import Oversized
+COLUMN_OF = {"too_large": s.NUM_GPU, "no_gpu": s.NUM_GPU, "no_gpu_memory": s.GPU_MEMORY_MIB,
+             "no_extra": s.EXTRA_RESOURCES, "no_match": s.CONSTRAINTS}  # fmt: skip
+"""The column that an obstacle is about; models have a finding of their own."""
+
+
+def _never_hosted(workload: Workload, cluster: Cluster, absent: int) -> Iterator[Finding]:
+    """Pods that no empty node hosts, by obstacle; ``absent`` of them are pinned to nodes that are not there."""
+    from fastsim.workload.oversized_pods import Oversized, obstacle_text
     from fastsim.workload.pod_classes import PodClasses
 
     classes, oversized = PodClasses(), Oversized(cluster)
     for batch in workload.batches():
         oversized.add(classes, classes.intern(batch))
-    if oversized.count:
-        text = f"larger than any node, for example {oversized.example}"
-        yield Finding("error", s.NUM_GPU, oversized.count, None, text)
+    for reason, column in COLUMN_OF.items():
+        kept = oversized.kept.get(reason)
+        count = 0 if kept is None else kept.count - (absent if reason == "no_match" else 0)
+        if kept is not None and count > 0:
+            text = obstacle_text(reason, kept, oversized.models)
+            if reason == "too_large":
+                text = f"larger than any node, for example {kept.example}"
+            yield Finding("error", column, count, None, text)
 
 
 def _demand(frame: pl.DataFrame, cluster: Cluster) -> Iterator[Finding]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -14,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastsim.errors import InputError, ScenarioError
+from fastsim.errors import InputError, ScenarioError, suggestion
+from fastsim.hardware.node_constraints import domains, eligible, node_labels
 from fastsim.kubernetes.nodes import amount_text
 from fastsim.workload import schema as s
 
@@ -32,45 +35,136 @@ class JobOversized(UserWarning):
     """Some jobs of a workload need more GPUs than the cluster has, and were left out or made smaller."""
 
 
+MOST_NAMES, MOST_MODELS = 5, 20
+"""GPU models that a text lists: those asked for, and those of a cluster."""
+TOO_LARGE, NO_MATCH, NO_GPU_MODEL = "too_large", "no_match", "no_gpu_model"
+OBSTACLES = {
+    TOO_LARGE: "no node is large enough",
+    "no_gpu": "no node has a GPU",
+    NO_GPU_MODEL: "no node has a GPU of the models asked for",
+    "no_gpu_memory": "no GPU has the memory asked for",
+    "no_extra": "no node has enough of a further resource",
+    NO_MATCH: "no node that is large enough has the labels, taints and name asked for",
+}
+"""Reasons why no node hosts a pod even if it is empty, as in ``engine.tables.REASONS``, in words."""
+LACKS = (NO_GPU_MODEL, "no_gpu", "no_gpu_memory", TOO_LARGE, TOO_LARGE, "no_extra", "")
+"""What a pod lacks on an empty node, by the checks that the node passes: models, number and memory of GPUs, CPUs,
+memory, further resources."""
+
+
 class Shape(NamedTuple):
-    """An empty node: milli-CPU, MiB, number of GPUs and their model, amounts of further resources by name."""
+    """An empty node: milli-CPU, MiB, GPUs, their model and memory, amounts of further resources."""
 
     cpu_milli: int
     memory_mib: int
     num_gpu: int
     model: str | None
+    gpu_memory_mib: int | None = None
     extra: tuple[tuple[str, int], ...] = ()
 
 
+@dataclass
+class Kept:
+    """Pods that one obstacle keeps off every node: their number, and the first request."""
+
+    count: int = 0
+    example: str = ""
+    models: dict[str, None] = field(default_factory=dict)
+    """GPU models asked for, in order of appearance."""
+
+
 class Oversized:
-    """Counts the pods that are larger than every node; ``count`` of them so far, ``example`` is the first request."""
+    """Counts the pods that no empty node of a cluster hosts: ``kept`` has them by the obstacle."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self.count, self.example = 0, ""
-        self._shapes = _shapes(cluster)
-        self._large = np.zeros(0, bool)
+        self.kept: dict[str, Kept] = {}
+        self.models = sorted({shape.model for shape in _shapes(cluster) if shape.model and shape.num_gpu})
+        self._cluster, self._shapes = cluster, _shapes(cluster)
+        self._reasons = np.zeros(0, np.int64)
+
+    @property
+    def count(self) -> int:
+        """Pods so far."""
+        return sum(kept.count for kept in self.kept.values())
 
     def add(self, classes: PodClasses, ids: Any) -> None:
         """Take note of a batch of pods, by the class of each."""
-        known = len(self._large)
+        known = len(self._reasons)
         if len(classes) > known:
-            self._large = np.append(self._large, self._too_large(classes, known))
-        large = self._large[ids]
-        if large.any():
-            self.count += int(large.sum())
-            self.example = self.example or _request(classes, int(ids[large.argmax()]))
+            self._reasons = np.append(self._reasons, self._obstacles(classes, known))
+        reasons = self._reasons[ids]
+        if not reasons.any():
+            return
+        for number, reason in enumerate(OBSTACLES, start=1):
+            rows = np.flatnonzero(reasons == number)
+            if len(rows):
+                self._keep(reason, classes, ids[rows])
 
-    def _too_large(self, classes: PodClasses, first: int) -> Any:
-        """Whether no shape hosts a class, for the classes from ``first`` on."""
-        rows = classes.rows(first)
-        homeless = np.arange(len(rows))
+    def _keep(self, reason: str, classes: PodClasses, ids: Any) -> None:
+        kept = self.kept.setdefault(reason, Kept())
+        kept.count += len(ids)
+        kept.example = kept.example or _request(classes, int(ids[0]))
+        if reason == NO_GPU_MODEL:
+            for k in np.unique(ids).tolist():
+                kept.models |= dict.fromkeys(classes.model_lists[classes.row(k)["models"]])
+
+    def _obstacles(self, classes: PodClasses, first: int) -> Any:
+        """The number of the obstacle (from 1 on) of each class from ``first`` on; 0 if a node hosts it."""
+        rows, numbers = classes.rows(first), {reason: k for k, reason in enumerate(OBSTACLES, start=1)}
+        passed = np.full(len(rows), -1)
         for shape in self._shapes:
-            homeless = homeless[~_hosted(shape, rows[homeless], classes)]
-            if not len(homeless):
+            open_rows = np.flatnonzero(passed < len(LACKS) - 1)
+            if not len(open_rows):
                 break
-        large = np.zeros(len(rows), bool)
-        large[homeless] = True
-        return large
+            passed[open_rows] = np.maximum(passed[open_rows], _passed(shape, rows[open_rows], classes))
+        gpus = any(shape.num_gpu for shape in self._shapes)
+        first_lacks = (NO_GPU_MODEL, TOO_LARGE) if gpus else ("no_gpu", "no_gpu")
+        lacks = (*first_lacks, *LACKS[2:], TOO_LARGE)  # the last one where there is no node
+        found = np.array([numbers.get(reason, 0) for reason in lacks])[passed]
+        for row in self._choosy(rows, classes):
+            if not found[row] and not self._admitted(rows[row], classes):
+                found[row] = numbers[NO_MATCH]
+        return found
+
+    def _choosy(self, rows: Any, classes: PodClasses) -> list[int]:
+        """Rows of requests that not every node may host, however large it is."""
+        choosy = np.array([bool(c.constraints or c.spread or c.pinned_node is not None) for c in classes.conditions])
+        chosen: list[int] = np.flatnonzero(choosy[rows["models"]]).tolist()
+        return chosen
+
+    def _admitted(self, row: Any, classes: PodClasses) -> bool:
+        """Whether a node that is large enough has the labels, taints and name that a request asks for."""
+        conditions = classes.conditions[row["models"]]
+        hosting = {shape for shape in self._shapes if _passed(shape, row.reshape(1), classes)[0] == len(LACKS) - 1}
+        nodes = _labelled(self._cluster)
+        labels = [one for _, one in nodes]
+        keys = tuple(rule.topology for rule in conditions.spread)
+        outside = {
+            place for rule in conditions.spread for place, domain in enumerate(domains(rule, keys, labels))
+            if domain is None
+        }  # fmt: skip
+        return any(
+            shape in hosting and place not in outside and eligible(conditions, here)
+            for place, (shape, here) in enumerate(nodes)
+        )
+
+
+def nearest(model: str, models: Sequence[str]) -> str:
+    """The question whether another model is meant: one whose name begins with this one, or is spelled like it."""
+    longer = next((name for name in models if name.lower().startswith(model.lower())), None)
+    return suggestion(model, models) if longer is None else f"did you mean {longer!r}?"
+
+
+def obstacle_text(reason: str, kept: Kept, models: Sequence[str]) -> str:
+    """Why the pods found no node, with the first request; ``models`` are those of the cluster."""
+    text = f"{OBSTACLES[reason]}, for example {kept.example}"
+    if reason != NO_GPU_MODEL:
+        return text
+    asked = [*kept.models]
+    hint = next(filter(None, (nearest(model, models) for model in asked)), "")
+    listed = ", ".join(asked[:MOST_NAMES]) + (", …" if len(asked) > MOST_NAMES else "")
+    there = ", ".join(models[:MOST_MODELS]) + (", …" if len(models) > MOST_MODELS else "")
+    return f"{text}: asked for {listed}, the cluster has {there}" + (f"; {hint}" if hint else "")
 
 
 def fitting(workload: Workload, cluster: Cluster, how: str) -> Workload:
@@ -113,41 +207,61 @@ def _most_gpus(cluster: Cluster) -> int:
 
 _known: WeakKeyDictionary[Cluster, list[Shape]] = WeakKeyDictionary()
 """Shapes of clusters that still exist."""
+_known_labels: WeakKeyDictionary[Cluster, list[tuple[Shape, dict[str, str]]]] = WeakKeyDictionary()
+"""Shape and labels of every node of clusters that still exist."""
 
 
 def _shapes(cluster: Cluster) -> list[Shape]:
     """Distinct empty nodes, those that host most first."""
     shapes = _known.get(cluster)
     if shapes is None:
-        shapes = _known[cluster] = _found_shapes(cluster)
+        nodes = cluster.offered
+        if nodes["extra_resources"].null_count == len(nodes):  # distinct ones are found faster without a list
+            nodes = nodes.group_by([*SHAPE], use_threads=False).aggregate([])
+        shapes = _known[cluster] = sorted(
+            dict.fromkeys(_node_shapes(nodes)),
+            key=lambda shape: (shape.num_gpu, shape.cpu_milli, shape.memory_mib),
+            reverse=True,
+        )
     return shapes
 
 
-def _found_shapes(cluster: Cluster) -> list[Shape]:
-    names = ["cpu_milli", "memory_mib", "num_gpu", "gpu_model"]
-    nodes = cluster.offered
-    further = nodes["extra_resources"]
-    if further.null_count == len(further):
-        distinct = nodes.group_by(names, use_threads=False).aggregate([])
-        shapes = [Shape(*row.values()) for row in distinct.select(names).to_pylist()]
-    else:
-        columns = [nodes[name].to_pylist() for name in names]
-        amounts = [tuple(row or ()) for row in further.to_pylist()]
-        shapes = [Shape(*shape) for shape in dict.fromkeys(zip(*columns, amounts, strict=True))]
-    return sorted(shapes, key=lambda shape: (shape.num_gpu, shape.cpu_milli, shape.memory_mib), reverse=True)
+SHAPE = ("cpu_milli", "memory_mib", "num_gpu", "gpu_model", "gpu_memory_mib")
+"""Node columns of a :class:`Shape`, in the order of its fields."""
 
 
-def _hosted(shape: Shape, rows: Any, classes: PodClasses) -> Any:
+def _node_shapes(nodes: pa.Table) -> list[Shape]:
+    """The shape of every row of a node table; without a column ``extra_resources`` there are none."""
+    columns = [nodes[name].to_pylist() for name in SHAPE]
+    extra = nodes["extra_resources"].to_pylist() if "extra_resources" in nodes.column_names else [None] * len(nodes)
+    return [Shape(*cells, tuple(amounts or ())) for *cells, amounts in zip(*columns, extra, strict=True)]
+
+
+def _labelled(cluster: Cluster) -> list[tuple[Shape, dict[str, str]]]:
+    """Shape and labels of every node."""
+    nodes = _known_labels.get(cluster)
+    if nodes is None:
+        labels = [node_labels(row) for row in cluster.offered.select(["name", "labels"]).to_pylist()]
+        nodes = _known_labels[cluster] = [*zip(_node_shapes(cluster.offered), labels, strict=True)]
+    return nodes
+
+
+def _passed(shape: Shape, rows: Any, classes: PodClasses) -> Any:
+    """How many checks of ``LACKS`` an empty node passes for each request."""
     accepting = np.array([not names or shape.model in names for names in classes.model_lists])
-    there = dict(shape.extra)
+    there, memory = dict(shape.extra), shape.gpu_memory_mib
     enough = np.array([
         all(amount <= there.get(name, 0) for name, amount in conditions.extra_resources)
         for conditions in classes.conditions
     ])  # fmt: skip
+    roomy = np.array([memory is None or conditions.gpu_memory_mib <= memory for conditions in classes.conditions])
+    wanted, none = rows["models"], rows["num_gpu"] == 0
     # Only single-GPU pods share a device, so the devices of an empty node just have to be enough.
-    devices = (rows["num_gpu"] <= shape.num_gpu) & accepting[rows["models"]]
-    fits = (rows["cpu_milli"] <= shape.cpu_milli) & (rows["memory_mib"] <= shape.memory_mib)
-    return fits & enough[rows["models"]] & (devices | (rows["num_gpu"] == 0))
+    checks = np.stack([
+        accepting[wanted] | none, rows["num_gpu"] <= shape.num_gpu, roomy[wanted] | none,
+        rows["cpu_milli"] <= shape.cpu_milli, rows["memory_mib"] <= shape.memory_mib, enough[wanted],
+    ])  # fmt: skip
+    return np.logical_and.accumulate(checks).sum(axis=0)
 
 
 def _request(classes: PodClasses, k: int) -> str:

@@ -15,7 +15,7 @@ from fastsim_ext.online.topology_spread cimport Skew
 from fastsim_ext.scores.device cimport device_fit_count
 from fastsim_ext.select.scan cimport Selector, misfit, normalised
 from fastsim_ext.state.pod_outcomes cimport (
-    NO_CPU, NO_EXTRA, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_POD_SLOT, OVER_QUOTA, POD_LIMIT, SPREAD, TOO_LARGE,
+    NO_CPU, NO_EXTRA, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_POD_SLOT, OVER_QUOTA, POD_LIMIT, SPREAD,
 )
 from fastsim_ext.types cimport NORM_NONE, PICK_FGD, Node, Pod
 
@@ -68,12 +68,13 @@ cdef class DecisionTrace(OnlineLoop):
             self.listener.after(self.work.slots[slot].seq, self.work.slots[slot].node, self.work.slots[slot].gpus)
         return reason
 
-    cdef int refuse(self, int32_t slot, int reason) except -1 nogil:
-        """As OnlineLoop.refuse; calls the listener for pods that are too large."""
-        if reason == TOO_LARGE and marked(self.watched, self.work.slots[slot].seq):
+    cdef int receive(self, int32_t slot) except -1 nogil:
+        """As OnlineLoop.receive; calls the listener for pods that no empty node hosts."""
+        cdef int reason = self.nodes.lasting_obstacle(&self.work.classes[self.work.slots[slot].cls])
+        if reason != 0 and marked(self.watched, self.work.slots[slot].seq):
             with gil:
                 self.listener.never(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now, reason)
-        return OnlineLoop.refuse(self, slot, reason)
+        return OnlineLoop.receive(self, slot)
 
 
 def filtered(Selector select, int cls, int32_t[::1] reason__n, int64_t[::1] found__n, int64_t[::1] needed__n):

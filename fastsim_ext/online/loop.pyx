@@ -13,7 +13,6 @@ from fastsim_ext.select.scan cimport Choice, Selector
 from fastsim_ext.state.departure_queue cimport ARRIVAL, DEPARTURE, DESCHEDULE, END, NODE, RETRY, SAMPLE, DepartureQueue
 from fastsim_ext.state.node_table cimport NodeTable, Totals
 from fastsim_ext.state.pod_outcomes cimport EVICTED, FINISHED, INTERVAL, NODE_LOST, PENDING, POD, RUNNING, START
-from fastsim_ext.state.pod_outcomes cimport TOO_LARGE
 from fastsim_ext.state.pod_table cimport Slot, WorkTable
 from fastsim_ext.types cimport Pod
 
@@ -368,9 +367,9 @@ cdef class OnlineLoop:
 
     cdef int receive(self, int32_t slot) except -1 nogil:
         """Place, queue or drop a pod that has just arrived."""
-        cdef int reason
-        if not self.nodes.could_host(&self.work.classes[self.work.slots[slot].cls]):
-            return self.refuse(slot, TOO_LARGE)
+        cdef int reason = self.nodes.lasting_obstacle(&self.work.classes[self.work.slots[slot].cls])
+        if reason != 0:
+            return self.refuse(slot, reason)
         if self.queue_rule != DROP:
             self.work.queue(slot, self.queue_rule >= PRIORITY)
             self.counts.pending += 1

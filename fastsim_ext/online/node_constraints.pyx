@@ -14,7 +14,8 @@ from fastsim_ext.select.scan cimport Choice, Selector
 from fastsim_ext.state.node_table cimport NodeTable
 from fastsim_ext.state.pod_membership cimport PodMembership
 from fastsim_ext.state.pod_outcomes cimport (
-    NO_CPU, NO_EXTRA, NO_GPU, NO_GPU_MODEL, NO_MATCH, NO_MEMORY, NO_NODE, NO_POD_SLOT, POD_LIMIT, SPREAD, TOO_LARGE,
+    NO_CPU, NO_EXTRA, NO_GPU, NO_GPU_MEMORY, NO_GPU_MODEL, NO_MATCH, NO_MEMORY, NO_NODE, NO_POD_SLOT, POD_LIMIT, SPREAD,
+    checks_passed, lasting_reason,
 )
 from fastsim_ext.state.pod_table cimport WorkTable
 from fastsim_ext.types cimport MAX_EXTRA, Node, Pod
@@ -236,24 +237,27 @@ cdef class ConstraintTable:
     cdef int lasting_obstacle(self, int cls) noexcept nogil:
         """Why no node of the table, when empty and present, could host the class; 0 if one could.
 
-        NO_MATCH if one is large enough, but its labels, taints or name keep the class away; NO_EXTRA if one has enough
-        devices, CPU and memory, but too little of a further resource; TOO_LARGE if none has.
+        NO_MATCH if one is large enough, but its labels, taints or name keep the class away; otherwise what the node
+        lacks that passes most checks, where too few GPUs, CPUs or MiB are TOO_LARGE.
         """
-        cdef int n, lack, failed, reason = TOO_LARGE
+        cdef int n, lack, furthest = 0
+        cdef bint gpus = False
         cdef NodeView empty
         for n in range(self.nodes.count):
             self.vacate(n, &empty)
+            gpus = gpus or self.nodes.num_gpu[n] > 0
             lack = self.lacking(&empty, cls)
-            if lack != 0:
-                if lack == NO_EXTRA and reason == TOO_LARGE:
-                    reason = NO_EXTRA
-                continue
-            failed = self.failed_check(&empty, cls)
-            if failed == 0:
-                return 0
-            if failed == NO_MATCH or failed == SPREAD:
-                reason = NO_MATCH
-        return reason
+            if lack == NO_GPU and self.nodes.num_gpu[n] >= self.work.classes[cls].num_gpu:
+                lack = NO_GPU_MEMORY
+            elif lack == 0:
+                lack = self.failed_check(&empty, cls)
+                if lack == 0:
+                    return 0
+                if lack == SPREAD:
+                    lack = NO_MATCH
+            if checks_passed(lack) > checks_passed(furthest):
+                furthest = lack
+        return lasting_reason(furthest, gpus)
 
     cdef int64_t capacity(self, int n, int cls) noexcept nogil:
         """Number of pods of the class that node ``n`` hosts when it is empty."""

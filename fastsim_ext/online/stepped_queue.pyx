@@ -10,7 +10,6 @@ from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.online.loop cimport FIFO, OnlineLoop
 from fastsim_ext.online.stepped_loop cimport SteppedLoop
 from fastsim_ext.state.departure_queue cimport ARRIVAL, RETRY
-from fastsim_ext.state.pod_outcomes cimport TOO_LARGE
 from fastsim_ext.state.pod_table cimport Slot
 
 cdef enum:
@@ -77,8 +76,9 @@ cdef class SteppedQueue(SteppedLoop):
 
     cdef int receive(self, int32_t slot) except -1 nogil:
         """A pod that has just arrived joins the end of the line, or leaves because no node could ever host it."""
-        if not self.nodes.could_host(&self.work.classes[self.work.slots[slot].cls]):
-            return self.refuse(slot, TOO_LARGE)
+        cdef int reason = self.nodes.lasting_obstacle(&self.work.classes[self.work.slots[slot].cls])
+        if reason != 0:
+            return self.refuse(slot, reason)
         self.work.queue(slot, False)
         self.counts.pending += 1
         return 0

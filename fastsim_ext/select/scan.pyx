@@ -89,7 +89,7 @@ cdef class Selector:
     def hosts(self, int cls):
         """Whether any node could host the class when empty."""
         self.work.check_class(cls)
-        return bool(self.nodes.could_host(&self.work.classes[cls]))
+        return self.nodes.lasting_obstacle(&self.work.classes[cls]) == 0
 
     cpdef int verify(self) except -1:
         """Check the state between decisions; a plain selector has none."""

@@ -48,7 +48,7 @@ cdef class NodeTable:
     cdef Node exactly(self, int n) noexcept nogil
     cdef void list_change(self, int n) noexcept nogil
     cdef void load_view(self, const Node* node, int n, View* view) noexcept nogil
-    cdef bint could_host(self, const Pod* pod) noexcept nogil
+    cdef int lasting_obstacle(self, const Pod* pod) noexcept nogil
     cdef void allocate(self, int n, const Pod* pod, uint64_t gpus) noexcept nogil
     cdef void release(self, int n, const Pod* pod, uint64_t gpus) noexcept nogil
     cdef void shift(self, int n, const Pod* pod, uint64_t gpus, int sign) noexcept nogil

@@ -16,6 +16,9 @@ from fastsim_ext.scores.frag_grouped cimport (
 )
 from fastsim_ext.scores.frag_sums cimport sums_drop, sums_make
 from fastsim_ext.scores.power cimport power_cpu, power_gpu, power_mig
+from fastsim_ext.state.pod_outcomes cimport (
+    NO_CPU, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_POD_SLOT, checks_passed, lasting_reason,
+)
 from fastsim_ext.types cimport FRAG_CLASSES, FULL, Node, Pod
 
 cdef enum:
@@ -242,17 +245,28 @@ cdef class NodeTable:
             self.changed[self.n_changed] = n
             self.n_changed += 1
 
-    cdef bint could_host(self, const Pod* pod) noexcept nogil:
-        """Whether any node of the table, when empty and present, could host the pod."""
-        cdef int n
+    cdef int lasting_obstacle(self, const Pod* pod) noexcept nogil:
+        """Why no node of the table, when empty and present, could host the pod, as a Reason; 0 if one could."""
+        cdef int n, lack, furthest = 0
+        cdef bint gpus = False
         for n in range(self.count):
+            gpus = gpus or self.num_gpu[n] > 0
             if pod.num_gpu > 0 and pod.models != 0 and (
                     self.model[n] < 0 or not (pod.models >> self.model[n]) & 1):
-                continue
-            if (self.num_gpu[n] >= pod.num_gpu and self.cpu_cap[n] >= pod.cpu and self.mem_cap[n] >= pod.mem
-                    and self.max_pods[n] > 0):
-                return True
-        return False
+                lack = NO_GPU_MODEL
+            elif self.num_gpu[n] < pod.num_gpu:
+                lack = NO_GPU
+            elif self.cpu_cap[n] < pod.cpu:
+                lack = NO_CPU
+            elif self.mem_cap[n] < pod.mem:
+                lack = NO_MEMORY
+            elif self.max_pods[n] <= 0:
+                lack = NO_POD_SLOT
+            else:
+                return 0
+            if checks_passed(lack) > checks_passed(furthest):
+                furthest = lack
+        return lasting_reason(furthest, gpus)
 
     cdef void allocate(self, int n, const Pod* pod, uint64_t gpus) noexcept nogil:
         """Allocate CPU, memory and the devices ``gpus`` of node ``n`` to ``pod``."""

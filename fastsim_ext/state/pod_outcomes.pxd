@@ -1,10 +1,10 @@
 # Outcome rows, one for each end of a stay or pod, and the values taken from them.
 from libc.stdint cimport int64_t, uint64_t
 
-cdef enum:  # Reason: how an interval of a pod ended; order of fastsim.engine.result.REASONS
+cdef enum:  # Reason: how an interval of a pod ended; order of fastsim.engine.tables.REASONS
     FINISHED, RUNNING, NODE_LOST, EVICTED, PREEMPTED, PENDING, TOO_LARGE, GANG, OVER_QUOTA
     NO_NODE, NO_MATCH, NO_GPU_MODEL, NO_GPU, NO_CPU, NO_MEMORY, NO_EXTRA, NO_POD_SLOT, SPREAD, POD_LIMIT
-    OUT_OF_MEMORY, GANG_TOO_LARGE
+    OUT_OF_MEMORY, GANG_TOO_LARGE, NO_GPU_MEMORY
 
 cdef enum:  # Closes: what ends with an outcome row, as bits
     INTERVAL = 1         # a stay on a node, or a wait without one
@@ -23,6 +23,20 @@ cdef struct Outcome:     # one row for the result; 8-byte fields only, so numpy 
     double ideal, paused                 # its duration; seconds between its stays so far, NaN = never started
     double gpu_s, wasted                 # GPU seconds so far; those of lost work and of restarts
     double cost          # $ so far; NaN = unknown
+
+cdef inline int checks_passed(int reason) noexcept nogil:
+    """A number that grows with the checks which an empty node passes before it fails for this Reason."""
+    if reason == NO_GPU_MEMORY:          # looked at between the number of GPUs and CPUs
+        return 2 * NO_GPU + 1
+    return 2 * POD_LIMIT + 1 if reason == NO_MATCH else 2 * reason       # labels come last
+
+cdef inline int lasting_reason(int furthest, bint gpus) noexcept nogil:
+    """The Reason of a pod that no empty node hosts, from the furthest check and whether any node has a GPU."""
+    if furthest == NO_GPU_MODEL or furthest == NO_GPU:
+        return NO_GPU if not gpus else NO_GPU_MODEL if furthest == NO_GPU_MODEL else TOO_LARGE
+    if furthest in (NO_MATCH, NO_EXTRA, NO_POD_SLOT, NO_GPU_MEMORY):
+        return furthest
+    return TOO_LARGE
 
 cdef inline int64_t outcome_restarts(const Outcome* row) noexcept nogil:
     """Stays other than the first, of a row that ends its pod."""

@@ -84,7 +84,7 @@ def test_conditions_device_memory_is_counted_by_device() -> None:
     part = {"cpu_milli": 0, "num_gpu": 1, "gpu_milli": 100, "gpu_memory_mib": 10}
     # `best` would put all three on the first device; 10 + 10 MiB do not fit on one of 16.
     result = run([part, part, part, {**part, "gpu_memory_mib": 6}, {**part, "gpu_memory_mib": 17}], card)
-    assert result.jobs["reason"].to_list() == ["running", "running", "no_gpu", "running", "too_large"]
+    assert result.jobs["reason"].to_list() == ["running", "running", "no_gpu", "running", "no_gpu_memory"]
     assert result.placements["gpu_ids"].to_list() == [[0], [1], [], [0], []]
 
 

@@ -127,7 +127,7 @@ def outcomes(measurements: MeasuredRun) -> Array:
             rows.append((row, request.pod, node, stay.attempt, REASONS.index(reason), closes, 1 << index, *instants,
                          stay.start_s, end_s, 0, stay.lost_s, *alone))  # fmt: skip
         if not stays[row] or stays[row][-1].killed:
-            state = "too_large" if too_large(one) else "pending"
+            state = "no_gpu_memory" if too_large(one) else "pending"
             closes = POD if stays[row] else INTERVAL | POD
             lost_s = stays[row][-1].lost_s if stays[row] else 0.0
             rows.append((row, request.pod, -1, len(stays[row]), REASONS.index(state), closes, 0, *instants, math.nan,

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tests.reference.online.nodes import STAGES, empty_node, fits, stage, sub_devices, taken
+from tests.reference.online.nodes import STAGES, Node, empty_node, fits, stage, sub_devices, taken
 from tests.reference.online.tables import Outcome
 from tests.reference.online.tenants import Tenants
 from tests.reference.online.waiting_line import Entry
@@ -56,6 +56,10 @@ def offer_gang(engine: ReferenceEngine, entry: Entry) -> tuple[Outcome, str] | N
     return None
 
 
+BY_CHECK = ("no_gpu_model", "no_gpu", "no_gpu_memory", "no_cpu", "no_memory", "no_extra", "no_pod_slot")
+"""Lacks of empty nodes, in the order of the checks."""
+
+
 def lasting_reasons(engine: ReferenceEngine, entry: Entry) -> list[str]:
     """Why each pod of an entry could not start on an empty cluster whose nodes are all there; empty if all could."""
     members = entry.members
@@ -78,8 +82,17 @@ def _hindrance(engine: ReferenceEngine, pod: Outcome) -> str:
     free = replace(pod.request, conditions=anywhere)
     if any(fits(empty_node(shape), free) for shape in engine.shapes):
         return "no_match"
-    missing = {STAGES[stage(empty_node(shape), free)] for shape in engine.shapes}
-    return "no_extra" if "no_extra" in missing else "too_large"
+    missing = {lack_of(empty_node(shape), free) for shape in engine.shapes}
+    if not any(shape.num_gpu for shape in engine.shapes) and missing <= {"no_gpu_model", "no_gpu"}:
+        return "no_gpu"
+    furthest = max(missing, key=BY_CHECK.index, default="no_gpu")
+    return furthest if furthest in ("no_gpu_model", "no_gpu_memory", "no_extra", "no_pod_slot") else "too_large"
+
+
+def lack_of(node: Node, pod: PodRequest) -> str:
+    """The first check that an empty node fails, device memory apart from the number of devices."""
+    name = STAGES[stage(node, pod)]
+    return "no_gpu_memory" if name == "no_gpu" and node.shape.num_gpu >= pod.num_gpu else name
 
 
 def _seats(engine: ReferenceEngine, request: PodRequest, most: int) -> int:

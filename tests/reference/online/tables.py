@@ -28,7 +28,7 @@ REASONS = (
     "finished", "running", "node_lost", "evicted", "preempted", "pending", "too_large", "gang", "over_quota",
     "no_node", "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot",
     "spread", "pod_limit",
-    "out_of_memory", "gang_too_large",
+    "out_of_memory", "gang_too_large", "no_gpu_memory",
 )  # fmt: skip
 """Reasons for the end of an interval of a pod, or why it never began."""
 STAGE = (

@@ -123,7 +123,6 @@ def test_one_row_for_every_node_of_every_pod() -> None:
     assert frame.schema["failed"] == pl.Enum(CHECKS) and set(CHECKS) - set(REASONS) == {
         "absent",
         "beside_gang",
-        "no_gpu_memory",
         "reserved",
     }
     again = fs.explain(Scenario(**TEXTS), frame["pod_id"].unique().to_list())

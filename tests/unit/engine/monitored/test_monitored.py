@@ -69,7 +69,7 @@ def test_pods_without_an_end_and_pods_too_large() -> None:
     rows = pods({"submit_s": 0.0, "duration_s": None}, {"submit_s": 1.0, "gpu_memory_mib": 40_000}, {"submit_s": 2.0})
     result = fs.simulate(V100, rows, "exclusive")
     assert result.jobs["state"].to_list() == ["running", "unplaced", "pending"]
-    assert result.jobs["reason"].to_list() == ["running", "too_large", "pending"]
+    assert result.jobs["reason"].to_list() == ["running", "no_gpu_memory", "pending"]
     assert fs.simulate(V100, rows, "monitored").jobs["state"].to_list() == ["running", "unplaced", "finished"]
 
 

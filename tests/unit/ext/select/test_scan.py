@@ -134,7 +134,7 @@ def test_a_full_node_says_so_and_a_missing_model_before_all() -> None:
     assert decision.placed(cpu_pod) == 2
     assert decision.refused(decision.pod(0, 0, 5000, 25)) == "no_pod_slot"
     only_t4 = Decision(Cluster.from_arrow(mixed().nodes.slice(0, 1).drop_columns(["node_id"])))
-    assert only_t4.refused(only_t4.pod(1, 1, 0, 0, "A10")) == "too_large"
+    assert only_t4.refused(only_t4.pod(1, 1, 0, 0, "A10")) == "no_gpu_model"
     late = pa.table({"cpu_milli": [1], "memory_mib": [1], "num_gpu": [0], "add_s": [9.0]})
     waiting = Decision(Cluster.from_arrow(late))
     assert waiting.refused(waiting.pod(0)) == "no_node"
