@@ -17,6 +17,8 @@ from hypothesis import Phase, settings
 from tests.needs import skip_without
 
 ROOT = Path(__file__).resolve().parent.parent
+LONG = bool(os.environ.get("FASTSIM_LONG"))
+"""Whether every test and every case is played, whatever it takes."""
 SHARED = Path(os.environ.get("FASTSIM_SHARED", ROOT.parent / "shared"))
 QUICK_CASES = 1
 GOLDEN_CASES = 3
@@ -97,7 +99,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what was not asked for, and put the rest into the order that was."""
     kept = list(items)
-    if not os.environ.get("FASTSIM_LONG"):
+    if not LONG:
         kept = [item for item in kept if not item.get_closest_marker("long")]
     if os.environ.get("FASTSIM_QUICK") or [ROOT / name for name in config.args] == [ROOT / "tests"]:
         kept = _spread(kept)
@@ -128,8 +130,7 @@ def _spread(items: list[pytest.Item]) -> list[pytest.Item]:
 
 def _most_cases(item: pytest.Item) -> int:
     """How many cases of a test are enough where not all are asked for; the checked build is slow."""
-    long = bool(os.environ.get("FASTSIM_LONG"))
     if "golden" in item.path.parts:
-        return QUICK_CASES if os.environ.get("FASTSIM_QUICK") else sys.maxsize if long else GOLDEN_CASES
+        return QUICK_CASES if os.environ.get("FASTSIM_QUICK") else sys.maxsize if LONG else GOLDEN_CASES
     mark = item.get_closest_marker("spread")
     return mark.args[0] if mark else sys.maxsize

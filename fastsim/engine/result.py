@@ -129,9 +129,16 @@ class Result:
 
     def __repr__(self) -> str:
         cluster, workload = (self.provenance.get(name, {}) for name in ("cluster", "workload"))
-        pods, nodes = workload.get("pods", "?"), cluster.get("nodes", "?")
-        seed = self.provenance.get("options", {}).get("seed", "?")
-        return f"Result({str(self.provenance.get('policy', '?'))!r}: {pods} pods on {nodes} nodes, seed {seed})"
+        nodes, seed = cluster.get("nodes", "?"), self.provenance.get("options", {}).get("seed", "?")
+        policy = str(self.provenance.get("policy", "?"))
+        return f"Result({policy!r}: {self._load(workload.get('pods'))} on {nodes} nodes, seed {seed})"
+
+    def _load(self, pods: int | None) -> str:
+        """The number of pods, or of jobs in rounds, which the summary has."""
+        if pods is not None:
+            return f"{pods} pods"
+        count = self.summary["pods"] if "pods" in self.summary.columns else pl.Series([])
+        return f"{count.item() if len(count) else '?'} jobs"
 
     def _repr_html_(self) -> str:
         """The figures of the summary that are known and not zero, for notebooks."""

@@ -6,9 +6,11 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from fastsim.errors import ScenarioError, kind_of
+
+NAMED = "name=value, each name once"
 
 
 def numbers_text(pairs: Mapping[str, float]) -> str:
@@ -51,6 +53,29 @@ def path_of(where: str, value: Any, expected: str) -> Path:
     if not isinstance(value, str | os.PathLike):
         raise ScenarioError(where, kind_of(value), expected)
     return Path(value)
+
+
+def parted(text: str | os.PathLike[str]) -> tuple[str, list[str]]:
+    """The head of ``HEAD?word&word`` and its words, with percent escapes decoded; the path of a file is all head.
+
+    >>> parted("kubernetes:pods.json?nodes=n+1.json&as=a%26b")
+    ('kubernetes:pods.json', ['nodes=n+1.json', 'as=a&b'])
+    """
+    if names_file(text):
+        return os.fspath(text), []
+    head, _, query = os.fspath(text).strip().partition("?")
+    return head, [unquote(word) for word in query.split("&") if word]
+
+
+def named(words: Iterable[str], where: str, expected: str = NAMED) -> dict[str, str]:
+    """Options that stand as ``name=value``; an error for other words and for a name that stands twice."""
+    options: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or name in options:
+            raise ScenarioError(where, f"option {word!r}", expected)
+        options[name] = value
+    return options
 
 
 def names_file(text: str | os.PathLike[str]) -> bool:

@@ -48,7 +48,8 @@ class RoundRule:
             for item in fields(self)
             if getattr(self, item.name) != item.default
         ]
-        return f"{self.policy_name}({', '.join(changed)})" if changed else self.policy_name
+        name = self.policy_name or type(self).__name__  # a class that is not registered has no other
+        return f"{name}({', '.join(changed)})" if changed else name
 
     def where(self, parameter: str) -> str:
         """Place of an error about this parameter, as errors name it."""

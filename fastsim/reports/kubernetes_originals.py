@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl
 
 from fastsim.engine.result import Result
+from fastsim.foundation.option_texts import named, parted
 from fastsim.kubernetes.controllers import PodManifest, pods
 from fastsim.kubernetes.devices.device_resources import ALIBABA
 from fastsim.kubernetes.pod_rules.node_affinity import Places
@@ -60,9 +60,9 @@ def bound(body: Mapping[str, Any], row: Mapping[str, Any], place: Mapping[str, A
 def _objects(text: object) -> Snapshot | None:
     if not str(text).strip().startswith(PREFIX):
         return None
-    path, _, query = str(text).strip().removeprefix(PREFIX).partition("?")
-    nodes = [value for name, value in parse_qsl(query) if name == "nodes"]
-    return Snapshot.read(path, *nodes)
+    head, words = parted(str(text))
+    nodes = named(words, f"workload {text!r}").get("nodes")
+    return Snapshot.read(head.removeprefix(PREFIX), *([] if nodes is None else [nodes]))
 
 
 def _pods(snapshot: Snapshot) -> dict[str, Mapping[str, Any]]:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import InputError, ScenarioError, short
-from fastsim.foundation.option_texts import names_file
+from fastsim.foundation.option_texts import names_file, parted
 
 Floats = npt.NDArray[np.float64]
 
@@ -108,11 +108,11 @@ def carbon_from(what: Any) -> Carbon | None:
         return what
     if isinstance(what, bool) or not isinstance(what, int | float | str | os.PathLike):
         raise ScenarioError("carbon", short(repr(what)), _EXPECTED)
-    head, _, tail = str(what).partition("?")
-    name, _, number = tail.partition("=")
-    if tail and name.strip() != "pue":
+    head, words = parted(str(what))
+    names = [word.partition("=")[0].strip() for word in words]
+    if names not in ([], ["pue"]):
         raise ScenarioError("carbon", repr(str(what)), _EXPECTED)
-    pue = _number("carbon: pue", number) if tail else 1.0
+    pue = _number("carbon: pue", words[0].partition("=")[2]) if words else 1.0
     if names_file(head):
         return Carbon.from_csv(head, pue)
     return Carbon.fixed(_number("carbon", head), pue)

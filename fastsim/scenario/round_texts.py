@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastsim.errors import ScenarioError, kind_of, short
 from fastsim.foundation.limits.packed_file import opened_text
-from fastsim.foundation.option_texts import names_file, names_folder
+from fastsim.foundation.option_texts import names_file, names_folder, parted
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
@@ -138,19 +138,15 @@ def prices_from(what: Any, gpu_models: Sequence[str], azure_last_zone: bool = Fa
         return None
     if isinstance(what, Prices):
         return what.restricted(gpu_models)
-    head, _, tail = str(what).partition("?")
-    options = _options(tail)
+    head, words = parted(str(what))
+    pairs = [word.partition("=") for word in words]
+    options = {name.strip(): value.strip() for name, _, value in pairs}
     if head == "fixed":
         return Prices.fixed({model: _price(model, text) for model, text in options.items()}).restricted(gpu_models)
     clouds = options.pop("clouds", ",".join(CLOUDS)).split(",")
     if options or not names_folder(head):
         raise ScenarioError("prices", repr(str(what)), "fixed?MODEL=PRICE&..., or a folder, with ?clouds=aws,gcp,azure")
     return Prices.from_folder(head, clouds, gpu_models, azure_last_zone)
-
-
-def _options(text: str) -> dict[str, str]:
-    pairs = [part.partition("=") for part in text.split("&") if part]
-    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _price(model: str, text: str) -> float:

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from fastsim.workload.typical_pods import TypicalPods
 
 Progress = Callable[[int], None]
-OTHER_ENGINE = "a checkpoint goes on with policies of its kind only: begin anew with fastsim run --policy ..."
 """A function of the number of arrived pods (one run) or finished runs (many)."""
+OTHER_ENGINE = "a checkpoint goes on with policies of its kind only: begin anew with fastsim run --policy ..."
 
 _ = scenario_checks  # loading it registers the checks of fields
 

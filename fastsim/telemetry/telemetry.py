@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.option_texts import named, parted
 from fastsim.telemetry.reading_model import V100, Device
 from fastsim.telemetry.sample_and_hold import refresh_gaps
 from fastsim.telemetry.usage_profile import PROFILES, Profile, profiles_from_csv
@@ -96,6 +97,9 @@ def _own_device(model: str, cluster: Cluster) -> Device:
     return Device(*next(iter(kinds)))
 
 
+OPTIONS = "refresh_s, epoch, profiles, devices; once"
+
+
 def telemetry_from(source: Any) -> Telemetry | None:
     """Telemetry from a number of seconds, a text or an object; None stays None."""
     if source is None or isinstance(source, Telemetry):
@@ -104,15 +108,11 @@ def telemetry_from(source: Any) -> Telemetry | None:
         return Telemetry(float(source))
     if not isinstance(source, str):
         raise ScenarioError("telemetry", type(source).__name__, EXPECTED)
-    head, _, query = source.strip().partition("?")
-    options: dict[str, Any] = {}
-    for word in filter(None, query.split("&")):
-        name, equals, value = word.partition("=")
-        if not equals or name in options or name not in ("refresh_s", "epoch", "profiles", "devices"):
-            raise ScenarioError(
-                f"telemetry {source!r}", f"option {word!r}", "refresh_s, epoch, profiles, devices; once"
-            )
-        options[name] = value
+    head, words = parted(source)
+    options = named(words, f"telemetry {source!r}", OPTIONS)
+    for name, value in options.items():
+        if name not in ("refresh_s", "epoch", "profiles", "devices"):
+            raise ScenarioError(f"telemetry {source!r}", f"option {f'{name}={value}'!r}", OPTIONS)
     return Telemetry(_number(source, head), **{name: _option(source, name, text) for name, text in options.items()})
 
 

@@ -234,7 +234,8 @@ def _node_shapes(nodes: pa.Table) -> list[Shape]:
     """The shape of every row of a node table; without a column ``extra_resources`` there are none."""
     columns = [nodes[name].to_pylist() for name in SHAPE]
     extra = nodes["extra_resources"].to_pylist() if "extra_resources" in nodes.column_names else [None] * len(nodes)
-    return [Shape(*cells, tuple(amounts or ())) for *cells, amounts in zip(*columns, extra, strict=True)]
+    held = [tuple(amounts or ()) for amounts in extra]
+    return [Shape(*cells) for cells in zip(*columns, held, strict=True)]
 
 
 def _labelled(cluster: Cluster) -> list[tuple[Shape, dict[str, str]]]:

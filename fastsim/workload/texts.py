@@ -42,11 +42,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import unquote
 
 from fastsim.errors import InputError, ScenarioError, kind_of, reading, short, suggestion
 from fastsim.foundation.object_cache import OBJECTS
-from fastsim.foundation.option_texts import names_file, names_folder
+from fastsim.foundation.option_texts import named, names_file, names_folder, parted
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
@@ -349,10 +348,8 @@ def _parts(field: str, text: Any) -> tuple[str, dict[str, Any]]:
     if not isinstance(text, str | Path):
         kind = "Cluster" if field == "cluster" else "Workload"
         raise ScenarioError(field, kind_of(text), f"a text, a path or a {kind}", _written(text, kind))
-    if names_file(text):
-        return str(text), {}
-    head, _, query = str(text).strip().partition("?")
-    return head, settings_of(f"{field} {text!r}", [unquote(word) for word in query.split("&")])
+    head, words = parted(text)
+    return head, settings_of(f"{field} {text!r}", words)
 
 
 def _written(value: Any, kind: str) -> str:
@@ -373,13 +370,7 @@ def _written(value: Any, kind: str) -> str:
 
 def settings_of(where: str, words: Iterable[str]) -> dict[str, Any]:
     """Options that stand as `name=value`, with numbers and true or false for what looks like them."""
-    options: dict[str, Any] = {}
-    for word in filter(None, words):
-        name, equals, value = word.partition("=")
-        if not equals or name in options:
-            raise ScenarioError(where, f"option {word!r}", "name=value, each name once")
-        options[name] = _value(value)
-    return options
+    return {name: _value(value) for name, value in named(filter(None, words), where).items()}
 
 
 def _value(text: str) -> Any:

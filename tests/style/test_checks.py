@@ -60,3 +60,10 @@ def test_wheels_are_made_for_every_platform_and_sent_by_a_release_alone() -> Non
     names = {entry["name"] for entry in jobs["wheels"]["strategy"]["matrix"]["include"]}
     assert names == {"linux-x86_64", "linux-aarch64", "macos-arm64"}
     assert jobs["publish"]["if"] == "github.event_name == 'release'"
+
+
+def test_every_switch_of_the_tests_is_explained() -> None:
+    explained = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")]
+    switches = {name for text in texts for name in re.findall(r'environ\.get\("(FASTSIM_\w+)"', text)}
+    assert "FASTSIM_LONG" in switches and {name for name in switches if name not in explained} == set()

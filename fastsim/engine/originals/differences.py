@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
 
 import numpy as np
 import polars as pl
@@ -17,6 +16,7 @@ from fastsim.engine.originals import adaptive_log, gavel, simon, synergy
 from fastsim.engine.originals.original_run import OriginalRun, Printed
 from fastsim.engine.result import Result
 from fastsim.errors import InputError, ScenarioError, suggestion
+from fastsim.foundation.option_texts import named, parted
 from fastsim.scenario.round_texts import window_from
 
 SYSTEMS: Mapping[str, Callable[[Path, str | None], OriginalRun]] = {
@@ -32,16 +32,19 @@ SCHEMA = {
 }  # fmt: skip
 
 
+RUN_NAME = "run=NAME after the question mark"
+
+
 def original_from(text: str) -> OriginalRun:
     """A run from ``SYSTEM:FILE`` or, of a file of several, ``SYSTEM:FILE?run=NAME``."""
     system, colon, rest = text.partition(":")
     if not colon or system not in SYSTEMS:
         expected = f"SYSTEM:FILE with one of {', '.join(SYSTEMS)}"
         raise ScenarioError("--original", repr(text), expected, suggestion(system, SYSTEMS))
-    place, _, query = rest.partition("?")
-    options = dict(parse_qsl(query))
-    if set(options) - {"run"} or (query and not options):
-        raise ScenarioError("--original", repr(query), "run=NAME after the question mark")
+    place, words = parted(rest)
+    options = named(words, "--original", RUN_NAME)
+    if options.keys() - {"run"}:
+        raise ScenarioError("--original", repr("&".join(words)), RUN_NAME)
     return SYSTEMS[system](Path(place), options.get("run"))
 
 

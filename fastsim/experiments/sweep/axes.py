@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from fastsim.errors import FastsimError, InputError, PolicyError, ScenarioError
 from fastsim.foundation.limits.knobs import RUNS
 from fastsim.foundation.nested_text import json_value
+from fastsim.foundation.option_texts import parted
 
 LISTED = ("deschedule",)
 """Fields whose one value is a list."""
@@ -167,7 +168,7 @@ def cutoffs_of(table: Any, where: str) -> Cutoffs:
 def is_cut(values: Mapping[str, Any], cutoffs: Cutoffs) -> bool:
     """Whether the rate of a run is at or above the cutoff of its cluster and policy; what is no number is not."""
     rate, cluster = values.get("rate_per_hour"), str(values.get("cluster", ""))
-    head = cluster.partition("?")[0]
+    head = parted(cluster)[0]
     for name in (cluster, head, head.removeprefix("gavel:")):
         cutoff = cutoffs.get(name, {}).get(str(values.get("policy", "")))
         if cutoff is not None and isinstance(rate, int | float):

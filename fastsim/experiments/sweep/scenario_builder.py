@@ -12,6 +12,7 @@ from typing import Any
 import fastsim.simulation.simulate  # noqa: F401  registers the checks of a scenario's texts
 from fastsim.errors import FastsimError, ScenarioError, short, suggestion
 from fastsim.experiments.sweep.axes import Combination, Mistakes, located
+from fastsim.foundation.option_texts import parted
 from fastsim.scenario.round_texts import refuse_beyond, window_from
 from fastsim.scenario.scenario import UNDECIDED, Scenario
 from fastsim.workload.texts import workload_from
@@ -107,7 +108,7 @@ def _refuse_mismatch(scenario: Scenario) -> None:
         refuse_options_of_shares(scenario)
     elif is_round_policy(policy):
         refuse_begin(scenario)
-    if scenario.window is not None and str(scenario.workload).partition("?")[0] in WINDOWED:
+    if scenario.window is not None and parted(str(scenario.workload))[0] in WINDOWED:
         refuse_beyond(window_from(scenario.window), workload_from(scenario.workload)[0])
 
 
@@ -130,9 +131,9 @@ def workload_text(chosen: Mapping[str, Any], where: str) -> Any:
             expected = f"no such key: workload {text!r} is not generated"
             raise ScenarioError(f"{where}: {next(iter(options))}", repr(next(iter(options.values()))), expected)
         return text
-    kind, _, query = text.partition("?")
-    named = {word.partition("=")[0] for word in query.split("&")}
-    if kind in WINDOWED and "jobs" not in {*options, *named}:
+    kind, words = parted(text)
+    given = {word.partition("=")[0] for word in words}
+    if kind in WINDOWED and "jobs" not in {*options, *given}:
         if chosen.get("window") is None:
             raise ScenarioError(f"{where}: jobs", "nothing", "a number, or a window of jobs that count")
         first_last = window_from(chosen["window"])
@@ -142,7 +143,8 @@ def workload_text(chosen: Mapping[str, Any], where: str) -> Any:
         if name in options:
             options[name] = _count(options[name], f"{where}: {name}")
     more = {"seed": chosen.get("seed"), "rates": chosen.get("rates") if kind == "synth:gavel" else None}
-    options |= {name: value for name, value in more.items() if value is not None and name not in named}
+    options |= {name: value for name, value in more.items() if value is not None and name not in given}
+    query = text.strip().removeprefix(kind).removeprefix("?")  # as it stands there, escapes and all
     words = [f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in options.items()]
     return f"{kind}?{'&'.join([*filter(None, [query]), *words])}"
 

@@ -85,7 +85,8 @@ class Summand:
             for item in fields(self)
             if getattr(self, item.name) != item.default
         ]
-        return f"{self.policy_name}({', '.join(options)})" if options else self.policy_name
+        name = self.policy_name or type(self).__name__  # a class that is not registered has no other
+        return f"{name}({', '.join(options)})" if options else name
 
 
 @dataclass(frozen=True)

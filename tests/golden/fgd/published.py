@@ -1,13 +1,12 @@
 """Our figures beside the recorded ones, run by run: ``python -m tests.golden.fgd.published [--full]``.
 
 Two tables are reproduced: digests and totals of runs, and the published allocation and
-fragmentation curves of every trace. ``FASTSIM_GOLDEN=full`` in the environment, or ``--full`` here,
+fragmentation curves of every trace. ``FASTSIM_LONG=1`` in the environment, or ``--full`` here,
 runs every curve; otherwise each policy meets each trace with one seed, taken in turn.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from fastsim.engine.result import Result
+from tests.conftest import LONG
 from tests.golden.fgd.fgd import FGD, arrivals, discrete, inputs, placement_sha256, plans, simulated
 
 CURVES = ("alloc_pct", "frag_pct", "frag_ratio_pct")
@@ -34,7 +34,7 @@ class Case(NamedTuple):
 
 def full() -> bool:
     """Whether every row was asked for."""
-    return os.environ.get("FASTSIM_GOLDEN") == "full" or "--full" in sys.argv
+    return LONG or "--full" in sys.argv
 
 
 @cache

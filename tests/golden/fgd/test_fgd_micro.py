@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +15,7 @@ import pytest
 from fastsim.engine.online.plan import PodRequest
 from fastsim.workload.typical_pods import TypicalPods
 from tests.backends import BACKENDS, Backend, NodeState
-from tests.conftest import SHARED
+from tests.conftest import LONG, SHARED
 from tests.golden.fgd.fgd import PodTable, raw_trace
 
 FGD = SHARED / "golden/fgd"
@@ -97,7 +96,7 @@ def test_every_raw_score(backend: Backend, path: Path) -> None:
 
 @pytest.mark.long
 def test_every_device_choice(backend: Backend, path: Path) -> None:
-    for case in cases(path)[:: 1 if os.environ.get("FASTSIM_GOLDEN") == "full" else 3]:
+    for case in cases(path)[:: 1 if LONG else 3]:
         for name, chosen in case.recorded["gpu_sel"].items():
             method, _, variant = name.partition("/")
             dim, _, norm = variant.partition("/")

@@ -1,4 +1,4 @@
-"""Digests of the recorded runs and the published curves; ``FASTSIM_GOLDEN=full`` runs every curve."""
+"""Digests of the recorded runs and the published curves; ``FASTSIM_LONG=1`` runs every curve."""
 
 from __future__ import annotations
 

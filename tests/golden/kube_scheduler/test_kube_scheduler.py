@@ -8,7 +8,6 @@ some nodes alone or kept room for a pod that it had nominated, the recorded node
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -20,12 +19,12 @@ import pytest
 from fastsim.decisions.kube_extender import Extender
 from fastsim.decisions.live_cluster import ClusterState
 from fastsim.kubernetes.objects import Manifest
-from tests.conftest import SHARED
+from tests.conftest import LONG, SHARED
 
 FOLDER = SHARED / "golden" / "kube-scheduler"
 CASES = sorted(path.parent for path in FOLDER.glob("*/scenario.json"))
 pytestmark = pytest.mark.skipif(not CASES, reason="reference data not found (set FASTSIM_SHARED)")
-LOOKED_AT = 100 if os.environ.get("FASTSIM_GOLDEN") == "full" else 6
+LOOKED_AT = 100 if LONG else 6
 """Attempts of each case that are made again, of those that found a node and of the others, most."""
 OPEN = ("pods: affinity to other pods that wait", "pods: anti-affinity to other pods that wait")
 """What is named as not honoured and would keep pods from nodes."""

@@ -6,7 +6,6 @@ those of a pure change of the solver, as recorded.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from fastsim.engine.adaptive.run import AdaptiveOutcome, run_adaptive
 from fastsim.policies.adaptive.rotation import PROGRAMS, Rotation
 from fastsim.policies.adaptive.sia import Sia
 from fastsim.simulation.adaptive import groups_of, table_setting
+from tests.conftest import LONG
 from tests.golden.sia.sia import SIA
 from tests.golden.sia.sia_runs import RecordedRun, trained_applications
 
@@ -39,7 +39,7 @@ HOUR_S = 3600.0
 def recorded(policy: str) -> list[RecordedRun]:
     """Recorded runs of one policy; only short ones unless all golden tests are asked for."""
     runs = [RecordedRun(folder) for folder in sorted((SIA / "runs").glob("*"))]
-    everything = os.environ.get("FASTSIM_GOLDEN") == "full"
+    everything = LONG
     return [run for run in runs if run.policy == policy and (everything or len(run.rounds) < 1000)]
 
 

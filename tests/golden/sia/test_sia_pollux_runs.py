@@ -6,7 +6,6 @@ seed is the recorded run: every place in every round, every end.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -22,12 +21,13 @@ from fastsim.policies.adaptive.pollux import Pollux
 from fastsim.policies.adaptive.rotation import PROGRAMS, Rotation
 from fastsim.policies.adaptive.sia import Sia
 from fastsim.simulation.adaptive import groups_of, table_setting
+from tests.conftest import LONG
 from tests.golden.sia.sia import SIA
 from tests.golden.sia.sia_runs import RecordedRun, smallest_first, trained_applications
 
 pytestmark = pytest.mark.skipif(not SIA.exists(), reason="reference data not found (set FASTSIM_SHARED)")
 
-SEEDS = 5 if os.environ.get("FASTSIM_GOLDEN") == "full" else 3
+SEEDS = 5 if LONG else 3
 MEAN_BAR = 0.10
 """Relative, between the mean over our seeds and the mean over those recorded, of average completion times."""
 SHORT = 40
@@ -100,12 +100,12 @@ def test_the_recorded_seed_leads_the_recorded_way(folder: Path) -> None:
 
 def everything() -> bool:
     """Whether all recorded workloads are played, whatever it takes."""
-    return os.environ.get("FASTSIM_GOLDEN") == "full"
+    return LONG
 
 
 @cache
 def chosen() -> list[str]:
-    """Workloads with recorded runs of Pollux; without FASTSIM_GOLDEN=full the one that takes least to play."""
+    """Workloads with recorded runs of Pollux; without FASTSIM_LONG=1 the one that takes least to play."""
     found = recorded()
     if everything() or not found:
         return sorted(found)
@@ -124,7 +124,7 @@ def workloads() -> dict[str, dict[str, list[RecordedRun]]]:
 
 
 def compared() -> list[str]:
-    """Workloads on which policies are compared; without FASTSIM_GOLDEN=full short ones: that of means over seeds, and
+    """Workloads on which policies are compared; without FASTSIM_LONG=1 short ones: that of means over seeds, and
     those on which Sia and Gavel were both recorded."""
     return [
         name for name, runs in sorted(workloads().items())

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import fastsim as fs
 from fastsim.engine import result as module
 from fastsim.engine.result import FRAMES, LATER, Result
 from fastsim.errors import InputError, ResultError
@@ -107,3 +108,12 @@ def test_provenance_says_what_decides_the_bytes() -> None:
     assert known["plan"]["terms"][0]["kernel"] == "fgd"
     assert "-ffp-contract=off" in known["build"]["flags"] or "/fp:precise" in known["build"]["flags"]
     json.dumps(known)
+
+
+def test_a_result_says_how_many_pods_or_jobs_it_is_of(tmp_path: Path) -> None:
+    assert repr(make()) == "Result('?': 3 pods on 2 nodes, seed 0)"
+    rounds = fs.simulate("gavel:2:2:2", "synth:gavel-trace?jobs=3", "las", out=tmp_path / "run")
+    for result in (rounds, Result.load(tmp_path / "run")):
+        assert repr(result) == "Result('las': 3 jobs on 6 nodes, seed 0)"
+    shared = fs.simulate("uniform?nodes=1&gpu=T4&gpus=2", "synth:detectors?jobs=2", "exclusive")
+    assert "Result('exclusive': 2 jobs on 1 nodes" in repr(shared)

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from urllib.parse import unquote
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
-from fastsim.foundation.option_texts import groups_text, names_file, names_folder, numbers_text, quoted
+import fastsim
+from fastsim.errors import ScenarioError
+from fastsim.foundation.option_texts import (
+    groups_text,
+    named,
+    names_file,
+    names_folder,
+    numbers_text,
+    parted,
+    quoted,
+)
 
 
 @given(st.text())
@@ -29,3 +41,39 @@ def test_texts_that_may_be_paths(tmp_path: Path) -> None:
     assert names_file(tmp_path / "a") and names_file(str(tmp_path / "a")) and names_folder(tmp_path)
     for text in ("x" * 300, "a\0b", "", str(tmp_path / "none")):
         assert not names_file(text) and not names_folder(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "head", "words"),
+    [
+        ("openb", "openb", []), (" openb?seed=3 ", "openb", ["seed=3"]), ("a?", "a", []),
+        ("a?b&&c=1", "a", ["b", "c=1"]),
+        ("kubernetes:p.json?nodes=n+1.json", "kubernetes:p.json", ["nodes=n+1.json"]), ("a?b=%26%20", "a", ["b=& "]),
+        ("a?b=c?d", "a", ["b=c?d"]),
+    ],
+)  # fmt: skip
+def test_a_text_is_a_head_and_words(text: str, head: str, words: list[str]) -> None:
+    assert parted(text) == (head, words)
+
+
+def test_the_path_of_a_file_is_no_text_with_options(tmp_path: Path) -> None:
+    path = tmp_path / "pods?v=1"
+    path.touch()
+    assert parted(path) == (str(path), [])
+
+
+@pytest.mark.parametrize("words", [["a"], ["a=1", "a=2"]])
+def test_options_have_one_value_for_each_name(words: list[str]) -> None:
+    with pytest.raises(ScenarioError, match=r"carbon: found option .a.*expected name=value, each name once"):
+        named(words, "carbon")
+    assert named(["a=1", "b=c=d"], "carbon") == {"a": "1", "b": "c=d"}
+
+
+TEXTS = ("option_texts.py", "node_prices.py", "http.py")
+"""Modules that may take words at an ampersand apart: this one, prices, which have no head, and addresses of HTTP."""
+
+
+def test_no_other_module_takes_such_texts_apart() -> None:
+    for path in Path(fastsim.__file__).parent.rglob("*.py"):
+        found = re.findall(r'partition\("\?"\)|split\("\?"|split\("&"\)|parse_qs', path.read_text(encoding="utf-8"))
+        assert path.name in TEXTS or not found, path

@@ -165,3 +165,10 @@ def test_what_is_read_again_is_the_same(tmp_path: Path, objects: list[dict[str, 
         return [{key: value for key, value in row.items() if key not in skipped and value is not None} for row in found]
 
     assert same(after) == same(before)
+
+
+def test_an_export_reads_the_files_of_the_run(tmp_path: Path) -> None:
+    written(tmp_path / "n+1 %.json", node("first"))
+    nodes = f"{tmp_path}/n+1 %25.json"
+    out = exported(tmp_path, node("second"), pod("a"), query=f"?as=trace&nodes={nodes}")
+    assert [row["name"] for row in rows(out, "Node")] == ["second"]
