@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -42,6 +42,8 @@ OUTCOME = np.dtype([("seq", "i8"), ("pod_id", "i8"), ("node", "i8"), ("attempt",
 
 ``ideal`` is the pod's duration, ``wasted`` are GPU seconds of lost work and of starting again.
 """
+NAMES = ("native_id", "native_job_id")
+"""Names of pods in placements and jobs: the first always, the others if the workload has them."""
 TOLERANCE = 1e-6
 """Largest rounding error of a sum of floats that is 0."""
 INTERVAL, POD = 1, 2
@@ -49,6 +51,11 @@ INTERVAL, POD = 1, 2
 
 Array = Any
 FrameMakers = Mapping[str, Callable[[], pl.DataFrame]]
+
+
+def named_columns(columns: Sequence[str]) -> list[str]:
+    """Those of ``NAMES`` among the columns of a workload."""
+    return [name for name in NAMES if name in columns]
 
 
 class LazyFrames(Mapping[str, pl.DataFrame]):
@@ -99,8 +106,11 @@ def timeline_frame(rows: Array, typical_count: Array) -> pl.DataFrame:
     return frame.with_columns(pl.when(about_pod).then(pl.col("pod_id")).alias("pod_id"))
 
 
-def placements_frame(out: Array, natives: pl.Series | None, names: pl.Series) -> pl.DataFrame:
-    """A row for every stay of a pod on a node, and for every pod without one; ``names`` are those of the nodes."""
+def placements_frame(out: Array, natives: pl.DataFrame | None, names: pl.Series) -> pl.DataFrame:
+    """A row for every stay of a pod on a node, and for every pod without one; ``names`` are those of the nodes.
+
+    ``natives`` are names of the pods (``native_id``) and of further things about them, by row.
+    """
     out, natives = _closing(out, natives, INTERVAL)
     node = _column(out, "node")
     placed = pl.Series(node >= 0)
@@ -114,11 +124,12 @@ def placements_frame(out: Array, natives: pl.Series | None, names: pl.Series) ->
         "start_s": _known(_column(out, "start")), "end_s": _known(_column(out, "end")),
         "reason": _enum(_column(out, "reason"), REASONS),
     })  # fmt: skip
-    return frame.with_columns(pl.when(placed).then(pl.col(name)).alias(name) for name in ("node_id", "node"))
+    known = (pl.when(placed).then(pl.col(name)).alias(name) for name in ("node_id", "node"))
+    return frame.with_columns(*known, *_further(natives))
 
 
-def jobs_frame(out: Array, natives: pl.Series | None) -> pl.DataFrame:
-    """One row for every pod: first start, last end, wait, state and totals of its stays."""
+def jobs_frame(out: Array, natives: pl.DataFrame | None) -> pl.DataFrame:
+    """One row for every pod: first start, last end, wait, state and totals of its stays; ``natives`` as above."""
     out, natives = _closing(out, natives, POD)
     submit, start, end = (_column(out, name) for name in ("submit", "first_start", "end"))
     reason = _column(out, "reason")
@@ -135,7 +146,7 @@ def jobs_frame(out: Array, natives: pl.Series | None) -> pl.DataFrame:
         "lost_work_s": _column(out, "lost"),
         **job_columns(np.maximum(attempts - 1, 0), out["paused"], out["gpu_s"], out["ideal"], jct),
         "cost": _known(_column(out, "cost")),
-    })  # fmt: skip
+    }).with_columns(_further(natives))  # fmt: skip
 
 
 def device_lists(masks: Array) -> pa.Array:
@@ -145,7 +156,7 @@ def device_lists(masks: Array) -> pa.Array:
     return pa.array(lists, pa.list_(pa.int16())).take(distinct.indices)
 
 
-def _closing(out: Array, natives: pl.Series | None, what: int) -> tuple[Array, pl.Series | None]:
+def _closing(out: Array, natives: pl.DataFrame | None, what: int) -> tuple[Array, pl.DataFrame | None]:
     """The rows with this bit of ``closes``, and their names; most often all rows."""
     ends = out["closes"] & what > 0
     if ends.all():
@@ -168,8 +179,15 @@ def _enum(codes: Array, words: tuple[str, ...]) -> pl.Series:
     return pl.Series(words, dtype=pl.Enum(words)).gather(pl.Series(codes))
 
 
-def _natives(natives: pl.Series | None, rows: int) -> pl.Series:
-    return pl.Series([None], dtype=pl.String).new_from_index(0, rows) if natives is None else natives
+def _natives(natives: pl.DataFrame | None, rows: int) -> pl.Series:
+    if natives is None or "native_id" not in natives.columns:
+        return pl.Series([None], dtype=pl.String).new_from_index(0, rows)
+    return natives["native_id"]
+
+
+def _further(natives: pl.DataFrame | None) -> list[pl.Series]:
+    """Names that not every table has."""
+    return [] if natives is None else [column for column in natives if column.name != "native_id"]
 
 
 SUMMARY = ("pods", "pods_running", "pods_pending", "pods_finished", "pods_unplaced", "pods_lost", "gpu_alloc_pct",

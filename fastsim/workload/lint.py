@@ -54,7 +54,7 @@ def finding_text(one: Finding) -> str:
 def trace_findings(workload: Workload, cluster: Cluster | None = None) -> list[Finding]:
     """All findings about a workload, errors first; those that depend on a cluster only if there is one."""
     broken, frame = _read(workload)
-    findings = [*broken, *_units(frame), *_times(frame), *_gangs(frame)]
+    findings = [*broken, *_units(frame), *_times(frame), *_gangs(frame), *_names(frame)]
     if cluster is not None and len(frame):
         findings += [*_impossible(workload, frame, cluster, bool(broken)), *_demand(frame, cluster)]
     return sorted(findings, key=lambda one: LEVELS.index(one.level))
@@ -153,6 +153,19 @@ def _gangs(frame: pl.DataFrame) -> Iterator[Finding]:
     yield from _rows(
         frame, s.GANG_SIZE, short & (pl.col(s.GANG_SIZE) > 1), "its job has fewer pods, so it never starts"
     )
+
+
+def _names(frame: pl.DataFrame) -> Iterator[Finding]:
+    """Names that pods of several jobs, or several pods without one, have in the source."""
+    job = pl.col(s.JOB_ID) if s.JOB_ID in frame.columns else pl.lit(None, pl.Int64)
+    if s.NATIVE_ID in frame.columns:
+        named = frame.select(pl.row_index().alias("row"), s.NATIVE_ID, job=job)
+        own = pl.coalesce(pl.format("job {}", "job"), pl.format("row {}", "row"))
+        several = pl.col(s.NATIVE_ID).is_not_null() & (own.n_unique().over(s.NATIVE_ID) > 1)
+        rows = named.filter(several)["row"]
+        if len(rows):
+            text = "has the name of another pod, so join results on pod_id"
+            yield Finding("note", s.NATIVE_ID, len(rows), int(rows[0]) + 1, text)
 
 
 def _impossible(workload: Workload, frame: pl.DataFrame, cluster: Cluster, broken: bool) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -147,9 +147,10 @@ class CheckpointWriter:
 
     # ------------------------------------------------------------------ going on
 
-    def journal(self, names: pl.Series, folder: Path) -> JournalTables:
-        """The tables as journals, cut at the checkpoint."""
-        return JournalTables(names, folder, self.folder, None if self.start is None else self.start.meta["tables"])
+    def journal(self, names: pl.Series, folder: Path, named: Sequence[str]) -> JournalTables:
+        """The tables as journals, cut at the checkpoint; pods have names in the columns ``named``."""
+        extents = None if self.start is None else self.start.meta["tables"]
+        return JournalTables(names, folder, self.folder, extents, named)
 
     def refuse_many(self, rows: int | None) -> None:
         """ScenarioError if a workload of so many rows (None: unknown) makes more checkpoints than their budget."""
@@ -275,9 +276,11 @@ def _short(value: Any) -> str:
 class JournalTables(FrameTables):
     """Journals in the working folder ``work``, which become Parquet files in ``folder`` at the end."""
 
-    def __init__(self, names: pl.Series, folder: Path, work: Path, extents: Extents | None = None) -> None:
+    def __init__(
+        self, names: pl.Series, folder: Path, work: Path, extents: Extents | None = None, named: Sequence[str] = ()
+    ) -> None:
         super().__init__(names)
-        self.folder, self.work = folder, work
+        self.folder, self.work, self.named = folder, work, named
         self._segments = {name: [(file, size) for file, size in (extents or {}).get(name, [])] for name in TABLES}
         self._open: dict[str, tuple[BinaryIO, ipc.RecordBatchStreamWriter]] = {}
         self._cut()
@@ -302,7 +305,7 @@ class JournalTables(FrameTables):
     def close(self) -> None:
         """Write the journals as Parquet."""
         self.drop()
-        tables = FileTables(self.names, self.folder)
+        tables = FileTables(self.names, self.folder, self.named)
         try:
             for name, segments in self._segments.items():
                 for file, _ in segments:

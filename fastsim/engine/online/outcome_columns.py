@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from fastsim.engine.tables import INTERVAL, POD, REASONS, STATE_OF, STATES
+from fastsim.engine.tables import INTERVAL, NAMES, POD, REASONS, STATE_OF, STATES
 from fastsim.foundation import parquet
 from fastsim.hardware.node_constraints import MAX_GPUS
 from fastsim_ext.state.outcome_columns import add_jobs, add_placements
@@ -34,7 +34,8 @@ class OutcomeColumns:
     def __init__(self, schema: pa.Schema) -> None:
         self.schema, self.size = schema, parquet.ROW_GROUP
         self.at = 0
-        self._natives: list[pa.Array] = []
+        self.named = [name for name in NAMES if name in schema.names]
+        self._natives: list[pl.DataFrame] = []
         self.room: dict[str, Any] = {name: np.empty(self.size, kind) for name, kind in self.kinds().items()}
         self.clear()
 
@@ -56,14 +57,14 @@ class OutcomeColumns:
         """The columns that are not plain numbers."""
         raise NotImplementedError
 
-    def groups(self, out: Any, natives: pl.Series | None) -> Iterator[pa.RecordBatch]:
+    def groups(self, out: Any, natives: pl.DataFrame | None) -> Iterator[pa.RecordBatch]:
         """Add outcome rows and the names of their pods; every full row group, valid until the next one."""
         rows, first = np.ascontiguousarray(out).view(np.uint8), 0
         while first < len(out):
             upto = self.fill(rows, first)
             if natives is not None:
                 ends = pl.Series(out["closes"][first:upto] & self.closing_bit > 0)
-                self._natives += native_ids(natives.slice(first, upto - first).filter(ends))
+                self._natives.append(natives.slice(first, upto - first).filter(ends))
             first = upto
             if self.at == self.size:
                 yield self.rest()
@@ -71,9 +72,9 @@ class OutcomeColumns:
     def rest(self) -> pa.RecordBatch:
         """The rows since the last full row group."""
         columns = self.columns()
-        columns["native_id"] = pa.nulls(self.at, pa.large_string())
-        if self._natives:
-            columns["native_id"] = pa.concat_arrays(self._natives)
+        for name in self.named:
+            parts = [piece for names in self._natives if name in names.columns for piece in pieces_of(names[name])]
+            columns[name] = pa.concat_arrays(parts) if parts else pa.nulls(self.at, pa.large_string())
         for name in self.schema.names:
             if name not in columns:
                 columns[name] = self.numbers(name, name if name in self.known else None)
@@ -163,7 +164,7 @@ class JobColumns(OutcomeColumns):
         return {"state": self.words("state", STATES), "reason": self.words("reason", REASONS)}
 
 
-def native_ids(names: pl.Series) -> list[pa.Array]:
+def pieces_of(names: pl.Series) -> list[pa.Array]:
     """Names of pods in the type of the file, in pieces."""
     column = names.to_arrow(compat_level=pl.CompatLevel.oldest())
     return column.chunks if isinstance(column, pa.ChunkedArray) else [column]

@@ -29,6 +29,7 @@ from fastsim.engine.tables import (
     LazyFrames,
     arrow,
     jobs_frame,
+    named_columns,
     placements_frame,
     timeline_frame,
 )
@@ -60,7 +61,7 @@ class Tables(Protocol):
     def events(self, rows: Any, typical_count: int) -> None:
         """Add timeline rows; ``typical_count`` is the total count of the typical pods at these rows."""
 
-    def outcomes(self, out: Any, natives: pl.Series | None) -> None:
+    def outcomes(self, out: Any, natives: pl.DataFrame | None) -> None:
         """Add outcome rows and the names of their pods."""
 
     def close(self) -> FrameMakers | None:
@@ -73,19 +74,19 @@ class Tables(Protocol):
 class MemoryTables:
     """Rows as the loop wrote them; they become frames, sorted by arrival, on first use."""
 
-    def __init__(self, names: pl.Series, named: bool) -> None:
+    def __init__(self, names: pl.Series, named: Sequence[str]) -> None:
         self.names, self.named = names, named
         self._rows: list[Any] = []
         self._typical_counts: list[Any] = [np.zeros(0, np.int64)]
         self._outcomes: list[Any] = []
-        self._natives: list[pl.Series] = [pl.Series("native_id", [], pl.String)]
+        self._natives: list[pl.DataFrame] = [no_names(named)]
 
     def events(self, rows: Any, typical_count: int) -> None:
         """Keep timeline rows."""
         self._rows.append(rows)
         self._typical_counts.append(np.full(len(rows), typical_count, np.int64))
 
-    def outcomes(self, out: Any, natives: pl.Series | None) -> None:
+    def outcomes(self, out: Any, natives: pl.DataFrame | None) -> None:
         """Keep outcome rows."""
         self._outcomes.append(out)
         if natives is not None:
@@ -96,14 +97,14 @@ class MemoryTables:
         return {"timeline": self._timeline, "placements": self._placements, "jobs": self._jobs}
 
     @cached_property
-    def _sorted(self) -> tuple[Any, pl.Series | None]:
+    def _sorted(self) -> tuple[Any, pl.DataFrame | None]:
         """Outcome rows by arrival, and the names of their pods."""
         out = _joined(self._outcomes, OUTCOME)
         order = np.argsort(out["seq"], kind="stable")
         seq = out["seq"][order]
         if (seq[1:] == seq[:-1]).any():  # some pod has several rows
             order = np.lexsort((out["closes"], out["attempt"], out["seq"]))
-        natives = pl.concat(self._natives).gather(pl.Series(order)) if self.named else None
+        natives = gathered(pl.concat(self._natives), order) if self.named else None
         self._outcomes, self._natives = [], []
         return out[order], natives
 
@@ -136,7 +137,7 @@ class FrameTables:
         """Write timeline rows."""
         self.add("timeline", timeline_frame(rows, typical_count))
 
-    def outcomes(self, out: Any, natives: pl.Series | None) -> None:
+    def outcomes(self, out: Any, natives: pl.DataFrame | None) -> None:
         """Write placements and jobs."""
         self.add("placements", placements_frame(out, natives, self.names))
         self.add("jobs", jobs_frame(out, natives))
@@ -145,10 +146,10 @@ class FrameTables:
 class FileTables(FrameTables):
     """Parquet files in a folder, written row group by row group; placements and jobs without frames in between."""
 
-    def __init__(self, names: pl.Series, folder: Path) -> None:
+    def __init__(self, names: pl.Series, folder: Path, named: Sequence[str] = ()) -> None:
         super().__init__(names)
-        none = np.zeros(0, OUTCOME)
-        empty = (timeline_frame(np.zeros(0, ROW), 1), placements_frame(none, None, names), jobs_frame(none, None))
+        none, natives = np.zeros(0, OUTCOME), no_names(named)
+        empty = (timeline_frame(np.zeros(0, ROW), 1), placements_frame(none, natives, names), jobs_frame(none, natives))
         schemas = {name: arrow(frame).schema for name, frame in zip(TABLES, empty, strict=True)}
         self.writers = {
             name: TableWriter(folder / f"{name}.parquet", schema, {"fastsim.schema": name}, level=QUICK_LEVEL,
@@ -165,7 +166,7 @@ class FileTables(FrameTables):
         for batch in arrow(frame).to_batches():
             self.writers[name].add(batch)
 
-    def outcomes(self, out: Any, natives: pl.Series | None) -> None:
+    def outcomes(self, out: Any, natives: pl.DataFrame | None) -> None:
         """Write placements and jobs."""
         for name, columns in self.outcome_columns.items():
             for batch in columns.groups(out, natives):
@@ -210,7 +211,7 @@ class Recorder:
         self.listed = record in ("placements", "all")
         self.timed = record in ("timeline", "all")
         self.waited = record != "none"
-        self.natives = NativeIds(self.listed and "native_id" in schema.names)
+        self.natives = NativeIds(named_columns(schema.names) if self.listed else ())
 
     def arrivals(self, batch: pa.RecordBatch) -> None:
         """Add pods that are fed to the loop next."""
@@ -312,14 +313,24 @@ def _provenance(run: OnlineRun) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def no_names(columns: Sequence[str]) -> pl.DataFrame:
+    """No rows of names in these columns."""
+    return pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
+
+
+def gathered(names: pl.DataFrame, rows: Any) -> pl.DataFrame:
+    """These rows of names."""
+    return names.select(pl.all().gather(pl.Series(rows)))
+
+
 class _Names:
     """The names of one batch that may still be needed, by rising arrival number."""
 
-    def __init__(self, seq: Any, names: pa.Array) -> None:
+    def __init__(self, seq: Any, names: pa.RecordBatch) -> None:
         self.seq, self.names = seq, names
         self.open = np.ones(len(seq), bool)
 
-    def names_of(self, seq: Any, closed: Any) -> pa.Array:
+    def names_of(self, seq: Any, closed: Any) -> pa.RecordBatch:
         """The names of these pods, the closed ones for the last time."""
         places = np.searchsorted(self.seq, seq)
         names = self.names.take(pa.array(places))
@@ -332,18 +343,18 @@ class _Names:
 
 
 class NativeIds:
-    """``native_id`` of every pod in the system; memory follows those pods and not the trace."""
+    """Names of every pod in the system, in these columns; memory follows those pods and not the trace."""
 
-    def __init__(self, present: bool) -> None:
-        self.present = present
+    def __init__(self, columns: Sequence[str]) -> None:
+        self.columns = list(columns)
         self._first: list[int] = []
         self._batches: list[_Names] = []
         self._arrived = 0
 
     def add(self, batch: pa.RecordBatch, only: Any = None) -> None:
         """Add the next arrivals; with ``only``, those of them with these arrival numbers."""
-        if self.present and batch.num_rows:
-            seq, names = np.arange(self._arrived, self._arrived + batch.num_rows), batch.column("native_id")
+        if self.columns and batch.num_rows:
+            seq, names = np.arange(self._arrived, self._arrived + batch.num_rows), batch.select(self.columns)
             if only is not None:
                 chosen = np.isin(seq, only)
                 seq, names = seq[chosen], names.filter(pa.array(chosen))
@@ -352,14 +363,14 @@ class NativeIds:
             self._arrived += batch.num_rows
             self._drop_empty()
 
-    def of(self, out: Any) -> pl.Series | None:
-        """The names for these outcome rows, dropping those of pods that end; None without such a column."""
-        if not self.present:
+    def of(self, out: Any) -> pl.DataFrame | None:
+        """The names for these outcome rows, dropping those of pods that end; None without such columns."""
+        if not self.columns:
             return None
         if len(self._batches) == 1:  # as in every short run
             joined = self._batches[0].names_of(out["seq"], out["closes"] & POD > 0)
             self._drop_empty()
-            return pl.Series("native_id", pl.from_arrow(joined), dtype=pl.String)
+            return pl.DataFrame(pl.from_arrow(joined))
         which = np.searchsorted(self._first, out["seq"], side="right") - 1
         order = np.argsort(which, kind="stable")
         numbers, starts = np.unique(which[order], return_index=True)
@@ -370,8 +381,7 @@ class NativeIds:
         self._drop_empty()
         inverse = np.empty(len(out), np.int64)
         inverse[order] = np.arange(len(out))
-        joined = pa.chunked_array(parts, pa.string()).combine_chunks()
-        return pl.Series("native_id", pl.from_arrow(joined), dtype=pl.String).gather(pl.Series(inverse))
+        return gathered(pl.DataFrame(pl.from_arrow(pa.Table.from_batches(parts).combine_chunks())), inverse)
 
     def _drop_empty(self) -> None:
         open_batches = [k for k, batch in enumerate(self._batches) if len(batch.seq)]

@@ -31,7 +31,7 @@ from fastsim.engine.online.rule_columns import RuleColumns, needs_rules
 from fastsim.engine.online.telemetry_hook import TelemetryHook
 from fastsim.engine.online.user_scorers import UserScorers
 from fastsim.engine.result import Result
-from fastsim.engine.tables import OUTCOME, ROW
+from fastsim.engine.tables import OUTCOME, ROW, named_columns
 from fastsim.engine.totals.pod_totals import Tenants, charge
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation import interrupts
@@ -151,14 +151,16 @@ class OnlineRun:
         return TelemetryHook(telemetry, self.cluster, options.seed, recorded=recorded, seen=seen, folder=options.folder)
 
     def _recorder(self) -> Recorder:
-        names = node_names(self.cluster)
+        names, named = node_names(self.cluster), named_columns(self.workload.schema.names)
         schema, folder, record = self.workload.schema, self.options.folder, self.options.record
         if folder is None:
-            tables = MemoryTables(names, "native_id" in schema.names)
+            tables = MemoryTables(names, named)
             return Recorder(schema, tables, record, sha256=self.workload.known_checksum)
         if self.checkpoint_writer is None:
-            return Recorder(schema, FileTables(names, folder), record, sha256=self.workload.known_checksum)
-        return Recorder(schema, self.checkpoint_writer.journal(names, folder), record, self.checkpoint_writer.waits())
+            return Recorder(schema, FileTables(names, folder, named), record, sha256=self.workload.known_checksum)
+        return Recorder(
+            schema, self.checkpoint_writer.journal(names, folder, named), record, self.checkpoint_writer.waits()
+        )
 
     def _selector(self, terms: dict[str, Any]) -> Selector:
         seed = self.options.seed % 2**64

@@ -7,21 +7,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from fastsim.engine.tables import named_columns
 from fastsim.workload import schema as s
 from fastsim.workload.workload import Held
 
 if TYPE_CHECKING:
     from fastsim.workload import Workload
 
-NAMES = (s.NATIVE_ID, s.NATIVE_JOB_ID)
-"""Columns of names that result tables have: the first always, the others if the workload has them."""
 NUMBERS = (s.POD_ID, "mate_id")
 """Columns of pods in the tables of engines."""
-
-
-def named_columns(columns: list[str]) -> list[str]:
-    """Those of ``NAMES`` among the columns of a workload."""
-    return [name for name in NAMES if name in columns]
 
 
 class ArrivalIds:
@@ -51,10 +45,10 @@ class ArrivalIds:
         if self.endless:
             return frame
         columns = [self.rows[s.POD_ID].gather(frame[name]).alias(name) for name in NUMBERS if name in frame.columns]
-        if s.NATIVE_ID in frame.columns:
-            columns += [self.rows[name].gather(frame[s.POD_ID]) for name in self.rows.columns[1:]]
-        return frame.with_columns(columns)
+        names = self.names_of(frame[s.POD_ID]) if s.NATIVE_ID in frame.columns else None
+        return frame.with_columns(columns).with_columns([] if names is None else names.get_columns())
 
-    def names_of(self, seq: pl.Series) -> pl.Series | None:
+    def names_of(self, seq: pl.Series) -> pl.DataFrame | None:
         """The names of the pods with these arrival numbers; None if the workload has none."""
-        return self.rows[s.NATIVE_ID].gather(seq) if s.NATIVE_ID in self.workload.columns else None
+        names = self.rows.drop(s.POD_ID)
+        return names.select(pl.all().gather(seq)) if names.columns else None

@@ -69,7 +69,7 @@ def test_several_attempts_are_several_placements_in_the_order_in_which_they_ende
 
 
 def test_several_attempts_are_one_job_from_first_start_to_last_end() -> None:
-    frame = jobs_frame(EVICTED_TWICE, pl.Series(["z", "x", None, "x", "x"]))
+    frame = jobs_frame(EVICTED_TWICE, pl.DataFrame({"native_id": ["z", "x", None, "x", "x"]}))
     assert frame.rows() == [
         (72, "z", 1.0, None, None, None, None, "unplaced", "no_gpu", 0, 0, 0.0, 0, None, 0.0, None, None, None),
         (71, None, 1.0, 2.0, None, 1.0, None, "running", "running", 1, 0, 0.0, 0, None, 0.0, None, None, None),

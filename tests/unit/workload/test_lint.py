@@ -31,6 +31,16 @@ def test_an_ordinary_trace_is_fine() -> None:
     assert found({}, {}, cluster=CLUSTER) == [] and worst([]) == ""
 
 
+def test_names_that_are_not_one_pod_s_are_noted() -> None:
+    names = [{"native_id": name} for name in ("job-7", "a", "job-7", None)]
+    assert found(*names, level="note") == [
+        Finding("note", "native_id", 2, 1, "has the name of another pod, so join results on pod_id")
+    ]  # fmt: skip
+    gang = [{"native_id": name, "job_id": job} for name, job in (("j", 1), ("j", 1), ("k", 2), ("k", None))]
+    assert [(one.rows, one.row) for one in found(*gang, level="note")] == [(2, 3)]
+    assert found(*gang[:3], level="note") == []
+
+
 def test_all_broken_rules_are_named_with_their_rows() -> None:
     wrong = {"gpu_milli": 1500}
     broken = found({}, wrong, {"cpu_milli": -1}, {"submit_s": 0.5}, wrong, {"duration_s": -1.0}, cluster=CLUSTER)

@@ -276,8 +276,8 @@ def timeline(first: int, count: int) -> Any:
 
 
 def written(tables: Any, first: int, count: int) -> None:
-    natives = pl.Series([None if k % 4 else f"p{k}" for k in range(first, first + count)], dtype=pl.String)
-    tables.outcomes(outcomes(first, count), natives)
+    names = pl.Series("native_id", [None if k % 4 else f"p{k}" for k in range(first, first + count)], dtype=pl.String)
+    tables.outcomes(outcomes(first, count), names.to_frame())
     tables.events(timeline(first, count), 7)
 
 
