@@ -98,7 +98,7 @@ def hostile_runs(folder: Path) -> tuple[Path, ...]:
     runs = []
     for number, name in enumerate(NAMES):
         out = folder / "runs" / str(number)
-        fields = {"telemetry": 60.0, "sample_s": 60.0, "name": name, "out": str(out)}
+        fields: dict[str, Any] = {"telemetry": 60.0, "sample_s": 60.0, "name": name, "out": str(out)}
         run(fs.Scenario(hostile_cluster(name), hostile_pods(name), "fgd", **fields))
         record = json.loads((out / "run.json").read_text())
         record["provenance"]["policy"] = name

@@ -84,7 +84,8 @@ def written_chart(chart: alt.TopLevelMixin, path: str | os.PathLike[str], scale:
 
 def displayed(chart: Any) -> Any:
     """The same chart, whose HTML in notebooks and files ends no script early, whatever names it has in it."""
-    object.__setattr__(chart, "__class__", _displayed_class(type(chart)))  # altair's own makes a property of the chart
+    kind: Any = type(chart)
+    object.__setattr__(chart, "__class__", _displayed_class(kind))  # altair's own makes a property of the chart
     return chart
 
 

@@ -7,13 +7,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
 import fastsim as fs
 from fastsim.policies.online.imported_scorer import importable, imported_scorer
 
-SMALL = {"cluster": "openb:4", "workload": "synth:openb?pods=4&seed=1"}
+SMALL: dict[str, Any] = {"cluster": "openb:4", "workload": "synth:openb?pods=4&seed=1"}
 OF_FOLDER = ("own_scorer", "own_helper", "own_later", "own_package")
 
 
