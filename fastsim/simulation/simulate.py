@@ -14,6 +14,7 @@ from fastsim.engine.online.plan import OnlinePlan, OnlinePolicy
 from fastsim.engine.summary import refuse_impossible
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
+from fastsim.foundation.limits.forked_process import refuse_forked
 from fastsim.foundation.parquet import replacing_folder
 from fastsim.policies import registry
 from fastsim.scenario.carbon import carbon_from
@@ -164,6 +165,7 @@ def played(
     """
     from fastsim.foundation.folder_lock import held
 
+    refuse_forked()
     with interrupts.deferred(), ExitStack() as stack:
         scenario.check()
         policy = _policy(scenario)
