@@ -149,8 +149,15 @@ def _cut(text: str) -> str:
 
 
 def _os_error(error: OSError) -> str:
-    place = f"{error.filename}: " if error.filename else ""
+    place = f"{error.filename}: " if error.filename else "" if _has_working_folder() else "the working folder: "
     return f"{place}{error.strerror or error}"
+
+
+def _has_working_folder() -> bool:
+    try:
+        return bool(os.getcwd())
+    except OSError:  # it was removed
+        return False
 
 
 def _drop_output() -> None:

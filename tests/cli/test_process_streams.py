@@ -151,3 +151,13 @@ def test_a_closed_standard_stream_is_no_file_of_a_command(places: Mapping[str, P
     line = "fastsim: '-' is standard {}, which is closed here: expected a file or a pipe\n"
     assert closed(0, "trace", "lint", "-") == line.format(names[0])
     assert closed(1, "synth", "openb", "--pods", "4", "-o", "-") == line.format(names[1])
+
+
+def test_a_working_folder_that_was_removed_is_named(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    words = [*COMMAND, "run", *PODS, "--out", str(tmp_path / "out")]
+    done = subprocess.run(
+        words, cwd=gone, env=environment(), capture_output=True, text=True, timeout=120, preexec_fn=gone.rmdir
+    )
+    assert (done.returncode, done.stderr) == (1, "fastsim: the working folder: No such file or directory\n")
