@@ -69,7 +69,7 @@ def test_options_have_one_value_for_each_name(words: list[str]) -> None:
     assert named(["a=1", "b=c=d"], "carbon") == {"a": "1", "b": "c=d"}
 
 
-TEXTS = ("option_texts.py", "node_prices.py", "http.py")
+TEXTS = ("option_texts.py", "node_prices.py", "service.py")
 """Modules that may take words at an ampersand apart: this one, prices, which have no head, and addresses of HTTP."""
 
 
