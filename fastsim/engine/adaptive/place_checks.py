@@ -112,7 +112,7 @@ def _check_model(job: JobView, group: int, setting: AdaptiveSetting, where: str)
 
 def _is_whole(value: Any) -> bool:
     """Whether a value is a whole number, and no truth value."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
 def _listed(ids: list[int]) -> str:

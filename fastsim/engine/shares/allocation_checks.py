@@ -27,6 +27,7 @@ class _Check:
 
     def __init__(self, plan: SharePlan, view: RoundView) -> None:
         self.plan, self.view = plan, view
+        self.every_row = np.arange(len(view))
 
     @property
     def where(self) -> str:
@@ -62,7 +63,7 @@ class _Check:
             array = np.asarray(column)
         except Exception:  # an object of the user's may fail in any way
             raise PolicyError(where, kind_of(column), expected, REMEDY) from None
-        if np.ma.is_masked(column):
+        if isinstance(column, np.ma.MaskedArray) and np.ma.is_masked(column):
             raise PolicyError(where, "an array with masked values", expected, "fill them: .filled(0.0)")
         if array.ndim != axes or (array.dtype.kind not in kinds and array.size):
             raise PolicyError(where, kind_of(column), expected, REMEDY)
@@ -82,7 +83,7 @@ class _Check:
         view = self.view
         row, mate = self.rows(first, second)
         time__r = share @ np.ones(share.shape[1])
-        time__j = np.bincount(row, time__r, len(view))
+        time__j = time__r if row is self.every_row else np.bincount(row, time__r, len(view))
         if len(mate):
             time__j += np.bincount(mate, time__r[second != ALONE], len(view))
         if time__j.max() > 1 + EXCESS:
@@ -91,7 +92,7 @@ class _Check:
             raise PolicyError(f"{self.where}: shares", found, "a sum over GPU models and partners of at most 1")
         if self.plan.overcommitted:
             return
-        gpus__g, num_gpu = view.setting.gpus__g, view.num_gpu[row]
+        gpus__g, num_gpu = view.setting.gpus__g, view.num_gpu[row].astype(np.float64)
         if (num_gpu @ share > gpus__g * (1 + EXCESS)).any():
             # A job cannot use models that have fewer GPUs than it needs, or on which it makes no progress.
             usable = (num_gpu[:, None] <= gpus__g) & (view.rate__jg[row] > 0)
@@ -111,7 +112,7 @@ class _Check:
         """Rows of the first jobs, and of the second jobs of pairs; PolicyError for jobs not active or named twice."""
         job_id = self.view.job_id
         if len(first) == len(job_id) and (second == ALONE).all() and np.array_equal(first, job_id):
-            return np.arange(len(first)), first[:0]
+            return self.every_row, first[:0]
         pair = second != ALONE
         row, mate = self.row_of(first), self.row_of(second[pair])
         if pair.any() and (wrong := mate <= row[pair]).any():
