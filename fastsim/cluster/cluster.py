@@ -272,6 +272,13 @@ class Cluster:
         """Watts of each node's devices and sockets with overrides applied; see `node_table.watts`."""
         return watts(self.nodes, self.catalog)
 
+    @cached_property
+    def device_memory_mib(self) -> list[int | None]:
+        """Memory of each device by node, MiB: the node's own, else the catalogue's for its model; None = unknown."""
+        known = self.catalog.gpu
+        pairs = zip(self.nodes["gpu_memory_mib"].to_pylist(), self.nodes["gpu_model"].to_pylist(), strict=True)
+        return [known[model].memory_mib if own is None and model in known else own for own, model in pairs]
+
     def checksum(self) -> str:
         """SHA-256 of the nodes and the watts they draw; the same however the cluster is stored."""
         return self._checksum

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from fastsim.engine.rounds.accepted_kinds import accepted_models
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import further
-from fastsim.simulation.column_uses import UnusedColumns
-from fastsim.simulation.run_warnings import Message
+from fastsim.simulation.column_uses import UnusedColumns, asks
+from fastsim.simulation.run_warnings import Message, unknown_memory
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
@@ -89,14 +89,16 @@ def checked_columns(
     """
     if workload.endless() is not None:
         return []  # generated jobs request whole GPUs alone
-    nodes, start = _Nodes(cluster), 0
+    nodes, start, asks_memory = _Nodes(cluster), 0, False
     for batch in workload.batches():
         for name, wrong, expected in _faults(batch, nodes, by_model):
             row = int(np.flatnonzero(wrong)[0])
             raise InputError(f"{workload.name}:{start + row + 1}: {name}", _text(batch[name][row]), expected)
         unused.add(batch)
+        asks_memory = asks_memory or (s.GPU_MEMORY_MIB in batch.schema.names and asks(batch, s.GPU_MEMORY_MIB))
         start += batch.num_rows
-    return unused.messages(workload.name)
+    more = unknown_memory(cluster, workload.name) if asks_memory else []
+    return [*unused.messages(workload.name), *more]
 
 
 def check_entities(workload: Workload, entities: Collection[str]) -> None:
@@ -134,11 +136,11 @@ class _Nodes:
     """The nodes with GPUs, and their resources by GPU model."""
 
     def __init__(self, cluster: Cluster) -> None:
-        names = [s.CPU_MILLI, s.MEMORY_MIB, "num_gpu", "gpu_model", s.GPU_MEMORY_MIB]
-        names = [name for name in names if name in cluster.offered.column_names]
+        names = [s.CPU_MILLI, s.MEMORY_MIB, "num_gpu", "gpu_model"]
         self.rows = [row for row in cluster.offered.select(names).to_pylist() if row["num_gpu"]]
         self.models = tuple(sorted({row["gpu_model"] for row in self.rows}))
-        memory = [row[s.GPU_MEMORY_MIB] for row in self.rows if row.get(s.GPU_MEMORY_MIB) is not None]
+        counts = cluster.offered["num_gpu"].to_pylist()
+        memory = [mib for mib, gpus in zip(cluster.device_memory_mib, counts, strict=True) if gpus and mib is not None]
         self.gpu_memory_mib = float(min(memory, default=np.inf))
         """Of the smallest device that has a limit."""
 

@@ -7,11 +7,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fastsim.foundation.columns.physical_types import canonical
 from fastsim.scenario.run_rules import OTHER_TENANTS
+from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.engine.online.user_scorers import PointsRange
     from fastsim.scenario.run_rules import Rules
     from fastsim.workload import Workload
     from fastsim.workload.oversized_pods import Oversized
@@ -39,6 +43,22 @@ class ColumnIgnored(RunWarning):
     """The workload has values in a column that the engine of the run does not look at."""
 
 
+class DurationMissing(RunWarning):
+    """Some pods of a workload have a duration, and others have none."""
+
+
+class GangIncomplete(RunWarning):
+    """Some gangs never have as many members as they need to start."""
+
+
+class MemoryUnknown(RunWarning):
+    """Pods request device memory, and the cluster has GPUs whose memory is not known."""
+
+
+class PointsRounded(RunWarning):
+    """A scorer's points differ, and all of them are the same whole number."""
+
+
 class TenantAbsent(RunWarning):
     """A quota or a weight is of a tenant that has no pods."""
 
@@ -60,6 +80,23 @@ def large_pods(oversized: Oversized) -> list[Message]:
     return messages
 
 
+def unknown_memory(cluster: Cluster, name: str) -> list[Message]:
+    """The warning about GPUs without a known memory, for a workload of this name that requests some."""
+    pairs = zip(cluster.nodes["gpu_model"].to_pylist(), cluster.device_memory_mib, strict=True)
+    models = sorted({model for model, memory_mib in pairs if model is not None and memory_mib is None})
+    listed = ", ".join(models[:MOST_NAMES]) + (", …" if len(models) > MOST_NAMES else "")
+    text = f"{name}: gpu_memory_mib has no limit on GPU models of unknown memory: {listed}"
+    return [(MemoryUnknown, text)] if models else []
+
+
+def rounded_points(points: PointsRange) -> list[Message]:
+    """The warning about points whose differences are lost; none if those of one decision or more remain."""
+    if points.low is None or points.kept:
+        return []
+    text = f"points from {points.low:g} to {points.high:g} were rounded to the same whole number in every decision"
+    return [(PointsRounded, f"scorer {points.name}: {text}: scale them up")]
+
+
 def absent_tenants(workload: Workload, rules: Rules) -> list[Message]:
     """The warning about tenants with a quota or a weight but no pods; none if tenants of a stream would be read.
 
@@ -77,6 +114,53 @@ def absent_tenants(workload: Workload, rules: Rules) -> list[Message]:
     listed = ", ".join(repr(name) for name in absent[:MOST_NAMES]) + (", …" if len(absent) > MOST_NAMES else "")
     text = f"{workload.name}: quotas or weights of tenants that have no pods: {listed}"
     return [(TenantAbsent, text)] if absent else []
+
+
+class MissingValues:
+    """Counts pods without a duration and members of gangs, batch by batch while the workload streams past."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.pods, self.endless = 0, 0
+        self.asks_memory = False
+        self.members: dict[tuple[int, int], int] = {}
+        """Members so far, by job and size of its gangs."""
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count the pods of one batch."""
+        names = batch.schema.names
+        self.pods += batch.num_rows
+        self.endless += batch.column(s.DURATION_S).null_count if s.DURATION_S in names else batch.num_rows
+        if s.GPU_MEMORY_MIB in names and not self.asks_memory:
+            self.asks_memory = bool(pc.any(pc.greater(batch.column(s.GPU_MEMORY_MIB), 0)).as_py())
+        if s.GANG_SIZE in names and s.JOB_ID in names:
+            self._count_members(batch)
+
+    def _count_members(self, batch: pa.RecordBatch) -> None:
+        import numpy as np
+
+        together = pc.fill_null(pc.greater(batch.column(s.GANG_SIZE), 1), False)
+        rows = batch.select([s.JOB_ID, s.GANG_SIZE]).filter(together)
+        if not rows.num_rows:
+            return
+        columns = [rows.column(name).to_numpy(zero_copy_only=False).astype(np.int64) for name in rows.schema.names]
+        pairs, counts = np.unique(np.stack(columns), axis=1, return_counts=True)
+        for job, size, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
+            self.members[job, size] = self.members.get((job, size), 0) + count
+
+    def messages(self, name: str, complete: bool) -> Iterable[Message]:
+        """Warnings about the workload of this name; ``complete``: all of its pods arrived."""
+        if 0 < self.endless < self.pods:
+            text = f"{self.endless:,} of {self.pods:,} pods have no duration and run for ever"
+            yield DurationMissing, f"{name}: {text}"
+        if self.asks_memory:
+            yield from unknown_memory(self.cluster, name)
+        short = [(job, count % size, size) for (job, size), count in self.members.items() if count % size]
+        if complete and short:
+            job, count, size = min(short)
+            gangs = "1 gang is" if len(short) == 1 else f"{len(short):,} gangs are"
+            text = f"{gangs} incomplete and never start, for example that of job {job} with {count} of {size} members"
+            yield GangIncomplete, f"{name}: {text}"
 
 
 def warn(messages: Iterable[Message], depth: int) -> None:

@@ -26,7 +26,7 @@ from fastsim.simulation.column_uses import UnusedColumns, facts_of
 from fastsim.simulation.emissions import refuse_unrecorded, with_emissions
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.run_warnings import ColumnIgnored as ColumnIgnored
-from fastsim.simulation.run_warnings import Message, absent_tenants, large_pods, warn
+from fastsim.simulation.run_warnings import Message, MissingValues, absent_tenants, large_pods, rounded_points, warn
 from fastsim.simulation.run_warnings import PodTooLarge as PodTooLarge
 from fastsim.simulation.run_warnings import RunWarning as RunWarning
 from fastsim.simulation.scenario_checks import is_monitored_policy, is_round_policy, refuse_foreign_fields
@@ -34,6 +34,8 @@ from fastsim.simulation.work_estimate import refuse_large
 from fastsim.workload import texts
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.checkpoint_folder import Checkpoint
     from fastsim.engine.online.closing_stages import Deschedule
@@ -186,6 +188,7 @@ def _played_pods(
     from fastsim.engine.checkpoint_folder import Checkpoint
     from fastsim.engine.online.checkpointing import opened_writer
     from fastsim.engine.online.run import run_online
+    from fastsim.engine.online.user_scorers import PointsRange
     from fastsim.workload.oversized_pods import Oversized
 
     if start is not None and not isinstance(start, Checkpoint):
@@ -194,6 +197,12 @@ def _played_pods(
     warn(refuse_large(inputs.cluster, inputs.workload, inputs.options, out is None), depth=4)
     oversized = Oversized(inputs.cluster)
     unused = UnusedColumns("pods", facts_of(inputs.workload, scenario, inputs.plan.queue))
+    missing, range_seen = MissingValues(inputs.cluster), PointsRange()
+
+    def look(batch: pa.RecordBatch) -> None:
+        unused.add(batch)
+        missing.add(batch)
+
     writer = (
         None if checkpoints is None else opened_writer(stack, scenario.written(), out, overwrite, checkpoints, start)
     )
@@ -201,7 +210,12 @@ def _played_pods(
         writer.refuse_many(inputs.workload.rows)
     folder = None if out is None else stack.enter_context(replacing_folder(out))
     options = dataclasses.replace(
-        inputs.options, oversized=oversized, each_batch=unused.add, folder=folder, checkpoint_writer=writer
+        inputs.options,
+        oversized=oversized,
+        each_batch=look,
+        range_seen=range_seen,
+        folder=folder,
+        checkpoint_writer=writer,
     )
     result = run_online(inputs.cluster, inputs.workload, inputs.plan, inputs.typical, options)
     result = with_emissions(result, carbon_from(scenario.carbon), folder)
@@ -213,7 +227,9 @@ def _played_pods(
         result.write_record(folder)
         result = _named(stack, result, out)
     absent = absent_tenants(inputs.workload, options.rules)
-    return result, [*large_pods(oversized), *unused.messages(inputs.workload.name), *absent]
+    name = inputs.workload.name
+    further = [*missing.messages(name, scenario.until_s is None), *rounded_points(range_seen)]
+    return result, [*further, *large_pods(oversized), *unused.messages(name), *absent]
 
 
 def _policy(scenario: Scenario) -> Any:

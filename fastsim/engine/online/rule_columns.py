@@ -95,7 +95,7 @@ class RuleColumns:
     def options(self) -> dict[str, Any]:
         """Further options of the compiled loop with rules."""
         rules, n = self.rules, len(self._nodes)
-        memory = [UNLIMITED if row["gpu_memory_mib"] is None else row["gpu_memory_mib"] for row in self._nodes]
+        memory = [UNLIMITED if mib is None else mib for mib in self.cluster.device_memory_mib]
         caps = np.array(memory, np.int64)
         held = [[dict(row["extra_resources"] or ()).get(name, 0) for name in self.extras] for row in self._nodes]
         extra = np.zeros((n, max(len(self.extras), 1)), np.int64)

@@ -21,15 +21,46 @@ MOST_INTEGER = 2**63 - 1
 """Largest points of a node."""
 
 
+LOOKED_AT = 1000
+"""Decisions in which the rounding of points is looked at."""
+
+
+class PointsRange:
+    """Range of a scorer's points in decisions where they differ between nodes but their whole numbers do not.
+
+    ``kept``: in one decision or more the whole numbers differ, too. ``low`` is None while no points differ.
+    """
+
+    def __init__(self) -> None:
+        self.name, self.kept = "", False
+        self.low: float | None = None
+        self.high = 0.0
+        self._decisions = 0
+
+    def note(self, scorer: Any, points: Any, whole: Any) -> None:
+        """Look at the points of one decision, and at the whole numbers that they become."""
+        if self.kept or self._decisions >= LOOKED_AT or len(points) < 2:
+            return
+        self._decisions += 1
+        low, high = float(points.min()), float(points.max())
+        if low == high:
+            return
+        self.kept = bool(whole.min() != whole.max())
+        self.name = _name(scorer)
+        self.low, self.high = (low, high) if self.low is None else (min(self.low, low), max(self.high, high))
+
+
 class UserScorers:
     """The plan's Python scorers behind one call, with read-only columns as their inputs."""
 
     def __init__(
-        self, plan: OnlinePlan, columns: dict[str, Any], classes: PodClasses, readings: dict[str, Any] | None = None
-    ) -> None:
+        self, plan: OnlinePlan, columns: dict[str, Any], classes: PodClasses, readings: dict[str, Any] | None = None,
+        range_seen: PointsRange | None = None,
+    ) -> None:  # fmt: skip
         self.plan, self.classes = plan, classes
         self.feasible = np.zeros(len(columns["cpu_cap"]), np.uint8)
         self._seen = columns, readings or {}
+        self._range_seen = range_seen or PointsRange()
 
     @cached_property
     def nodes(self) -> Any:
@@ -87,7 +118,11 @@ class UserScorers:
             node = int(np.argmax(refused))
             expected = f"numbers between -{MOST_POINTS:g} and {MOST_POINTS:g} for nodes that can host the pod"
             raise PolicyError(f"scorer {scorer!r}", f"{points[node]} for the node at position {node}", expected)
-        return np.rint(np.where(self.feasible != 0, points, 0.0))
+        here = self.feasible != 0
+        whole = np.rint(np.where(here, points, 0.0))
+        if not self._range_seen.kept:
+            self._range_seen.note(scorer, points[here], whole[here])
+        return whole
 
 
 def _name(scorer: Any) -> str:

@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
+import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 
 import fastsim as fs
-from fastsim.simulation.run_warnings import ColumnIgnored, PodTooLarge, TenantAbsent, large_pods, warn
+from fastsim.errors import InputError
+from fastsim.hardware.model_catalog import Catalog, GpuModel
+from fastsim.policies import PythonScorer
+from fastsim.simulation.run_warnings import (
+    ColumnIgnored,
+    DurationMissing,
+    GangIncomplete,
+    MemoryUnknown,
+    PodTooLarge,
+    PointsRounded,
+    RunWarning,
+    TenantAbsent,
+    large_pods,
+    warn,
+)  # fmt: skip
 from fastsim.workload.oversized_pods import Oversized
 
 
@@ -37,3 +54,98 @@ def test_quotas_of_tenants_without_pods_are_named() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fs.simulate(cluster, pods, quotas={"a": quota, "*": quota})
+
+
+T4_MIB = 15_109
+CLUSTER = fs.Cluster.uniform(nodes=2, gpu="T4", gpus=4)
+UNKNOWN = Catalog.default().extended({"X1": GpuModel(10.0, 100.0)})
+
+
+def pods(count: int = 4, **columns: Any) -> fs.Workload:
+    """Pods of 10 s with one GPU each, and these columns."""
+    plain = {"submit_s": [float(k) for k in range(count)], "duration_s": [10.0] * count, "num_gpu": [1] * count}
+    return fs.Workload.from_polars(pl.DataFrame({**plain, **columns}))
+
+
+def warned(workload: fs.Workload, cluster: Any = CLUSTER, **options: Any) -> list[str]:
+    """Texts of the warnings of a run."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fs.simulate(cluster, workload, **options)
+    return [str(one.message) for one in caught if issubclass(one.category, RunWarning)]
+
+
+def test_pods_without_a_duration_beside_others_are_counted() -> None:
+    some = pods(duration_s=[10.0, None, 10.0, None])
+    assert warned(some) == ["frame: 2 of 4 pods have no duration and run for ever"]
+    with pytest.warns(DurationMissing):
+        fs.simulate(CLUSTER, some)
+    assert warned(pods()) == warned(pods(duration_s=[None] * 4)) == []
+
+
+def test_gangs_without_all_members_are_counted_with_an_example() -> None:
+    short = pods(5, job_id=[7, 7, 8, 8, 9], gang_size=[4, 4, 2, 2, 3])
+    text = "frame: 2 gangs are incomplete and never start, for example that of job 7 with 2 of 4 members"
+    assert warned(short, queue="fifo") == [text]
+    with pytest.warns(GangIncomplete):
+        fs.simulate(CLUSTER, short, queue="fifo")
+    one = pods(3, job_id=[7, 7, 7], gang_size=[2, 2, 2])
+    assert warned(one, queue="fifo")[0].startswith("frame: 1 gang is incomplete")
+    assert warned(pods(4, job_id=[7, 7, 8, 8], gang_size=[2, 2, 2, 2]), queue="fifo") == []
+    assert warned(short, queue="fifo", until_s=1.0) == [], "others may still arrive"
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        CLUSTER, "uniform?nodes=2&gpu=T4&gpus=4", "mix?t4=2", fs.Cluster.mix(t4=2),
+        fs.Cluster.from_arrow(CLUSTER.nodes), fs.Cluster.from_polars(pl.DataFrame(pl.from_arrow(CLUSTER.nodes))),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("policy", ["fgd", "las", "max_min_fairness"])
+def test_memory_of_the_catalogue_binds_where_a_node_has_none(cluster: Any, policy: str) -> None:
+    fits, large = (pods(1, gpu_memory_mib=[mib]) for mib in (T4_MIB, T4_MIB + 1))
+    assert fs.simulate(cluster, fits, policy).jobs["state"].to_list() == ["finished"]
+    if policy == "fgd":
+        assert fs.simulate(cluster, large, policy).jobs["state"].to_list() == ["unplaced"]
+    else:
+        with pytest.raises(InputError, match=f"gpu_memory_mib: found {T4_MIB + 1:,}, expected at most {T4_MIB}"):
+            fs.simulate(cluster, large, policy)
+
+
+def test_presets_have_the_memory_of_their_models() -> None:
+    found = fs.simulate("openb:50", pods(1, gpu_memory_mib=[99_999])).jobs["state"].to_list()
+    assert found == ["unplaced"]
+
+
+def test_the_memory_of_a_node_goes_before_that_of_the_catalogue() -> None:
+    larger = fs.Cluster.uniform(nodes=1, gpu="T4", gpus=1, gpu_memory_mib=99_999)
+    assert larger.device_memory_mib == [99_999] and CLUSTER.device_memory_mib == [T4_MIB] * 2
+    assert fs.simulate(larger, pods(1, gpu_memory_mib=[99_999])).jobs["state"].to_list() == ["finished"]
+    assert fs.Cluster.uniform(nodes=1).device_memory_mib == [None]
+
+
+@pytest.mark.parametrize("policy", ["fgd", "las"])
+def test_models_of_unknown_memory_are_named_once_when_pods_ask(policy: str) -> None:
+    cluster = fs.Cluster.uniform(nodes=2, gpu="X1", gpus=4, catalog=UNKNOWN)
+    text = "frame: gpu_memory_mib has no limit on GPU models of unknown memory: X1"
+    assert warned(pods(gpu_memory_mib=[99_999] * 4), cluster, policy=policy) == [text]
+    assert warned(pods(gpu_memory_mib=[0] * 4), cluster, policy=policy) == warned(pods(), cluster, policy=policy) == []
+    with pytest.warns(MemoryUnknown):
+        fs.simulate(cluster, pods(gpu_memory_mib=[1] * 4), policy)
+
+
+@pytest.mark.parametrize(
+    ("scorer", "lost"),
+    [
+        (lambda nodes, pod: nodes.cpu_free / 1e6, True), (lambda nodes, pod: nodes.cpu_free / 1e3, False),
+        (lambda nodes, pod: nodes.cpu_free, False), (lambda nodes, pod: np.full(len(nodes.cpu_free), 0.3), False),
+    ],
+)  # fmt: skip
+def test_points_that_rounding_makes_equal_are_named_once(scorer: Any, lost: bool) -> None:
+    found = warned(pods(cpu_milli=[10_000] * 4), policy=PythonScorer(scorer))
+    assert len(found) == lost
+    if lost:
+        assert "points from 0.066 to 0.096 were rounded to the same whole number in every decision" in found[0]
+        with pytest.warns(PointsRounded):
+            fs.simulate(CLUSTER, pods(cpu_milli=[10_000] * 4), PythonScorer(scorer))
