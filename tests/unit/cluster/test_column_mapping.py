@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 import gzip
 from collections.abc import Mapping
 from pathlib import Path
@@ -197,3 +198,16 @@ def test_nodes(tmp_path: Path) -> None:
 def test_half_a_character_in_an_expression_is_refused() -> None:
     with pytest.raises(InputError, match=r"num = a \S+ 'x': found .*surrogates not"):
         columns({"a": ["1"]}, {"num": "a \ud800 'x'"})
+
+
+def test_columns_that_have_no_meaning_are_refused_by_name_and_others_keep_their_values() -> None:
+    for values in (pl.Series("x", ["a"], dtype=pl.Object), pl.Series("x", [1], dtype=pl.Int128)):
+        with pytest.raises(InputError, match="frame: x: found"):
+            source_of(pl.DataFrame([values]))
+    with pytest.raises(InputError, match="frame: x: found type fixed_size_binary"):
+        source_of(pa.table({"x": pa.array([b"12345678"], pa.binary(8))}))
+    wide = pa.table({"x": pa.array([decimal.Decimal("1.5")], pa.decimal256(60, 1)), "y": pa.array([b"anna"])})
+    assert mapped(source_of(wide), {}, {"x": pa.float64(), "y": pa.string()}).table.to_pydict() == {
+        "x": [1.5],
+        "y": ["anna"],
+    }
