@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tests.fuzz import (
     checkpoints,
+    code_in_files,
     importers,
     kubernetes,
     physical_types,
@@ -19,6 +20,6 @@ from tests.fuzz.trial import Trial
 
 TARGETS: dict[str, Callable[[], Trial]] = {
     **checkpoints.TARGETS, **importers.TARGETS, **kubernetes.TARGETS, **readings.TARGETS, **scenarios.TARGETS,
-    **saved_runs.TARGETS, **services.TARGETS, **tables.TARGETS, **physical_types.TARGETS,
+    **saved_runs.TARGETS, **services.TARGETS, **tables.TARGETS, **physical_types.TARGETS, **code_in_files.TARGETS,
 }  # fmt: skip
 """Functions that prepare the trial of each target, in the worker."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 
 import pytest
 
+from fastsim.cli.grammar import option_defaults
+from fastsim.scenario import user_code
 from tests.fuzz.targets import TARGETS
 from tests.fuzz.trial import Trial
 from tests.fuzz.worker import Worker
@@ -46,3 +49,21 @@ def _killed_at_six(seed: int) -> str:
     if seed == 6:
         os.kill(os.getpid(), signal.SIGKILL)
     return "fine"
+
+
+def first_finding(target: str, most: int = 200) -> str:
+    """What a target says about the first of its cases that is a finding; empty if none is."""
+    tried = TARGETS[target]()
+    for seed in range(most):
+        try:
+            tried(seed)
+        except AssertionError as error:
+            return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("reader", ["a provenance", "a sweep", "a checkpoint", "defaults of options"])
+def test_a_guard_that_searches_the_text_of_a_policy_is_found(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(user_code, "ANSWERS", [lambda text: bool(re.search(r"\bpython\b", text))])
+    monkeypatch.setattr(option_defaults, "_imports_code", lambda text: bool(re.search(r"\bpython\b", str(text))))
+    assert re.search("looked for|was taken", first_finding(f"code in {reader}"))
