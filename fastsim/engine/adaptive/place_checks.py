@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import repeat
 from numbers import Integral
+from operator import attrgetter, is_
+from types import NoneType
 from typing import Any
 
 from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView, Place
@@ -21,12 +24,13 @@ def checked_places(
     Jobs with None wait. Places ``before`` that a job keeps have been checked; GPUs are counted by
     :func:`excess_of_gpus`.
     """
+    if type(answer) is dict and _are_kept(answer, view, before):
+        return dict(answer)
     where = f"policy {policy} at {view.now_s:g} s: decide()"
     chosen = _by_job(answer, view, where, "a dict of a Place for each job that runs, {job.id: Place(group, nodes)}")
-    jobs: dict[int, JobView] = {}
+    jobs = {job.id: job for job in view.jobs}
     for job, place in chosen.items():
-        if place is not before.get(job):
-            jobs = jobs or {one.id: one for one in view.jobs}
+        if place is not before.get(job) and not _is_plain(place, jobs[job], setting):
             chosen[job] = _place(place, jobs[job], setting, f"{where}: job {job}")
     return chosen
 
@@ -58,15 +62,22 @@ def excess_of_gpus(places: Places, view: AdaptiveView, setting: AdaptiveSetting,
     return PolicyError(f"policy {policy} at {view.now_s:g} s: decide()", found, expected)
 
 
+def _are_kept(answer: dict[Any, Any], view: AdaptiveView, before: Mapping[int, Place]) -> bool:
+    """Whether all jobs of an answer are active and keep the places ``before``."""
+    if not all(map(is_, answer.values(), map(before.get, answer, repeat(...)))):
+        return False
+    return {int}.issuperset(map(type, answer)) and set(map(attrgetter("id"), view.jobs)).issuperset(answer)
+
+
 def _by_job(answer: Any, view: AdaptiveView, where: str, expected: str) -> dict[int, Any]:
     """A mapping by active job, without those that wait."""
     if not isinstance(answer, Mapping):
         raise PolicyError(where, kind_of(answer), expected)
-    active = {job.id for job in view.jobs}
+    active = set(map(attrgetter("id"), view.jobs))
     chosen = dict(answer)
-    if None in chosen.values():
+    if NoneType in set(map(type, chosen.values())):
         chosen = {job: value for job, value in chosen.items() if value is not None}
-    if not active.issuperset(chosen) or not all(map(int.__instancecheck__, chosen)):
+    if not active.issuperset(chosen) or not {int}.issuperset(map(type, chosen)):
         chosen = {_job(job, active, where): value for job, value in chosen.items()}
     return chosen
 
@@ -75,6 +86,16 @@ def _job(job: Any, active: set[int], where: str) -> int:
     if not _is_whole(job) or int(job) not in active:
         raise PolicyError(where, f"{short(job)} as a job", f"ids of active jobs: {_listed(sorted(active))}")
     return int(job)
+
+
+def _is_plain(place: Any, job: JobView, setting: AdaptiveSetting) -> bool:
+    """Whether this is a place of plain numbers that the job can have; :func:`_place` says what is wrong otherwise."""
+    if type(place) is not Place or type(place.group) is not int or type(place.nodes) is not tuple or not place.nodes:
+        return False
+    if not 0 <= place.group < len(setting.groups) or not {int}.issuperset(map(type, place.nodes)):
+        return False
+    group = setting.groups[place.group]
+    return min(place.nodes) >= 0 and max(place.nodes) < len(group.gpus__n) and group.gpu_model in job.application.steps
 
 
 def _place(place: Any, job: JobView, setting: AdaptiveSetting, where: str) -> Place:

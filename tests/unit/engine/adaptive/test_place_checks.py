@@ -81,6 +81,25 @@ def test_a_place_that_a_job_keeps_is_not_looked_at_again() -> None:
         checked({5: kept}, {3: kept})
 
 
+def test_jobs_that_keep_their_places_are_active_and_their_ids_plain() -> None:
+    kept = {3: Place(0, (0,)), 4: Place(0, (1,)), 5: Place(1, (0,))}
+    with pytest.raises(PolicyError, match="found 4 as a job, expected ids of active jobs: 3, 5"):
+        checked(dict(kept), kept)
+    places = checked({np.int64(3): kept[3], 5: kept[5]}, kept)
+    assert {type(job) for job in places} == {int} and places[3] is kept[3]
+    answer = {3: kept[3]}
+    assert checked(answer, kept) == answer and checked(answer, kept) is not answer
+    assert checked({3: None, 5: kept[5]}, {5: kept[5]}) == {5: kept[5]}
+
+
+def test_a_truth_value_is_no_job_even_where_a_job_has_that_id() -> None:
+    view = AdaptiveView(0.0, [job(0), job(1)])
+    with pytest.raises(PolicyError, match="found True as a job, expected ids of active jobs: 0, 1"):
+        checked_places({True: Place(0, (0,))}, view, SETTING, {}, "mine")
+    with pytest.raises(PolicyError, match="found True as a job"):
+        checked_groups({True: 0}, view, SETTING, "Mine")
+
+
 def test_an_application_that_was_not_measured_on_a_model_has_no_place_there() -> None:
     app = APPS["cifar10"]
     steps = {model: times for model, times in app.steps.items() if model != "rtx"}

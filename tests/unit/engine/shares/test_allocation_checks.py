@@ -47,6 +47,14 @@ def checked(said: Any, **rules: Any) -> Allocation | None:
     return checked_allocation(SharePlan(Fixed(said), policy="mine", **rules), jobs())
 
 
+def plain(said: Any, **rules: Any) -> tuple[Any, Allocation | None]:
+    """An answer in the view's own column of ids, as most allocators write it, and what the check returns."""
+    seen = jobs()
+    if isinstance(said, Allocation) and said.first is EACH:
+        said = dataclasses.replace(said, first=seen.job_id)
+    return said, checked_allocation(SharePlan(Fixed(said), policy="mine", **rules), seen)
+
+
 def singles(*rows: list[float]) -> Any:
     return Returned.of_singles(EACH, np.array(rows))
 
@@ -142,11 +150,12 @@ WRONG: dict[str, tuple[Any, str, str]] = {
 """Answers that are wrong, with what was found and a part of what is expected."""
 
 
+@pytest.mark.parametrize("check", [checked, plain])
 @pytest.mark.parametrize("case", WRONG)
-def test_a_wrong_answer_is_one_error_with_policy_and_time(case: str) -> None:
+def test_a_wrong_answer_is_one_error_with_policy_and_time(case: str, check: Any) -> None:
     said, found, expected = WRONG[case]
     with pytest.raises(PolicyError) as caught:
-        checked(said)
+        check(said)
     text = str(caught.value)
     assert text.startswith("policy mine at 360 s: ") and found in text and expected in text.partition(", expected ")[2]
 
@@ -154,6 +163,34 @@ def test_a_wrong_answer_is_one_error_with_policy_and_time(case: str) -> None:
 def test_the_policy_has_the_name_of_its_allocator_otherwise() -> None:
     with pytest.raises(PolicyError, match=r"^policy Fixed at 360 s: "):
         checked_allocation(SharePlan(Fixed(1)), jobs())
+
+
+def test_a_plain_answer_is_taken_as_it_is() -> None:
+    for shares in ([[0.5, 0.5], [0.0, 0.0], [0.5, 0.0]], [[0.25 + 1e-7, 0.75], [0.0, 0.0], [0.0, 0.0]]):
+        said, kept = plain(singles(*shares))
+        assert kept is said
+    said, kept = plain(singles([1.0, 0], [1.0, 0], [1.0, 0]), overcommitted=True)
+    assert kept is said
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"share__rg": np.array(THIRDS, np.float32)},
+        {"share__rg": np.asfortranarray(THIRDS)},
+        {"share__rg": np.array([[-1e-7, 0.0], [0.0, 0.0], [0.0, 0.0]])},
+        {"share__rg": np.array([[0.0, 0.5], [0.0, 0.5], [0.0, 1.0]])},
+        {"share__rg": THIRDS},
+        {"second": [ALONE] * 3},
+        {"second": np.full(6, ALONE)[::2]},
+        {"solver_s": np.float32(2)},
+    ],
+)
+def test_an_answer_that_is_right_but_not_plain_becomes_columns(change: dict[str, Any]) -> None:
+    said, kept = plain(dataclasses.replace(singles(*THIRDS), **change))
+    assert kept is not None and kept is not said
+    assert kept.share__rg.flags.c_contiguous and kept.share__rg.dtype == np.float64 and kept.share__rg.min() >= 0
+    assert kept.second.tolist() == [ALONE] * 3 and kept.second.flags.c_contiguous and type(kept.solver_s) is float
 
 
 def test_noise_of_solvers_is_no_error() -> None:
