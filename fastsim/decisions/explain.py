@@ -242,7 +242,7 @@ def explained(
     selected = selected_pods(inputs.workload, names) if names else sampled_pods(inputs.workload, sample)
     decisions = replayed(inputs, selected, attempt)
     if saved is not None:
-        _refuse_other_placements(decisions, saved.scan("placements"))
+        _refuse_other_placements(decisions, saved.recorded_rows("placements"))
     _warn_of_untried(selected, decisions)
     return Explanation(inputs, decisions)
 

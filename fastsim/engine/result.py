@@ -42,6 +42,8 @@ SHOWN = (
 """Figures of the summary that a notebook shows."""
 LATER = ("telemetry",)
 """Tables that only some runs have."""
+RECORDED_WITH = {"timeline": ("timeline", "all"), "placements": ("placements", "all"), "jobs": ("placements", "all")}
+"""Values of ``record`` with which a run keeps a table; runs keep other tables always, and jobs in rounds ``jobs``."""
 
 Frames = Mapping[str, pl.DataFrame]
 
@@ -83,11 +85,12 @@ class FolderFrames(Mapping[str, pl.DataFrame]):
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """Frames of one run; a frame that was not recorded has no rows.
+    """Tables of one run; a table that the run did not record is a ResultError that names the ``record`` to choose.
 
-    Frames are made on first use. Those of a run that was written to a folder are read from it;
+    Tables are made on first use. Those of a run that was written to a folder are read from it;
     :meth:`scan` queries them without reading them in full. ``timing`` (seconds of wall, of CPU and in the compiled
-    loop, pods per second) is kept apart, so that equal runs have equal frames.
+    loop, pods per second) is kept apart, so that equal runs have equal tables. ``frames`` has all tables by name;
+    a table that the run did not record has no rows there.
     """
 
     frames: Frames
@@ -103,17 +106,17 @@ class Result:
     @property
     def timeline(self) -> pl.DataFrame:
         """A row for every event or sample."""
-        return self.frames["timeline"]
+        return self.table("timeline")
 
     @property
     def placements(self) -> pl.DataFrame:
         """A row for every interval on a node."""
-        return self.frames["placements"]
+        return self.table("placements")
 
     @property
     def jobs(self) -> pl.DataFrame:
         """A row for every pod."""
-        return self.frames["jobs"]
+        return self.table("jobs")
 
     @property
     def stages(self) -> pl.DataFrame:
@@ -123,9 +126,34 @@ class Result:
     @property
     def telemetry(self) -> pl.DataFrame:
         """A row for every reading of every GPU in a run with telemetry; columns as in ``readings_table``."""
-        if "telemetry" in self.frames:
-            return self.frames["telemetry"]
-        return pl.DataFrame(pl.from_arrow(SCHEMA.empty_table()))
+        return self.table("telemetry")
+
+    def table(self, name: str, where: str = "") -> pl.DataFrame:
+        """A table by its name, as in ``FRAMES``; a ResultError of ``where`` if the run did not record it."""
+        self.require(name, where)
+        return self.frames[name]
+
+    def recorded(self, name: str) -> bool:
+        """Whether the run recorded this table; a table that was recorded may have no rows."""
+        if name not in self.frames:
+            return False
+        records = RECORDED_WITH.get(name)
+        kept = records is None or self.provenance.get("options", {}).get("record", "all") in records
+        return kept or not self.frames[name].is_empty() or (name == "jobs" and "rounds" in self.summary.columns)
+
+    def require(self, name: str, where: str = "") -> None:
+        """ResultError of ``where`` unless the run recorded this table."""
+        if name not in (*FRAMES, *LATER):
+            names = ", ".join((*FRAMES, *LATER))
+            raise ResultError(f"{where or 'table'}: found {name!r}, expected one of {names}")
+        if self.recorded(name):
+            return
+        records, where = RECORDED_WITH.get(name), where or "result"
+        if records is None:
+            raise ResultError(f"{where}: found no {name}, expected a run with {name}=")
+        record, wanted = self.provenance["options"]["record"], " or ".join(map(repr, records))
+        found = f"no {name} in a run with record={record!r}"
+        raise ResultError(f"{where}: found {found}, expected one with record={wanted}")
 
     def __repr__(self) -> str:
         cluster, workload = (self.provenance.get(name, {}) for name in ("cluster", "workload"))
@@ -156,8 +184,11 @@ class Result:
 
     def scan(self, name: str) -> pl.LazyFrame:
         """A table to query without holding it in memory, if it is in a file; its name as in ``FRAMES``."""
-        if name not in self.frames:
-            raise ResultError(f"scan: found {name!r}, expected one of {', '.join(self.frames)}")
+        self.require(name)
+        return self.recorded_rows(name)
+
+    def recorded_rows(self, name: str) -> pl.LazyFrame:
+        """A table to query as in :meth:`scan`, without rows if the run did not record it."""
         if isinstance(self.frames, FolderFrames):
             return pl.scan_parquet(self.frames.path(name))
         return self.frames[name].lazy()

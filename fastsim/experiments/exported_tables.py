@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from fastsim.engine.result import FRAMES, LATER, Result
-from fastsim.errors import InputError, ScenarioError, suggestion
+from fastsim.errors import ScenarioError, suggestion
 from fastsim.experiments.sweep.run import PLAN, sweep_table
 from fastsim.foundation.csv_table import without_formulas
 from fastsim.reports.report import run_folders
@@ -97,10 +97,7 @@ def _joined(value: object) -> str:
 
 
 def _table(folder: Path, name: str) -> pl.DataFrame:
-    result = Result.load(folder)
-    if name in LATER and name not in result.frames:
-        raise InputError(str(folder), f"no {name}", f"a run with {name}")
-    return result.frames[name]
+    return Result.load(folder).table(name, str(folder))
 
 
 def _keys(place: Path) -> pl.DataFrame | None:

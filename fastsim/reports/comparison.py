@@ -122,7 +122,7 @@ class Comparison:
         if over not in AXES:
             raise ScenarioError("over", repr(over), f"one of {', '.join(AXES)}")
         pairs = zip(self.names, self.results, strict=True)
-        return pl.concat([_thinned(name, result.timeline, chosen, over) for name, result in pairs])
+        return pl.concat([_thinned(name, result.table("timeline", name), chosen, over) for name, result in pairs])
 
     def plot(self, metric: str = "allocation", over: str = "demand", start: float = 0.0) -> alt.LayerChart:
         """One quantity over arrived demand (%), or over time (h), from ``start`` on if any curve reaches it."""
@@ -194,7 +194,7 @@ def _metric(name: str) -> ChartMetric:
 
 def _thinned(name: str, timeline: pl.DataFrame, metric: ChartMetric, over: str) -> pl.DataFrame:
     if timeline.is_empty():
-        raise ResultError(f"{name}: found no timeline, expected a run with record='timeline' or 'all'")
+        raise ResultError(f"{name}: found no rows in its timeline, expected one at least")
     x = (
         pl.col("t_s") / 3600
         if over == "time"

@@ -60,7 +60,10 @@ def _of_result(result: Result, chart: str | None) -> alt.TopLevelMixin:
     charts = figures(series_of([result]), keys=() if key is None else (key,))
     if not charts:
         present = ", ".join(figure.key for figure in figures(series_of([result])))
-        expected = f"one of {present}" if present else "a run with record='all'"
+        whole = result.provenance.get("options", {}).get("record", "all") == "all"
+        expected = ", or ".join(
+            [f"one of {present}"] * bool(present) + ["a run with record='all'"] * (not whole or not present)
+        )
         raise ResultError(f"plot: found nothing recorded for {key or 'a chart'}, expected {expected}")
     spec = json.loads(still(charts[0]))
     del spec["$schema"]  # altair names its own

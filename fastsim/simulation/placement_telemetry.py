@@ -37,7 +37,7 @@ def with_telemetry(
         raise
     tables: dict[str, Any] = {}
     if record not in ("placements", "all"):  # they were only needed here
-        tables["placements"] = result.placements.clear()
+        tables["placements"] = result.frames["placements"].clear()
     if folder is None:
         tables[TABLE] = samples.frame()
     provenance = {**result.provenance, "telemetry": repr(telemetry)}
@@ -49,12 +49,12 @@ def with_telemetry(
 
 def sample(result: Result, sampling: Sampling) -> None:
     """Take all samples from the first submission to the end of the run."""
-    jobs, summary = result.jobs, result.summary
+    jobs, summary = result.frames["jobs"], result.summary
     begin_s = jobs["submit_s"].min() if len(jobs) else 0.0
     assert isinstance(begin_s, int | float)
     end_s = float(begin_s) + float(summary["makespan_s"][0])
     sampling.begin(float(begin_s))
-    rows = stays(own_needs(result.placements, sampling))
+    rows = stays(own_needs(result.frames["placements"], sampling))
     need = needs(jobs, sampling)
     ids = jobs["pod_id"].to_numpy()
     order = np.argsort(ids, kind="stable")

@@ -111,8 +111,6 @@ def audited(result: RunTables, scenario: Scenario | None = None) -> Audit:
 
 def unauditable(run: Evidence) -> str:
     """The reason why no figure can be recomputed; "" if some can."""
-    if run.scenario.record not in ("placements", "all"):
-        return f"the run kept no placements (record={run.scenario.record})"
     if run.jobs.is_empty():
         return "no job came before the end"
     if run.in_rounds and (run.pods["num_gpu"] == 0).any():

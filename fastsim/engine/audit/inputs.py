@@ -68,16 +68,15 @@ class RunTables(Protocol):
         """One row for the run."""
 
     @property
-    def timeline(self) -> pl.DataFrame:
-        """A row for every event."""
-
-    @property
     def jobs(self) -> pl.DataFrame:
         """A row for every pod or job."""
 
     @property
     def placements(self) -> pl.DataFrame:
         """A row for every stay on a node."""
+
+    def require(self, name: str, where: str = "") -> None:
+        """ResultError of ``where`` unless the run recorded this table."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +157,7 @@ def evidence(result: RunTables, scenario: Scenario | None = None) -> Evidence:
         raise ResultError(
             "audit: found a run of objects in memory or of a fork, expected a scenario=, or a run of texts"
         )
+    result.require("placements", "audit")
     for table, names in NEEDED.items():
         for name in names:
             if name not in result.frames[table].columns:
@@ -171,7 +171,7 @@ def evidence(result: RunTables, scenario: Scenario | None = None) -> Evidence:
     jobs = _by_arrival(result.jobs, workload)
     pods, missing = _pods(engine, jobs, workload)
     return Evidence(
-        engine, scenario, result.summary.row(0, named=True), jobs, result.timeline, pods,
+        engine, scenario, result.summary.row(0, named=True), jobs, result.frames["timeline"], pods,
         _stays(engine, result, pods), _nodes(cluster), typical, missing,
     )  # fmt: skip
 
@@ -226,7 +226,7 @@ def _stays(engine: str, result: RunTables, pods: pl.DataFrame) -> pl.DataFrame:
     held = result.placements.filter(pl.col("node_id").is_not_null()).join(
         pods.select("pod_id", "demand_milli", *REQUEST), on="pod_id", how="left", maintain_order="left"
     )
-    last_s = last_instant_s(result.jobs, result.timeline, result.summary["makespan_s"].item())
+    last_s = last_instant_s(result.jobs, result.frames["timeline"], result.summary["makespan_s"].item())
     runs_on = (pl.col("reason") == "running") & (pl.col("end_s") >= last_s)
     lasts = runs_on if engine in ROUND_ENGINES else pl.col("end_s").is_null()
     held = held.with_columns(

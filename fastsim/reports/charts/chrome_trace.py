@@ -40,6 +40,7 @@ Event = dict[str, Any]
 
 def written_trace(result: Result, path: str | os.PathLike[str], window: Window | None = None) -> tuple[Path, int, int]:
     """Write the trace; its path, number of slices, and number of slices of all pods."""
+    result.require("placements", f"trace {path}")
     frame = stays(result)
     if window is not None:
         frame = frame.filter(pl.col("end_s") > window.begin_s, pl.col("start_s") < window.end_s)
@@ -90,7 +91,7 @@ def _slices(shown: pl.DataFrame) -> Iterator[Event]:
 
 def _counters(result: Result, window: Window | None) -> Iterator[Event]:
     values = [value.cast(pl.Float64).alias(name) for name, value in COUNTERS.items()]
-    frame = result.scan("timeline").select(pl.col("t_s"), *values).collect()
+    frame = result.recorded_rows("timeline").select(pl.col("t_s"), *values).collect()
     if window is not None:
         frame = frame.filter(pl.col("t_s").is_between(window.begin_s, window.end_s))
     frame = frame.gather_every(max(1, -(-len(frame) // SAMPLES)))

@@ -45,7 +45,7 @@ def stays(result: Result) -> pl.DataFrame:
     Stays without an end last to the end of the run.
     """
     columns = ("pod_id", "node_id", "node", "gpu_ids", "start_s", "end_s")
-    placed = result.scan("placements").filter(pl.col("start_s").is_not_null()).select(columns)
+    placed = result.recorded_rows("placements").filter(pl.col("start_s").is_not_null()).select(columns)
     frame = placed.explode("gpu_ids", empty_as_null=True, keep_nulls=True).rename({"gpu_ids": "gpu"}).collect()
     return frame.with_columns(pl.col("end_s").fill_null(last_s(result, frame))).filter(
         pl.col("gpu").is_not_null(), pl.col("end_s") > pl.col("start_s")
@@ -55,7 +55,7 @@ def stays(result: Result) -> pl.DataFrame:
 def last_s(result: Result, frame: pl.DataFrame) -> float:
     """The last recorded moment of the run, seconds."""
     lasts = [frame["start_s"].max(), frame["end_s"].max()]
-    lasts.append(result.scan("timeline").select(pl.col("t_s").max()).collect().item())
+    lasts.append(result.recorded_rows("timeline").select(pl.col("t_s").max()).collect().item())
     return max((float(last) for last in lasts if isinstance(last, int | float)), default=0.0)
 
 
@@ -165,9 +165,9 @@ def bars(frame: pl.DataFrame, window: Window | None = None) -> pl.DataFrame:
 
 def held_s(result: Result, frame: pl.DataFrame) -> pl.DataFrame | None:
     """``pod_id``, ``part`` and ``held_s`` of each stay: application and seconds; None if jobs have no applications."""
-    if "workload" not in result.scan("jobs").collect_schema():
+    if "workload" not in result.recorded_rows("jobs").collect_schema():
         return None
-    applications = result.scan("jobs").select("pod_id", pl.col("workload").alias("part")).collect()
+    applications = result.recorded_rows("jobs").select("pod_id", pl.col("workload").alias("part")).collect()
     labelled = frame.join(applications, on="pod_id", how="left", maintain_order="left")
     return labelled.with_columns(pl.col("part").fill_null("?"), (pl.col("end_s") - pl.col("start_s")).alias("held_s"))
 

@@ -119,9 +119,9 @@ def job_points(
 
 def completion_hours(result: Result, name: str = "run") -> pl.Series:
     """Hours from arrival to the end of the jobs that count and are done, the shortest first."""
-    jobs = result.jobs
+    jobs = result.table("jobs", name)
     if jobs.is_empty():
-        raise ResultError(f"{name}: found no jobs, expected a run that recorded them (record='placements' or 'all')")
+        raise ResultError(f"{name}: found no jobs, expected one at least")
     window = (result.provenance.get("scenario") or {}).get("window")
     if window is not None:
         first, last = (int(part) for part in (window.split(":") if isinstance(window, str) else window))
@@ -150,7 +150,7 @@ def _demand(result: Result, gpus: int | None) -> float:
     """GPUs requested by jobs in the system, mean over the run, per cent of the cluster's."""
     jobs = result.jobs
     if jobs.is_empty():
-        raise ResultError("found no jobs, expected a run that recorded them")
+        raise ResultError("found no jobs, expected one at least")
     times: Any = (jobs["end_s"].max(), jobs["submit_s"].max())
     end = max(float(time) for time in times if time is not None)
     requested = jobs["num_gpu"] * (jobs["end_s"].fill_null(end) - jobs["submit_s"])

@@ -57,7 +57,7 @@ def over_time(results: Sequence[Result]) -> bool:
 def timeline_of(result: Result, by_time: bool) -> Timeline | None:
     """The timeline of a run; None if it recorded none."""
     names = ("t_s", "arrived_gpu_milli", "gpu_milli_capacity", *COLUMNS, *FRAG_COLUMNS)
-    frame = result.scan("timeline").select(pl.col(names).cast(pl.Float64)).collect()
+    frame = result.recorded_rows("timeline").select(pl.col(names).cast(pl.Float64)).collect()
     if frame.is_empty():
         return None
     columns = {name: np.asarray(frame[name].to_numpy(), np.float64) for name in names}
@@ -123,7 +123,7 @@ def stacked(name: str, line: Timeline, edges: Floats, scale: float, labels: dict
 
 def spans(result: Result, column: str) -> Floats:
     """Sorted seconds of one column of the run's jobs: ``jct_s`` of finished, ``wait_s`` of started ones."""
-    frame = result.scan("jobs")
+    frame = result.recorded_rows("jobs")
     if column == "jct_s":
         frame = frame.filter(pl.col("state") == "finished")
     seconds = frame.select(pl.col(column).drop_nulls().cast(pl.Float64)).collect()[column].sort()

@@ -138,7 +138,7 @@ def test_the_table_is_the_same_in_files_and_in_memory(tmp_path: Path) -> None:
         loaded = fs.Result.load(tmp_path / folder)
         assert loaded.telemetry.equals(held.telemetry) and "telemetry" in loaded.frames
         assert len(loaded.scan("telemetry").collect()) == len(held.telemetry)
-    assert not len(fs.simulate(*texts).telemetry)
+    assert not fs.simulate(*texts).recorded("telemetry")
 
 
 def test_a_device_that_no_catalogue_has_follows_its_nodes() -> None:

@@ -47,7 +47,7 @@ def test_memory_is_another_matter() -> None:
 def test_nobody_needs_to_ask_for_telemetry() -> None:
     texts = ("openb:9", "synth:openb?pods=30&seed=2")
     result = fs.simulate(*texts, policy="0.7*fgd + 0.3*least_utilised")
-    assert not len(result.telemetry) and "telemetry" not in result.frames
+    assert not result.recorded("telemetry") and "telemetry" not in result.frames
     again = fs.simulate(*texts, policy="0.7*fgd + 0.3*least_utilised", telemetry="15?refresh_s=15", until_s=3000)
     until = fs.simulate(*texts, policy="0.7*fgd + 0.3*least_utilised", until_s=3000)
     # Looks that nobody would see are left out, and nothing changes.
