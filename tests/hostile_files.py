@@ -129,8 +129,8 @@ def verbs(group: click.Group = commands, above: str = "") -> Iterator[tuple[str,
             yield f"{above}{name}", verb
 
 
-PODS = {"cluster": "openb:5", "workload": "synth:openb?pods=9&seed=1&rate_per_hour=20"}
-JOBS = {"cluster": "gavel:2:2:2", "workload": "synth:gavel?jobs=6&rate_per_hour=8&seed=3"}
+PODS: dict[str, Any] = {"cluster": "openb:5", "workload": "synth:openb?pods=9&seed=1&rate_per_hour=20"}
+JOBS: dict[str, Any] = {"cluster": "gavel:2:2:2", "workload": "synth:gavel?jobs=6&rate_per_hour=8&seed=3"}
 
 
 def plant(folder: Path) -> Path:

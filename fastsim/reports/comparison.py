@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import altair as alt
 
     from fastsim.engine.result import Result
+    from fastsim.reports.report import Runs
 
 FIGURES = (
     "pods", "pods_finished", "pods_unplaced", "pods_pending", "at_capacity_gpu_alloc_pct", "gpu_alloc_pct",
@@ -82,8 +83,11 @@ SATURATION = 70.0
 """Arrived demand, in per cent of the GPUs, below which nearly every policy places every pod."""
 
 
-def compare(results: Sequence[Result], names: Sequence[str] | None = None) -> Comparison:
-    """Results side by side, named after their scenario or policy unless ``names`` are given."""
+def compare(results: Runs, names: Sequence[str] | None = None) -> Comparison:
+    """Results side by side, named after their scenario or policy unless ``names`` are given.
+
+    ``results`` are results, folders of saved runs, or both; a folder with several runs in it stands for all of them.
+    """
     from fastsim.reports.report import named_runs
 
     runs, given = named_runs("compare", results, names)

@@ -37,6 +37,8 @@ PAPER_WIDTH = {1: 238, 2: 504}
 PAPER_HEIGHT = 150
 MAPS = tuple(key for key, *_ in NODES)
 RUNS = "a list of results, or of folders of saved runs"
+Runs = Result | str | os.PathLike[str] | Sequence[Result | str | os.PathLike[str]]
+"""Results and folders of saved runs, one or several."""
 NO_MOMENT = -1
 """Step of time in pictures of nodes over time, the ``MAPS``: no line stands there."""
 
@@ -139,19 +141,19 @@ class Report:
 
 
 def report(
-    results: Sequence[Result], names: Sequence[str] | None = None, *, window: tuple[float, float] | None = None,
+    results: Runs, names: Sequence[str] | None = None, *, window: tuple[float, float] | None = None,
     charts: Sequence[str] = (),
 ) -> Report:  # fmt: skip
     """A report of these runs; a series are runs of equal ``names``, or without names runs that differ in the seed.
 
     ``window`` bounds the bars of single GPUs, in seconds of simulated time; ``charts`` selects charts by name.
     """
-    results, names = named_runs("report", results, names)
+    runs, named = named_runs("report", results, names)
     charts = elements("report: charts", charts, "a list of names of charts", alone=(str,))
     for chart in charts:
         if chart not in KEYS:
             raise ScenarioError("chart", repr(chart), f"one of {', '.join(KEYS)}", suggestion(chart, KEYS))
-    return Report(tuple(series_of(results, names)), window_of(window), tuple(charts))
+    return Report(tuple(series_of(runs, named)), window_of(window), tuple(charts))
 
 
 def named_runs(

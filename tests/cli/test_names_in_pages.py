@@ -55,7 +55,7 @@ def figures_page(folder: Path, name: str) -> str:
 def index_page(folder: Path, name: str) -> str:
     """The index of all figures, with the name in every text."""
     one = all_figures()[0]
-    row = dict.fromkeys(HEADS, name) | {"paper": one.paper, "figure": one.figure}
+    row: dict[str, Any] = dict.fromkeys(HEADS, name) | {"paper": one.paper, "figure": one.figure}
     numbers = ("numbers", "cells", "same", "within", "outside", "indicative", "no reference")
     row |= {head: 1 for head in HEADS if head in numbers}
     return write_index(folder, pl.DataFrame([row])).read_text()
@@ -150,7 +150,9 @@ def test_charts_in_notebooks_and_their_files(place: int, folder: Path, tmp_path:
     for chart in charts:
         chart.save(str(tmp_path / "chart.html"))
         chart.save(str(tmp_path / "inline.html"), inline=True)
-        pages = [chart.to_html(), *chart._repr_mimebundle_().values()]
+        shown = chart._repr_mimebundle_()
+        assert isinstance(shown, dict)
+        pages = [chart.to_html(), *shown.values()]
         for html in (*pages, *((tmp_path / file).read_text() for file in ("chart.html", "inline.html"))):
             content = content_of(html)
             assert content.tags <= HARMLESS and not content.handlers

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -80,7 +81,9 @@ def test_nodes_that_come_or_go_after_the_last_end_change_no_figure(changes: dict
     assert [str(one) for one in result.audit(moving).differences] == []
 
 
-@pytest.mark.parametrize("emission", [Carbon((0.0, 5.0), (300.0, 900.0)), Carbon((0.0,), (300.0,))])
+@pytest.mark.parametrize(
+    "emission", [Carbon(np.array([0.0, 5.0]), np.array([300.0, 900.0])), Carbon(np.array([0.0]), np.array([300.0]))]
+)
 def test_an_intensity_that_changes_after_the_last_end_weighs_nothing(emission: Carbon) -> None:
     result = run(scenario(carbon=emission))
     assert result.summary["co2_kg"].item() == pytest.approx(0.3 * result.summary["energy_kwh"].item(), rel=1e-12)

@@ -157,7 +157,7 @@ def public_sequences() -> set[str]:
     for name in fs.__all__:
         item = getattr(fs, name)
         if inspect.isfunction(item):
-            methods = {name: item}
+            methods: dict[str, Any] = {name: item}
         elif inspect.isclass(item) and not issubclass(item, BaseException):
             methods = {f"{name}.{key}": value for key, value in inspect.getmembers(item, callable) if key[0] != "_"}
             methods[name] = item
@@ -165,7 +165,7 @@ def public_sequences() -> set[str]:
             continue
         for key, method in methods.items():
             for parameter in inspect.signature(method).parameters.values():
-                if re.search(r"\b(Sequence|Iterable|tuple|list)\[", str(parameter.annotation)):
+                if re.search(r"\b(Sequence|Iterable|tuple|list)\[|\bRuns\b", str(parameter.annotation)):
                     found.add(f"{key}: {parameter.name}")
     return found
 

@@ -292,6 +292,6 @@ def test_two_columns_of_a_name_are_refused(tmp_path: Path) -> None:
     for read in (fs.Cluster.from_arrow, fs.Cluster.from_csv):
         with pytest.raises(InputError, match=r"num_gpu: found two columns of this name, expected .*each name once"):
             read(table)
-    for read in (fs.Cluster.from_parquet, fs.Workload.scan):
+    for scan in (fs.Cluster.from_parquet, fs.Workload.scan):
         with pytest.raises(InputError, match=r"nodes.parquet: num_gpu: found two columns of this name"):
-            read(tmp_path / "nodes.parquet")
+            scan(tmp_path / "nodes.parquet")

@@ -206,4 +206,4 @@ def test_victims_that_do_not_run_are_refused(answer: Any, found: str) -> None:
 
     with pytest.raises(PolicyError, match=re.escape(f"victims(): found {found}")):
         there = fs.Workload.from_polars(pl.DataFrame({"submit_s": [0.0, 1.0], "num_gpu": [1, 1]}))
-        fs.simulate("uniform?nodes=3&gpu=T4", there, deschedule=fs.Deschedule(Mine(), 1.0))
+        fs.simulate("uniform?nodes=3&gpu=T4", there, deschedule=[fs.Deschedule(Mine(), 1.0)])
