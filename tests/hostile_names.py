@@ -14,21 +14,29 @@ import pyarrow as pa
 import fastsim as fs
 from fastsim.simulation.simulate import run
 
+CONTROLS = "\x01\x07\x1b[31m\x7f\x85<b>"
+"""Signs that move a terminal's cursor or are none in XML."""
 NAMES = (
     "</script><script>alert(1)</script>", "</SCRIPT ><img src=x onerror=alert(1)>", "<!--<script>",
     "\"'><svg onload=alert(1)>", "]]>&lt;/script&gt;<!-- -->", "a\u2028b\u2029c\u202ed", "${alert(1)}`\\u003c/script>",
-    "javascript:alert(1)", "{{alert(1)}}'\"]);alert(1)//",
+    "javascript:alert(1)", "{{alert(1)}}'\"]);alert(1)//", CONTROLS,
 )  # fmt: skip
 """Texts that end a script, begin another, hide an end, leave an attribute or a text of JavaScript, or turn letters."""
-CONTROLS = "\x01\x07\x1b[31m\x7f\x85<b>"
-"""Signs that move a terminal's cursor or are none in XML."""
+HARMLESS = {
+    "html", "head", "meta", "title", "style", "body", "script", "div", "table", "thead", "tbody", "tr", "th", "td",
+    "caption", "small", "header", "main", "h1", "h2", "h3", "p", "pre", "button", "figure", "figcaption", "details",
+    "summary", "dl", "dt", "dd", "label", "input", "span", "select", "option", "output", "svg", "line", "g", "path",
+    "circle", "a",
+}  # fmt: skip
+"""Tags that pages of ours have; ``img`` is none of them, and ``svg`` has no handlers."""
 
 
 @dataclass
 class Content:
-    """What stands in a page: title, tags, JSON of its data by name, programs, and handlers in attributes."""
+    """What stands in a page: title, text, tags, JSON of its data by name, programs, and handlers in attributes."""
 
     title: str = ""
+    text: str = ""
     tags: set[str] = field(default_factory=set)
     data: dict[str, Any] = field(default_factory=dict)
     programs: list[str] = field(default_factory=list)
@@ -50,6 +58,7 @@ class _Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data
+        self.content.text += data if not self.inside else ""
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "title":
@@ -58,6 +67,7 @@ class _Reader(HTMLParser):
             self.content.programs.append(self.text)
         elif tag == "script":
             self.content.data[self.inside] = json.loads(self.text)
+        self.inside = "" if tag in ("title", "script") else self.inside
 
 
 def content_of(html: str) -> Content:

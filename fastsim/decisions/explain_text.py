@@ -9,6 +9,7 @@ import polars as pl
 
 from fastsim.decisions.explain import CHECKS, Explanation
 from fastsim.decisions.refusal_text import expression
+from fastsim.errors import on_one_line
 from fastsim.foundation.csv_table import without_formulas
 from fastsim.foundation.parquet import replacing
 from fastsim.kubernetes.nodes import TAINT
@@ -109,7 +110,7 @@ def _table(columns: dict[str, str], rows: pl.DataFrame) -> str:
         grid.add_column(title, justify="right" if numeric else "left", no_wrap=name != "why")
     for row in rows.select(list(columns)).iter_rows():
         grid.add_row(*map(_cell, row))
-    console = Console(markup=False)  # expressions contain brackets
+    console = Console(markup=False, emoji=False)  # expressions contain brackets and colons
     with console.capture() as captured:
         console.print(grid)
     return captured.get()
@@ -118,7 +119,7 @@ def _table(columns: dict[str, str], rows: pl.DataFrame) -> str:
 def _cell(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(map(str, value))
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else on_one_line(value, len(str(value)))
 
 
 def write_csv(frame: pl.DataFrame, path: Path) -> None:

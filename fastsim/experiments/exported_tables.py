@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,17 +17,13 @@ from fastsim.errors import ScenarioError, suggestion
 from fastsim.experiments.sweep.run import PLAN, sweep_table
 from fastsim.foundation.csv_table import without_formulas
 from fastsim.reports.report import run_folders
+from fastsim.reports.report_table import latex_text
 
 TABLES = (*FRAMES, *LATER)
 """Names of the tables."""
 FORMS = ("csv", "latex", "parquet")
 """Formats, of which files are recognised by their suffix."""
 SUFFIXES = {".csv": "csv", ".tex": "latex", ".parquet": "parquet"}
-SPECIAL = {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-}  # fmt: skip
-"""Characters that LaTeX would not print, and what it prints as them."""
 
 
 def saved_table(folder: str | os.PathLike[str], name: str, columns: Sequence[str] = ()) -> pl.DataFrame:
@@ -68,7 +63,7 @@ def latex(frame: pl.DataFrame) -> str:
     """A tabular with the rules of the package booktabs; numbers stand at the right and have six digits at most."""
     sides = "".join("r" if kind.is_numeric() else "l" for kind in frame.dtypes)
     rows = [_latex_row(map(_printed, row)) for row in frame.iter_rows()]
-    head = [f"\\begin{{tabular}}{{{sides}}}", r"\toprule", _latex_row(map(_escaped, frame.columns)), r"\midrule"]
+    head = [f"\\begin{{tabular}}{{{sides}}}", r"\toprule", _latex_row(map(latex_text, frame.columns)), r"\midrule"]
     return "\n".join([*head, *rows, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
@@ -79,11 +74,7 @@ def _latex_row(cells: object) -> str:
 def _printed(value: object) -> str:
     if value is None:
         return "--"
-    return f"{value:.6g}" if isinstance(value, float) else _escaped(str(value))
-
-
-def _escaped(text: str) -> str:
-    return re.sub(r"[\\~^&%$#_{}]", lambda match: SPECIAL[match[0]], text)
+    return f"{value:.6g}" if isinstance(value, float) else latex_text(str(value))
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:

@@ -16,7 +16,7 @@ import polars as pl
 from fastsim.errors import ResultError, ScenarioError, suggestion
 from fastsim.foundation.displays import html_table
 from fastsim.foundation.option_texts import elements
-from fastsim.reports.charts.chart_files import charting, displayed, picturing, written_file
+from fastsim.reports.charts.chart_files import charting, displayed, drawn_picture, written_file
 from fastsim.reports.charts.series import HEIGHT, POINTS, WIDTH, distinct_names, run_name
 from fastsim.reports.charts.series_looks import channels, marked
 
@@ -182,11 +182,11 @@ class Comparison:
 
     def to_svg(self, path: str | os.PathLike[str], metrics: Sequence[str] = REPORT) -> Path:
         """The charts as an SVG picture."""
-        return written_file(path, picturing().vegalite_to_svg(self.charts(metrics).to_json()).encode())
+        return written_file(path, drawn_picture(self.charts(metrics).to_json(), ".svg"))
 
     def to_png(self, path: str | os.PathLike[str], metrics: Sequence[str] = REPORT, scale: float = 1.5) -> Path:
         """The charts as a PNG picture; ``scale`` is picture pixels for each chart pixel."""
-        return written_file(path, picturing().vegalite_to_png(self.charts(metrics).to_json(), scale=scale))
+        return written_file(path, drawn_picture(self.charts(metrics).to_json(), ".png", scale=scale))
 
 
 def _metric(name: str) -> ChartMetric:

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,8 +19,9 @@ import polars as pl
 
 from fastsim.engine.result import Result
 from fastsim.errors import ResultError, ScenarioError, kind_of, short, suggestion
+from fastsim.foundation.csv_table import without_formulas
 from fastsim.foundation.option_texts import elements, names_file, names_folder
-from fastsim.reports.charts.chart_files import page_scripts, picturing, written_file
+from fastsim.reports.charts.chart_files import drawn_picture, page_scripts, picturing, written_file
 from fastsim.reports.charts.gpu_occupancy import STEPS, Window
 from fastsim.reports.charts.series import RunSeries, seed_text, series_of
 from fastsim.reports.markdown_text import code, code_block, plain
@@ -114,7 +115,7 @@ class Report:
 
     def to_csv(self, path: str | os.PathLike[str]) -> Path:
         """The table as CSV, a row for each series: means by summary column, and ``_ci95``, half their intervals."""
-        return written_file(path, table_frame(self.table).write_csv().encode())
+        return written_file(path, without_formulas(table_frame(self.table)).write_csv().encode())
 
     def to_pictures(
         self, folder: str | os.PathLike[str], suffix: str = ".png", scale: float = 2.0, columns: int | None = None
@@ -125,17 +126,15 @@ class Report:
         """
         if suffix not in PICTURES:
             raise ScenarioError("suffix", repr(suffix), f"one of {', '.join(PICTURES)}")
-        target, maker = Path(folder), picturing()
-        draw = {".png": partial(maker.vegalite_to_png, scale=scale), ".svg": maker.vegalite_to_svg,
-                ".pdf": maker.vegalite_to_pdf}[suffix]  # fmt: skip
+        picturing()  # raises before there is a folder if the extra is missing
+        target, options = Path(folder), {"scale": scale} if suffix == ".png" else {}
         try:
             target.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ResultError(f"{target}: cannot be made: {error.strerror or error}") from error
         paths = []
         for figure in self.figures:
-            content = draw(still(figure, columns))
-            content = content if isinstance(content, bytes) else content.encode()
+            content = drawn_picture(still(figure, columns), suffix, **options)
             paths.append(written_file(target / f"{figure.key}{suffix}", content))
         return paths
 

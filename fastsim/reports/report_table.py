@@ -5,6 +5,7 @@ Figures are means over seeds; ± is half the 95 % confidence interval of the mea
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -96,10 +97,10 @@ def table_latex(table: Table) -> str:
     lines = [
         "% needs \\usepackage{booktabs}; figures are means, \\pm is half the 95 % interval of the mean over seeds",
         f"\\begin{{tabular}}{{l{'r' * len(table.headings)}}}", "\\toprule",
-        " & ".join(_latex(heading) for heading in ("run", *table.headings)) + " \\\\", "\\midrule",
+        " & ".join(latex_text(heading) for heading in ("run", *table.headings)) + " \\\\", "\\midrule",
     ]  # fmt: skip
     for name, cells in table.rows:
-        texts = [_latex(name), *(_latex(cell.text) for cell in cells)]
+        texts = [latex_text(name), *(latex_text(cell.text) for cell in cells)]
         lines.append(" & ".join(texts) + " \\\\")
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
 
@@ -109,11 +110,13 @@ _LATEX = str.maketrans({
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "<": r"$<$", ">": r"$>$",
     "|": r"\textbar{}",
 })  # fmt: skip
+_UNPRINTED = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
 
-def _latex(text: str) -> str:
-    """A text on one line that LaTeX prints as it is."""
-    return " ".join(text.split()).translate(_LATEX)
+def latex_text(text: str) -> str:
+    """A text on one line that LaTeX prints as it is; signs without a letter, which end LaTeX, are spelled."""
+    line = _UNPRINTED.sub(lambda sign: ascii(sign[0])[1:-1], " ".join(text.split()))
+    return line.translate(_LATEX)
 
 
 def table_frame(table: Table) -> pl.DataFrame:

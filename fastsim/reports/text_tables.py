@@ -9,6 +9,8 @@ from shutil import get_terminal_size
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from fastsim.errors import on_one_line
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -180,7 +182,6 @@ def _is_present_and_nonzero(table: pl.DataFrame, name: str) -> bool:
 
 def _printed(table: pl.DataFrame, columns: list[Column]) -> str:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
@@ -189,17 +190,13 @@ def _printed(table: pl.DataFrame, columns: list[Column]) -> str:
             heading, justify="left" if name in LEFT else "right", no_wrap=name not in LEFT[1:], overflow="fold"
         )
     for row in table.iter_rows(named=True):
-        grid.add_row(*_cells(row, columns))
-    console = Console()
-    with console.capture() as captured:
-        console.print(grid)
-    return captured.get()
+        grid.add_row(*map(_on_a_line, _cells(row, columns)))
+    return _terminal_text(grid)
 
 
 def text_table(table: pl.DataFrame, columns: Sequence[tuple[str, str]], left: Sequence[str] = ()) -> str:
     """Columns of a table (name and heading) for the terminal; numbers with five significant digits."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
@@ -207,11 +204,23 @@ def text_table(table: pl.DataFrame, columns: Sequence[tuple[str, str]], left: Se
         words = name in left
         grid.add_column(heading, justify="left" if words else "right", overflow="fold", no_wrap=not words)
     for row in table.iter_rows(named=True):
-        grid.add_row(*(_short(row.get(name)) for name, _ in columns))
-    console = Console()
+        grid.add_row(*(_on_a_line(_short(row.get(name))) for name, _ in columns))
+    return _terminal_text(grid)
+
+
+def _terminal_text(grid: Any) -> str:
+    """A grid of rich as text; brackets and colons of names are no commands."""
+    from rich.console import Console
+
+    console = Console(markup=False, emoji=False)
     with console.capture() as captured:
         console.print(grid)
     return captured.get()
+
+
+def _on_a_line(cell: str) -> str:
+    """A cell as errors show names: on one line, without signs that move a terminal's cursor."""
+    return on_one_line(cell, len(cell))
 
 
 def _short(value: Any) -> str:

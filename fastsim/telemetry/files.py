@@ -14,6 +14,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,8 @@ from fastsim.telemetry.readings_table import (
 
 READINGS = "readings of GPUs"
 """The expected content of files, in messages."""
+LONGEST_NAME = 200
+"""Bytes of the name of a file of a series, before its number and ending; file systems take 255."""
 OF_A_RUN = "telemetry.parquet"
 """Readings in the folder of a run."""
 
@@ -119,14 +122,12 @@ def write_csv_files(table: pa.Table | pl.LazyFrame, folder: str | os.PathLike[st
     kinds = evaluated(moved.select(pl.col("metric").unique())).to_series().sort().to_list()
     Path(folder).mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
-    taken: Counter[str] = Counter()
+    taken: set[str] = set()
     for kind in kinds:  # one quantity at a time is held in memory
         rows = ordered_rows(evaluated(moved.filter(pl.col("metric") == kind)))
         rows = rows.with_columns(t_rel=(pl.col("ms") - first) / 1000)
         for series in rows.partition_by(list(KEYS), maintain_order=True):
-            name = _series_name(series.row(0, named=True))
-            taken[name] += 1
-            path = Path(folder) / f"{name}{'' if taken[name] == 1 else f'-{taken[name]}'}.csv"
+            path = Path(folder) / f"{_untaken(_series_name(series.row(0, named=True)), taken)}.csv"
             series.select("t_rel", "value").write_csv(path)
             written.append(path)
     return written
@@ -136,3 +137,12 @@ def _series_name(row: dict[str, Any]) -> str:
     parts = (row["node"], row["gpu_uuid"] if row["gpu_index"] is None else row["gpu_index"], row["pod"])
     parts_of_name = [re.sub(r"[^\w.=-]+", "_", str(part)) for part in (*parts, row["metric"]) if part is not None]
     return "-".join(parts_of_name)
+
+
+def _untaken(name: str, taken: set[str]) -> str:
+    """The name, cut to what file systems take, with a number if a file has it already, in any letters' case."""
+    short = name.encode()[:LONGEST_NAME].decode(errors="ignore")
+    numbered = (short if number == 1 else f"{short}-{number}" for number in count(1))
+    chosen = next(one for one in numbered if one.lower() not in taken)
+    taken.add(chosen.lower())
+    return chosen

@@ -16,18 +16,11 @@ import fastsim as fs
 from fastsim.cli.main import exit_code
 from fastsim.experiments.all_figures import HEADS, all_figures, write_index
 from fastsim.experiments.reproduce.reproduction import Measure, Reproduction, cell, cell_table, points
-from tests.hostile_names import NAMES, content_of, hostile_cluster, hostile_pods, hostile_runs
+from tests.hostile_names import HARMLESS, NAMES, content_of, hostile_cluster, hostile_pods, hostile_runs
 from tests.needs import needed
 from tests.style.tree import ROOT, parsed, short, sources
 
 needed("altair")
-HARMLESS = {
-    "html", "head", "meta", "title", "style", "body", "script", "div", "table", "thead", "tbody", "tr", "th", "td",
-    "caption", "small", "header", "main", "h1", "h2", "h3", "p", "pre", "button", "figure", "figcaption", "details",
-    "summary", "dl", "dt", "dd", "label", "input", "span", "select", "option", "output", "svg", "line", "g", "path",
-    "circle", "a",
-}  # fmt: skip
-"""Tags that pages of ours have; ``img`` is none of them, and ``svg`` has no handlers."""
 PROGRAMS = {"report": 2, "plot": 2, "monitor": 2, "alone": 2, "trace": 2, "compare": 2, "figures": 2}
 """Programs of a page: the library that draws, and the page's own."""
 

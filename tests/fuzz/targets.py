@@ -9,6 +9,7 @@ from tests.fuzz import (
     code_in_files,
     importers,
     kubernetes,
+    names_in_files,
     physical_types,
     readings,
     saved_runs,
@@ -20,6 +21,7 @@ from tests.fuzz.trial import Trial
 
 TARGETS: dict[str, Callable[[], Trial]] = {
     **checkpoints.TARGETS, **importers.TARGETS, **kubernetes.TARGETS, **readings.TARGETS, **scenarios.TARGETS,
-    **saved_runs.TARGETS, **services.TARGETS, **tables.TARGETS, **physical_types.TARGETS, **code_in_files.TARGETS,
+    **saved_runs.TARGETS, **services.TARGETS, **tables.TARGETS, **physical_types.TARGETS,
+    **code_in_files.TARGETS, **names_in_files.TARGETS,
 }  # fmt: skip
 """Functions that prepare the trial of each target, in the worker."""

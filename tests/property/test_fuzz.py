@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from fastsim.cli.grammar import option_defaults
+from fastsim.experiments import exported_tables
+from fastsim.reports import report_table, text_tables
+from fastsim.reports.charts import html_page
 from fastsim.scenario import user_code
+from fastsim.telemetry import files, openmetrics
 from tests.fuzz.targets import TARGETS
 from tests.fuzz.trial import Trial
 from tests.fuzz.worker import Worker
@@ -57,8 +61,8 @@ def first_finding(target: str, most: int = 200) -> str:
     for seed in range(most):
         try:
             tried(seed)
-        except AssertionError as error:
-            return str(error)
+        except Exception as error:
+            return f"{seed}: {error!r}"
     return ""
 
 
@@ -67,3 +71,21 @@ def test_a_guard_that_searches_the_text_of_a_policy_is_found(reader: str, monkey
     monkeypatch.setattr(user_code, "ANSWERS", [lambda text: bool(re.search(r"\bpython\b", text))])
     monkeypatch.setattr(option_defaults, "_imports_code", lambda text: bool(re.search(r"\bpython\b", str(text))))
     assert re.search("looked for|was taken", first_finding(f"code in {reader}"))
+
+
+PLANTED: dict[str, tuple[object, str, Callable[..., object]]] = {
+    "chart pages": (html_page, "script_json", lambda document: document),
+    "report pages": (html_page, "escape", lambda text: text),
+    "LaTeX": (report_table, "latex_text", lambda text: text),
+    "exported CSV": (exported_tables, "without_formulas", lambda frame: frame),
+    "OpenMetrics": (openmetrics, "escaped", lambda value: "" if value is None else str(value).replace("\n", " ")),
+    "series of readings": (files, "_untaken", lambda name, taken: name[:99]),
+    "terminals": (text_tables, "on_one_line", lambda value, most: str(value)),
+}  # fmt: skip
+"""By writer: the function that keeps names what they are, and one that does not."""
+
+
+@pytest.mark.parametrize("writer", PLANTED)
+def test_a_name_that_is_written_as_it_is_is_found(writer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*PLANTED[writer])
+    assert first_finding(f"names in {writer}")

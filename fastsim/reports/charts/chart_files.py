@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".png", ".svg", ".html", ".json")
 """File suffixes of the formats."""
+
+UNDRAWN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Signs that no picture has a letter for: they are none in XML, and the library that draws ends the process."""
+SUSPECT = re.compile(r"\\[bf]|\\u00[01]|\\ud[89a-f]|\\ufff[ef]|[\ud800-\udfff\ufffe\uffff]", re.IGNORECASE)
+"""Spellings in JSON of all such signs, and of some others."""
 
 
 def charting() -> Any:
@@ -61,6 +67,23 @@ def _bundle() -> str:
     return bundle
 
 
+def drawn_picture(spec: str, suffix: str, **options: Any) -> bytes:
+    """The chart of a Vega-Lite specification as a picture, .png, .svg or .pdf; signs without a letter are spelled."""
+    maker = picturing()
+    draw = {".png": maker.vegalite_to_png, ".svg": maker.vegalite_to_svg, ".pdf": maker.vegalite_to_pdf}[suffix]
+    content = draw(json.dumps(_drawable(json.loads(spec))) if SUSPECT.search(spec) else spec, **options)
+    return content if isinstance(content, bytes) else str(content).encode()
+
+
+def _drawable(value: Any) -> Any:
+    """The same value, in whose texts signs without a letter are spelled as in Python."""
+    if isinstance(value, str):
+        return UNDRAWN.sub(lambda sign: ascii(sign[0])[1:-1], value)
+    if isinstance(value, dict):
+        return {_drawable(key): _drawable(item) for key, item in value.items()}
+    return [_drawable(item) for item in value] if isinstance(value, list) else value
+
+
 def written_file(path: str | os.PathLike[str], content: bytes) -> Path:
     """Write the file, complete or not at all; its path."""
     with replacing(path) as partial:
@@ -75,15 +98,13 @@ def written_chart(chart: alt.TopLevelMixin, path: str | os.PathLike[str], scale:
         raise ScenarioError(str(path), f"a name that ends in {suffix or 'nothing'}", f"one of {', '.join(SUFFIXES)}")
     if suffix == ".json":
         return written_file(path, spec.encode())
-    if suffix == ".png":
-        return written_file(path, picturing().vegalite_to_png(spec, scale=scale))
-    svg = suffix == ".svg"
-    content = picturing().vegalite_to_svg(spec) if svg else chart_page(spec, Path(path).stem, page_scripts())
-    return written_file(path, content.encode())
+    if suffix == ".html":
+        return written_file(path, chart_page(spec, Path(path).stem, page_scripts()).encode())
+    return written_file(path, drawn_picture(spec, suffix, **({"scale": scale} if suffix == ".png" else {})))
 
 
 def displayed(chart: Any) -> Any:
-    """The same chart, whose HTML in notebooks and files ends no script early, whatever names it has in it."""
+    """The same chart, whose HTML ends no script early and whose pictures can be drawn, whatever names it has in it."""
     kind: Any = type(chart)
     object.__setattr__(chart, "__class__", _displayed_class(kind))  # altair's own makes a property of the chart
     return chart
@@ -107,7 +128,10 @@ def _displayed_class(kind: Any) -> Any:
             return renderer(self.to_dict(context={"pre_transform": False}), json_kwds=_in_scripts(None))
         return shown
 
-    methods = {"to_html": to_html, "save": save, "_repr_mimebundle_": bundle, "fastsim_json": True}
+    def to_dict(self: Any, *arguments: Any, **options: Any) -> Any:
+        return _drawable(kind.to_dict(self, *arguments, **options))
+
+    methods = {"to_dict": to_dict, "to_html": to_html, "save": save, "_repr_mimebundle_": bundle, "fastsim_json": True}
     return type(kind.__name__, (kind,), methods | {"__module__": kind.__module__})
 
 

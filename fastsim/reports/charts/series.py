@@ -84,7 +84,7 @@ def _numbered(names: Sequence[str]) -> list[str]:
         count[name] = count.get(name, 0) + 1
     if max(count.values(), default=0) < 2:
         return list(names)
-    return [f"{name} ({place})" if count[name] > 1 else name for place, name in enumerate(names, 1)]
+    return distinct_names([f"{name} ({place})" if count[name] > 1 else name for place, name in enumerate(names, 1)])
 
 
 def run_name(result: Result) -> str:
@@ -94,10 +94,15 @@ def run_name(result: Result) -> str:
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
-    """The names, with a number added to repeated ones."""
-    count: dict[str, int] = {}
+    """The names, with a number added to repeated ones that no other name has."""
+    taken, first = set(names), set[str]()
     distinct = []
     for name in names:
-        count[name] = count.get(name, 0) + 1
-        distinct.append(name if count[name] == 1 else f"{name} ({count[name]})")
+        chosen, number = name, 1
+        while chosen in (first if number == 1 else taken):
+            number += 1
+            chosen = f"{name} ({number})"
+        first.add(name)
+        taken.add(chosen)
+        distinct.append(chosen)
     return distinct

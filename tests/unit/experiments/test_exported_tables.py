@@ -56,6 +56,11 @@ def test_latex_escapes_names_and_rounds_figures() -> None:
     assert lines[4] == r"50 \% \& \{x\}\textbackslash{} & 0.333333 & -- \\"
 
 
+def test_latex_keeps_a_name_on_one_line_and_prints_all_its_signs() -> None:
+    lines = latex(pl.DataFrame({"node": ["a\n\nb\x07<c>|\rd"]})).splitlines()
+    assert lines[4] == r"a b\textbackslash{}x07$<$c$>$\textbar{} d \\" and len(lines) == 7
+
+
 @pytest.mark.parametrize(
     ("table", "columns", "message"),
     [

@@ -34,7 +34,7 @@ def test_nothing_is_asked_of_a_network() -> None:
 
 def test_names_cannot_break_the_page() -> None:
     html = page('</script><b>"x', "ok")
-    assert "</script><b>" not in html and "\\u003c/script>" in html and "&lt;/script&gt;&lt;b&gt;&quot;x" in html
+    assert "</script><b>" not in html and "\\u003c/script\\u003e" in html and "&lt;/script&gt;&lt;b&gt;&quot;x" in html
 
 
 def test_every_run_says_what_decides_its_numbers() -> None:

@@ -19,6 +19,7 @@ from fastsim.reports.text_tables import (
     result_json,
     summary_text,
     table_json,
+    text_table,
 )
 
 ROW = {
@@ -134,3 +135,17 @@ def test_a_reproduction_keeps_to_the_terminal(width: int) -> None:
 
 def test_a_reproduction_without_references_is_a_heading() -> None:
     assert reproduction_text(figures().clear(), 80).split() == ["at", "reference", "ours", "deviation", "verdict"]
+
+
+@pytest.mark.parametrize("name", ["[/b]", "[red]x", ":smile:", "[link=x]y", "a\\[b]"])
+def test_signs_of_names_are_no_commands(name: str) -> None:
+    assert cells(comparison_text(table(name=name)))[0] == name
+    assert cells(text_table(table(name=name), [("name", "run")], ["name"])) == [name]
+
+
+def test_a_name_stays_on_its_line_and_moves_no_cursor() -> None:
+    for text in (
+        comparison_text(table(name="a\x1b[31m\nb")),
+        text_table(table(name="a\x1b[31m\nb"), [("name", "run")]),
+    ):
+        assert cells(text)[0] == r"a\x1b[31m\nb"

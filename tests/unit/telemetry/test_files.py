@@ -105,3 +105,12 @@ def test_what_is_wrong(tmp_path: Path) -> None:
     }.items():  # fmt: skip
         with pytest.raises(InputError, match=found):
             readings_of([tmp_path / name])
+
+
+def test_every_series_has_a_file_of_its_own_whatever_its_names(tmp_path: Path) -> None:
+    rows = MADE.to_pylist()
+    names = ["p", "p-2", "P", "/p", "!p", "x" * 300, "x" * 301, "é" * 150]
+    several = pa.Table.from_pylist([row | {"node": name, "pod": None} for name in names for row in rows], MADE.schema)
+    paths = write_csv_files(several, tmp_path / "series")
+    assert len({str(path).lower() for path in paths}) == 2 * len(names) == len(list((tmp_path / "series").iterdir()))
+    assert {len(path.read_text().splitlines()) for path in paths} == {2, 3}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from fastsim.errors import FastsimError, ResultError, ScenarioError
-from fastsim.reports.charts.chart_files import SUFFIXES, charting, picturing, written_chart
+from fastsim.reports.charts.chart_files import SUFFIXES, charting, displayed, drawn_picture, picturing, written_chart
 from tests.needs import needed
 
 altair = needed("altair")
@@ -38,3 +39,23 @@ def test_without_the_extra_the_way_to_get_it_is_told(monkeypatch: pytest.MonkeyP
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(FastsimError, match=r'pip install "fastsim-gpu\[report\]"'):
             function()
+
+
+NO_LETTERS = "a\x00\x05\x0c\x1b[1mb\ufffe\ud800c\\b"
+"""Signs that XML does not have, at which the library that draws ends the process."""
+
+
+def test_names_without_letters_can_be_drawn(tmp_path: Path) -> None:
+    chart = altair.Chart(altair.Data(values=[{"x": NO_LETTERS}]), title=NO_LETTERS).mark_point().encode(x="x:N")
+    for suffix in (".png", ".svg", ".pdf"):
+        assert drawn_picture(chart.to_json(), suffix)
+    drawn = displayed(chart)
+    drawn.save(str(tmp_path / "own.svg"))
+    drawn.save(str(tmp_path / "own.png"))
+    for svg in (written_chart(chart, tmp_path / "chart.svg").read_bytes(), (tmp_path / "own.svg").read_bytes()):
+        texts = [item.text for item in ElementTree.fromstring(svg).iter() if item.text]
+        assert r"a\x00\x05\x0c\x1b[1mb\ufffe\ud800c\b" in texts
+    assert (
+        json.loads(written_chart(chart, tmp_path / "chart.json").read_text())["title"]
+        == r"a\x00\x05\x0c\x1b[1mb\ufffe\ud800c\b"
+    )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fastsim.engine.result import Result
-from fastsim.reports.charts.series import seed_text, series_of
+from fastsim.reports.charts.series import distinct_names, seed_text, series_of
 
 
 def run(seed: int = 0, **scenario: Any) -> Result:
@@ -49,3 +49,12 @@ def test_runs_without_texts_are_told_apart_by_what_they_ran_on() -> None:
     found = series_of([Result({}, item, {}) for item in known])
     assert [one.name for one in found] == ["a" * 8, "b" * 8]
     assert seed_text(found[0].runs[0]) == "?"
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [(["a", "a"], ["a", "a (2)"]), (["a", "a", "a (2)"], ["a", "a (3)", "a (2)"]),
+     (["a (2)", "a", "a", "a"], ["a (2)", "a", "a (3)", "a (4)"]), ([], [])],
+)  # fmt: skip
+def test_a_number_makes_a_name_that_no_other_has(names: list[str], expected: list[str]) -> None:
+    assert distinct_names(names) == expected
