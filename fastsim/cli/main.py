@@ -29,8 +29,11 @@ from fastsim.cli.report import plot, report
 from fastsim.cli.run import compare, demo, explain, fork, resume, run
 from fastsim.cli.strict import notice_key
 from fastsim.cli.trace import trace
-from fastsim.errors import FastsimError
+from fastsim.errors import FastsimError, ScenarioError, short
 from fastsim.foundation import interrupts
+from fastsim.foundation.durable_file import is_utf8
+from fastsim.foundation.limits import work_budget
+from fastsim.foundation.limits.environment import refuse_odd_numbers
 
 BROKEN_PIPE = 141
 MOST_CHARACTERS = 1000
@@ -123,6 +126,9 @@ def _invoke(arguments: list[str], messages: Messages) -> int:
         from click.shell_completion import shell_complete
 
         return shell_complete(commands, {}, "fastsim", COMPLETION, completion)
+    refuse_odd_numbers()
+    work_budget.factor()  # which refuses one that is no factor
+    _refuse_other_bytes(arguments)
     try:
         defaults, messages.defaults = defaults_of(commands)
         with commands.make_context("fastsim", arguments, obj=messages, default_map=defaults) as context:
@@ -133,6 +139,13 @@ def _invoke(arguments: list[str], messages: Messages) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     return 0
+
+
+def _refuse_other_bytes(arguments: Sequence[str]) -> None:
+    for argument in arguments:
+        if not is_utf8(argument):
+            remedy = "set PYTHONUTF8=1 if it is" if sys.getfilesystemencoding() != "utf-8" else ""
+            raise ScenarioError("argument", short(argument), "text in UTF-8", remedy)
 
 
 def _fail(text: str, code: int, frames: Sequence[str] = ()) -> int:

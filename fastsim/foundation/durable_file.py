@@ -8,6 +8,23 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from fastsim.errors import InputError
+
+
+def refuse_other_bytes(path: Path) -> None:
+    """InputError if the whole path has bytes that are no UTF-8: no table and no record could name it."""
+    if not is_utf8(str(path.absolute())):
+        raise InputError(str(path), "bytes that are no UTF-8 in its path", "a path in UTF-8")
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text has no half of a surrogate pair, by which Python writes bytes that it cannot decode."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
 
 def flush(path: Path) -> None:
     """Wait until a file, or a folder with all it has in it, is on the disk, so that no power cut leaves an empty name.

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fastsim.errors import ResultError, short
+from fastsim.foundation.durable_file import refuse_other_bytes
 from fastsim.foundation.written_folder import formers, recovered, refuse_replacing
 
 UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
@@ -31,6 +32,7 @@ def held(folder: Path, overwrite: bool, grows: bool = False) -> Iterator[None]:
 
     With ``overwrite`` files that fastsim wrote are replaced; a folder that ``grows`` keeps all its files.
     """
+    refuse_other_bytes(folder)
     if not grows:
         refuse_folder_in_use(folder, overwrite)
     path, lock = lock_file(folder), -1

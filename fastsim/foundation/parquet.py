@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from fastsim.errors import InputError, ResultError
 from fastsim.foundation import interrupts
 from fastsim.foundation.columns.physical_types import converted, refuse_same_names
-from fastsim.foundation.durable_file import flush, flush_names, sweep_partials
+from fastsim.foundation.durable_file import flush, flush_names, refuse_other_bytes, sweep_partials
 from fastsim.foundation.limits.work_budget import Work, refuse_excess
 from fastsim.foundation.written_folder import exchange, refuse_replacing
 
@@ -37,6 +37,7 @@ CHOICE = "ARROW_DEFAULT_MEMORY_POOL"
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yields a temporary file beside `path` that takes its name on success and vanishes on any failure."""
     target = Path(path)
+    refuse_other_bytes(target)
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     sweep_partials(target)
     try:
@@ -58,6 +59,7 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     A folder that has the name already is exchanged for it only then, and only if fastsim wrote it.
     """
     target = Path(path)
+    refuse_other_bytes(target)
     partial, former = (target.with_name(f".{target.name}.{os.getpid()}.{kind}") for kind in ("partial", "former"))
     refuse_replacing(target)
     try:

@@ -18,12 +18,12 @@ import zlib
 from typing import IO, Any, cast
 
 from fastsim.errors import InputError
+from fastsim.foundation.limits.environment import UNPACKED_MIB, number_of
 
 MOST_MIB = 1024
 """Most MiB that a packed file may hold; ``FASTSIM_UNPACKED_MIB`` raises or lowers it."""
 ZIP = ".zip"
 ARCHIVES = (ZIP, ".tar.gz", ".tgz")
-CHOICE = "FASTSIM_UNPACKED_MIB"
 
 
 class Unpacked(io.RawIOBase):
@@ -65,15 +65,14 @@ class Unpacked(io.RawIOBase):
 
 def most_bytes() -> int:
     """Most bytes that a packed file may hold."""
-    text = os.environ.get(CHOICE, "")
-    return (int(text) if text.isascii() and text.isdecimal() else MOST_MIB) << 20
+    return (number_of(UNPACKED_MIB) or MOST_MIB) << 20
 
 
 def too_large(where: str) -> InputError:
     """The error for a file that holds more than :func:`most_bytes`."""
     mib = most_bytes() >> 20
     found = f"more than {mib:,} MiB when unpacked"
-    return InputError(where, found, f"at most {mib:,} MiB", f"unpack it, or set {CHOICE}")
+    return InputError(where, found, f"at most {mib:,} MiB", f"unpack it, or set {UNPACKED_MIB}")
 
 
 def is_archived(path: str | os.PathLike[str]) -> bool:
