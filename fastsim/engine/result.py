@@ -217,8 +217,9 @@ class Result:
             self.write(partial)
         return target
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: str | os.PathLike[str]) -> None:
         """Write tables and record into a folder that is there."""
+        folder = Path(folder)
         for name in self.frames:
             path = folder / f"{name}.parquet"
             if isinstance(self.frames, FolderFrames):
@@ -227,10 +228,10 @@ class Result:
                 write_table(path, name, self.frames[name])
         self.write_record(folder)
 
-    def write_record(self, folder: Path) -> None:
+    def write_record(self, folder: str | os.PathLike[str]) -> None:
         """Write ``run.json``, all of a saved run that is no table."""
         record = {"provenance": self.provenance, "timing": self.timing, "citations": list(self.citations)}
-        (folder / "run.json").write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+        (Path(folder) / "run.json").write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Result:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fastsim.engine.monitored.containers import Containers
 from fastsim.engine.monitored.plan import MonitoredPlan
 from fastsim.engine.monitored.run import Exporter, MonitoredRun, PodArrival
+from fastsim.engine.monitored.step_checks import checked_scheduler
 from fastsim.engine.pod_profiles import PodProfiles
 from fastsim.engine.result import Result
 from fastsim.engine.totals.pod_totals import tariff_of
@@ -119,7 +120,7 @@ def driven(inputs: PreparedMonitored, scenario: Scenario, progress: Callable[[in
         math.inf if scenario.until_s is None else scenario.until_s, progress=progress,
     )  # fmt: skip
     if first is not None:
-        run.play(_again(first, pods), inputs.plan.scheduler(capacity, begin_s))
+        run.play(_again(first, pods), checked_scheduler(inputs.plan.scheduler(capacity, begin_s)))
     return run
 
 

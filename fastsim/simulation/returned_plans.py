@@ -30,6 +30,11 @@ def _with(*methods: str) -> Rule:
     return has, f"an object with {' and '.join(f'{name}()' for name in methods)}"
 
 
+def _with_solver_s(method: str) -> Rule:
+    has, expected = _with(method)
+    return (lambda value: has(value) and hasattr(value, "solver_s")), f"{expected} and solver_s"
+
+
 def _or_none(rule: Rule) -> Rule:
     return (lambda value: value is None or rule[0](value)), f"{rule[1]}, or None"
 
@@ -66,11 +71,11 @@ RULES: dict[type, dict[str, Rule]] = {
     OrderPlan: {
         "order": _tuple_of(str, "a tuple of terms, ('arrival',)"), "mechanism": TEXT, "place": TRUTH,
         "level_s": _tuple_of(Real, "a tuple of GPU seconds"), "starving_s": NUMBER, "narrow": TRUTH, "sticky": TRUTH,
-        "blocking": TRUTH, "admit": NUMBER, "chooser": _or_none(_with("parts")),
+        "blocking": TRUTH, "admit": NUMBER, "chooser": _or_none(_with_solver_s("parts")),
         "skewed": _tuple_of(str, "a tuple of names of workloads"),
     },
     AdaptivePlan: {
-        "decider": _with("decide"), "tuned": TRUTH, "merged": TRUTH,
+        "decider": _with_solver_s("decide"), "tuned": TRUTH, "merged": TRUTH,
         "measured": _tuple_of(Integral, "a tuple of nodes and GPUs"), "fit_stop": NUMBER, "policy": TEXT,
     },
     MonitoredPlan: {

@@ -31,6 +31,7 @@ from fastsim.engine.rounds.checkpoint import CheckpointClock, CheckpointSchedule
 from fastsim.engine.rounds.headway import RoundHeadway
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
+from fastsim.engine.rounds.solver_time import solver_seconds
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError
 from fastsim.foundation import interrupts
@@ -77,6 +78,12 @@ class AdaptiveDriver:
     calls: int = 0
     rows: list[bytes] = field(default_factory=list)
     """Drained rows of the timeline (``ROW``)."""
+
+    @property
+    def solver_s(self) -> float:
+        """CPU seconds that the policy has spent in solvers."""
+        decider = self.plan.decider
+        return solver_seconds(decider.solver_s, f"policy {self.plan.policy or type(decider).__qualname__}")
 
     @property
     def arrived(self) -> int:
@@ -308,7 +315,7 @@ def _finished(names: Setting, rounds: AdaptiveDriver) -> AdaptiveOutcome:
     return AdaptiveOutcome(
         names, RoundOptions(round_s=setting.round_s), gangs, np.array([tuple(at) for at in loop.tasks], MOMENT),
         np.array(loop.gpus, np.int32), rows, loop.rounds, rounds.calls, last, loop.max_active, loop.job_rounds, 0, 0,
-        np.array(loop.busy_s), tuple(group.gpus for group in setting.groups), rounds.plan.decider.solver_s,
+        np.array(loop.busy_s), tuple(group.gpus for group in setting.groups), rounds.solver_s,
         loop.metrics, float(trained["wasted_gpu_s"].sum()), trained,
     )  # fmt: skip
 

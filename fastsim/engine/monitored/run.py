@@ -6,12 +6,12 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fastsim.engine.monitored.containers import Containers, Stay
-from fastsim.engine.monitored.plan import Binding, Scheduler, SchedulerStep
-from fastsim.errors import PolicyError, kind_of
+from fastsim.engine.monitored.plan import Binding, Scheduler
+from fastsim.engine.monitored.step_checks import checked_step
+from fastsim.errors import PolicyError
 from fastsim.foundation import interrupts
 from fastsim.telemetry.usage_profile import Profile
 
@@ -114,8 +114,7 @@ class MonitoredRun:
         time, quiet_steps = self.next_s(), 0
         while math.isfinite(time) and time <= self.until_s:
             self._advance(time, scheduler)
-            step = scheduler.step(time, self)
-            self._check(step, time)
+            step = checked_step(scheduler.step(time, self), self.histories, len(self.capacity_mib), time)
             for binding in step.bindings:
                 self._bind(binding, time)
             idle = self._next_pod is None and not math.isfinite(self.containers.next_s())
@@ -154,28 +153,11 @@ class MonitoredRun:
         interrupts.check()
         self.containers.headway.step(until_s)
 
-    def _check(self, step: Any, now_s: float) -> None:
-        """PolicyError if a scheduler returned anything but bindings of pods and a time."""
-        where = f"scheduler at {now_s:g} s: step()"
-        if not isinstance(step, SchedulerStep):
-            raise PolicyError(where, kind_of(step), "a SchedulerStep(bindings, next_s)")
-        if not isinstance(step.bindings, list | tuple):
-            raise PolicyError(f"{where}: bindings", kind_of(step.bindings), "a list of Bindings")
-        for at in step.bindings:
-            numbers = isinstance(at, Binding) and all(
-                isinstance(number, Real) and not isinstance(number, bool) for number in at[:3]
-            )
-            if not numbers or at.pod not in self.histories or not isinstance(at.gpu, Integral):
-                raise PolicyError(
-                    f"{where}: bindings", kind_of(at), "a Binding(pod, gpu, at_s) of a pod that has arrived"
-                )
-        if not isinstance(step.next_s, Real) or isinstance(step.next_s, bool) or step.next_s != step.next_s:
-            raise PolicyError(f"{where}: next_s", kind_of(step.next_s), "seconds, infinite for the next event")
-
     def _bind(self, binding: Binding, now_s: float) -> None:
         history = self.histories[binding.pod]
-        if history.binding is not None or not 0 <= binding.gpu < len(self.capacity_mib) or binding.at_s < now_s:
-            raise PolicyError("scheduler", f"{binding}", "a pod that waits, a GPU that is there, a second to come")
+        if history.binding is not None:
+            where = f"scheduler at {now_s:g} s: step()"
+            raise PolicyError(f"{where}: pod", f"pod {binding.pod}, which is bound already", "a pod that waits")
         history.binding = binding
         self.waiting -= 1
         profile = self.profile_of(history.request, binding.gpu)

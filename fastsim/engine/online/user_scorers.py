@@ -108,7 +108,7 @@ class UserScorers:
         if shape != self.feasible.shape or kind not in tuple("iubf") or wide or np.ma.is_masked(answer):
             found = f"points up to {points.max()}" if wide else kind_of(answer if kind in ("", "O") else points)
             found = "an array with masked values" if np.ma.is_masked(answer) else found
-            raise PolicyError(f"scorer {scorer!r}", found, f"{len(self.feasible)} numbers, one for every node")
+            raise PolicyError(f"scorer {_name(scorer)}", found, f"{len(self.feasible)} numbers, one for every node")
         return points
 
     def _rounded(self, points: Any, scorer: Any) -> Any:
@@ -117,7 +117,7 @@ class UserScorers:
         if refused.any():
             node = int(np.argmax(refused))
             expected = f"numbers between -{MOST_POINTS:g} and {MOST_POINTS:g} for nodes that can host the pod"
-            raise PolicyError(f"scorer {scorer!r}", f"{points[node]} for the node at position {node}", expected)
+            raise PolicyError(f"scorer {_name(scorer)}", f"{points[node]} for the node at position {node}", expected)
         here = self.feasible != 0
         whole = np.rint(np.where(here, points, 0.0))
         if not self._range_seen.kept:

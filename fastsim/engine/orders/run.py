@@ -5,7 +5,6 @@ Beside the columns of all rounds, tables have CPUs and memory that jobs hold, us
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -16,12 +15,14 @@ import polars as pl
 
 from fastsim.cluster.server import GB_MIB
 from fastsim.engine.orders.plan import MECHANISMS, OrderPlan, ResourcePoint
+from fastsim.engine.orders.point_checks import checked_points
 from fastsim.engine.orders.server_demands import RESOURCES, ServerDemands
 from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint, decisions
 from fastsim.engine.rounds.driver import RECORDS, Driver
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.options import ORDERED_QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, ROUND, RoundOutcome
+from fastsim.engine.rounds.solver_time import solver_seconds
 from fastsim.engine.tables import EVENTS, ROW
 from fastsim.errors import InputError, PolicyError
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
@@ -82,11 +83,11 @@ class OrderedDriver(Driver):
         if key not in self.points:
             chooser, demands = self.plan.chooser, self.needs.demands
             assert chooser is not None and demands is not None
-            points: dict[int, list[ResourcePoint]] = defaultdict(list)
-            for point in chooser.parts(demands, count__k.tolist(), len(self.needs.num_gpu__s)):
-                points[point.kind].append(point)
-            self.points[key] = points
-            self.solver_s = chooser.solver_s
+            counts, servers = count__k.tolist(), len(self.needs.num_gpu__s)
+            where = f"chooser {type(chooser).__qualname__}"
+            answer = chooser.parts(demands, counts, servers)
+            self.points[key] = checked_points(answer, counts, demands.server, servers, f"{where}: parts()")
+            self.solver_s = solver_seconds(chooser.solver_s, where)
         return self.points[key]
 
     def collect_records(self) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastsim.engine.rounds.solver_time import solver_seconds
 from fastsim.engine.shares.plan import ALONE, EXCESS, Allocation, Floats, Ints, RoundView, SharePlan
-from fastsim.errors import PolicyError, kind_of, short
+from fastsim.errors import PolicyError, kind_of
 
 RETURNED = "an Allocation or None"
 REMEDY = "write Allocation.of_singles(view.job_id, share__jg): a row for each job, a column for each GPU model"
@@ -32,7 +33,9 @@ def _is_plain(answer: Any, plan: SharePlan, view: RoundView) -> bool:
     second, share, shape = answer.second, answer.share__rg, (len(view), len(view.price__g))
     if not (_is_column(second, np.int64, shape[:1]) and _is_column(share, np.float64, shape)):
         return False
-    if not share.size or not share.min() >= 0 or not (second == ALONE).all():  # NaN is not >= 0
+    if not share.size or not 0 <= answer.solver_s < np.inf or not (second == ALONE).all():
+        return False
+    if not share.min() >= 0:  # true for NaN
         return False
     if share.dot(np.ones(share.shape[1])).max() > 1 + EXCESS:
         return False
@@ -69,14 +72,13 @@ class _Check:
             found = f"{len(first)} first jobs, {len(second)} second jobs, shares of shape {share.shape}"
             expected = f"a second job for each first one, shares of shape {shape}"
             raise PolicyError(self.where, found, expected, REMEDY)
-        if isinstance(answer.solver_s, bool) or not isinstance(answer.solver_s, int | float | np.number):
-            raise PolicyError(f"{self.where}: solver_s", short(answer.solver_s), "CPU seconds, a number")
+        solver_s = solver_seconds(answer.solver_s, self.where)
         if share.size:
             share = self.within(first, second, share)
             self.check_sums(first, second, share)
         elif len(first):
             self.rows(first, second)
-        return Allocation(first, second, share, float(answer.solver_s))
+        return Allocation(first, second, share, solver_s)
 
     def numbers(self, name: str, column: Any, kinds: str, dtype: type, axes: int) -> npt.NDArray[Any]:
         """A column as a contiguous array of ``axes`` dimensions."""

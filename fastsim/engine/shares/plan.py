@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.engine.rounds.options import Setting
+from fastsim.engine.shares.estimate_checks import checked_pair_rates
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
@@ -73,7 +74,9 @@ class RoundView:
     def pair_rates(self, first: Ints, second: Ints) -> tuple[Floats, Floats]:
         """Estimated or true rates of jobs in rows ``first`` and ``second`` while they share, a row a pair, steps/s."""
         if self.partner_rates is not None:
-            return self.partner_rates(self, first, second)
+            where = f"estimates {type(self.partner_rates).__qualname__} at {self.now_s:g} s"
+            answer = self.partner_rates(self, first, second)
+            return checked_pair_rates(answer, len(first), len(self.price__g), where)
         shared, one, two = self.setting.oracle.shared__kkg, self.kind[first], self.kind[second]
         return shared[one, two], shared[two, one]
 

@@ -16,6 +16,7 @@ from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.options import QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, RoundOutcome
 from fastsim.engine.shares.allocation_checks import checked_allocation
+from fastsim.engine.shares.estimate_checks import checked_kind
 from fastsim.engine.shares.models_in_use import models_with_gpus, on_every_model, options_on, setting_on
 from fastsim.engine.shares.plan import SharePlan, view_of
 from fastsim.engine.tables import ROW
@@ -50,12 +51,14 @@ class ShareDriver(Driver):
 
     def estimated_kinds(self, columns: JobBatch) -> npt.NDArray[np.int32] | None:
         """The kind that each of these jobs is taken for when it shares GPUs; None without estimates."""
-        if self.plan.estimates is None:
+        estimates = self.plan.estimates
+        if estimates is None:
             return None
+        where, known = f"estimates {type(estimates).__qualname__}", len(self.setting.oracle.kinds)
         kinds = np.empty(len(columns.kind), np.int32)
         for row, kind in enumerate(columns.kind.tolist()):
             interrupts.check()  # to match a job takes milliseconds
-            kinds[row] = self.plan.estimates.arrive(self.loop.table.added + row, kind)
+            kinds[row] = checked_kind(estimates.arrive(self.loop.table.added + row, kind), known, where)
         return kinds
 
     def collect_records(self) -> None:

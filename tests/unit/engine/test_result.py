@@ -32,6 +32,15 @@ def test_a_saved_run_loads_as_it_was(tmp_path: Path) -> None:
     assert back.provenance["policy"] == "fgd"
 
 
+def test_a_run_is_written_to_any_path_of_a_folder(tmp_path: Path) -> None:
+    texts: list[str | Path] = [tmp_path / "one", str(tmp_path / "two")]
+    for folder in texts:
+        Path(folder).mkdir()
+        make().write(folder)
+        make().write_record(folder)
+    assert Result.load(texts[0]).summary.equals(Result.load(texts[1]).summary)
+
+
 def test_equal_runs_save_equal_bytes(tmp_path: Path) -> None:
     one, two = make().save(tmp_path / "one"), make().save(tmp_path / "two")
     for name in FRAMES:

@@ -2,42 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fastsim as fs
-import fastsim.engine
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from fastsim.engine.shares.plan import SharePlan
 from fastsim.errors import PolicyError
 from fastsim.simulation.returned_plans import RULES, returned_plan
-
-SOCKETS: dict[str, str] = {
-    "Scorer": "UserScorers", "NodeColumns": "given to users", "OnlinePolicy": "returned_plan",
-    "PairRates": "allocators of fastsim", "PairRateEstimates": "returned_plan", "ShareAllocator": "checked_allocation",
-    "RoundPolicy": "returned_plan", "ResourcePoint": "of a Chooser", "Chooser": "returned_plan",
-    "Decider": "checked_places", "StatefulDecider": "checked_places", "AdaptivePolicy": "returned_plan",
-    "View": "given to users", "Scheduler": "MonitoredRun", "SchedulerFactory": "returned_plan",
-}  # fmt: skip
-"""The protocols of the engines' sockets, and where the answers of users are checked."""
-
-
-def protocols() -> set[str]:
-    """The protocols in every ``plan.py`` of the engines."""
-    found = set()
-    for path in Path(fastsim.engine.__file__).parent.rglob("plan.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ClassDef) and any(getattr(base, "id", "") == "Protocol" for base in node.bases):
-                found.add(node.name)
-    return found
-
-
-def test_every_socket_has_a_check() -> None:
-    assert protocols() == set(SOCKETS)
 
 
 def test_every_field_of_a_plan_has_a_rule() -> None:

@@ -122,7 +122,7 @@ class Stubborn:
 
 def test_a_scheduler_of_ones_own() -> None:
     one = pods({"submit_s": 5.0})
-    with pytest.raises(FastsimError, match="expected a pod that waits, a GPU that is there"):
+    with pytest.raises(FastsimError, match=r"gpu of pod 0: found 3 .*, expected the number of a GPU, 0 to 0"):
         fs.simulate(V100, one, Stubborn(SchedulerStep((Binding(0, 3, 9.0),))))  # type: ignore[arg-type]
     with pytest.raises(FastsimError, match="next_s"):
         fs.simulate(V100, one, Stubborn(SchedulerStep(next_s=4.0)))  # type: ignore[arg-type]
