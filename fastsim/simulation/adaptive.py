@@ -21,8 +21,9 @@ from fastsim.performance.applications.application import Applications
 from fastsim.performance.oracle import Oracle
 from fastsim.scenario import round_texts
 from fastsim.simulation.binding_columns import checked_columns
-from fastsim.simulation.column_uses import UnusedColumns, facts_of
 from fastsim.simulation.returned_plans import returned_plan
+from fastsim.simulation.uses.columns import UnusedColumns, facts_of
+from fastsim.simulation.uses.options import refuse_options
 from fastsim.workload import schema as s
 from fastsim.workload import texts
 
@@ -37,10 +38,6 @@ if TYPE_CHECKING:
 
 ROUND_S = 60.0
 """Usual length of a round, seconds."""
-REFUSED = (
-    "realloc_s", "begin_s", "restart_s", "window", "global_queue", "profiling", "references", "ideal", "log", "compat",
-)  # fmt: skip
-"""Fields of a scenario that mean nothing for adaptive jobs."""
 OF_NO_TRAINING = (s.TENANT, s.WEIGHT, s.DEADLINE_S)
 """Columns of a workload that figures use and training does not."""
 
@@ -65,7 +62,7 @@ def is_adaptive(policy: Any) -> bool:
 
 def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
     """The objects of a scenario for adaptive jobs."""
-    refuse_options(scenario)
+    refuse_options(scenario, "adaptive")
     cluster = round_texts.lasting(texts.cluster_from(scenario.cluster), scenario.policy)
     workload, untuned = texts.workload_from(scenario.workload, cluster)
     round_s = ROUND_S if scenario.round_s is None else scenario.round_s
@@ -142,15 +139,6 @@ def describe(records: npt.NDArray[Any], workload: Workload) -> None:
     if s.TENANT in columns.columns:
         codes = columns[s.TENANT].cast(pl.String).rank("dense").cast(pl.Int32)
         records["tenant"] = codes.fill_null(-1)
-
-
-def refuse_options(scenario: Scenario) -> None:
-    """Refuse options that adaptive jobs would have to ignore."""
-    defaults = {item.name: item.default for item in dataclasses.fields(scenario)}
-    for name in REFUSED:
-        if getattr(scenario, name) != defaults[name]:
-            expected = f"nothing: the jobs of policy {scenario.policy} are adaptive"
-            raise ScenarioError(name, repr(getattr(scenario, name)), expected)
 
 
 def groups_of(cluster: Cluster) -> tuple[NodeGroup, ...]:

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from fastsim.engine.rounds.accepted_kinds import accepted_models
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import further
-from fastsim.simulation.column_uses import UnusedColumns, asks
 from fastsim.simulation.run_warnings import Message, unknown_memory
+from fastsim.simulation.uses.columns import UnusedColumns, asks
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:

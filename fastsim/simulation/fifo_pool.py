@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from fastsim.errors import InputError
 from fastsim.foundation.parquet import arrow_table
-from fastsim.simulation.column_uses import ColumnFacts, UnusedColumns
 from fastsim.simulation.run_warnings import warn
+from fastsim.simulation.uses.columns import ColumnFacts, UnusedColumns
 from fastsim.workload import Workload
 from fastsim_ext.online.fifo_pool import fifo_starts
 

@@ -17,9 +17,9 @@ from fastsim.engine.result import Result
 from fastsim.engine.totals.pod_totals import tariff_of
 from fastsim.errors import InputError, ScenarioError
 from fastsim.scenario.compat import switches_on
-from fastsim.simulation.column_uses import UnusedColumns, facts_of
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.rounds import compatible
+from fastsim.simulation.uses.columns import UnusedColumns, facts_of
 from fastsim.telemetry.reading_model import Device
 from fastsim.telemetry.telemetry import Telemetry, telemetry_from
 from fastsim.workload import schema as s

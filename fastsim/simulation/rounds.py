@@ -25,9 +25,9 @@ from fastsim.policies.shares.pair_rate_estimator import Estimator
 from fastsim.scenario import round_texts
 from fastsim.scenario.compat import switches_on
 from fastsim.simulation.binding_columns import check_entities, checked_columns
-from fastsim.simulation.column_uses import UnusedColumns, facts_of
 from fastsim.simulation.returned_plans import returned_plan
-from fastsim.simulation.scenario_checks import refuse_begin, refuse_options_of_shares
+from fastsim.simulation.uses.columns import UnusedColumns, facts_of
+from fastsim.simulation.uses.options import refuse_options
 from fastsim.workload import schema as s
 from fastsim.workload import texts
 
@@ -81,8 +81,9 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     plan = _plan(compatible(policy, switches), setting)
     plan = with_estimates(plan, setting, scenario)
     needs, requests = None, None
+    engine = "orders" if isinstance(plan, OrderPlan) else "shares"
+    refuse_options(scenario, engine)
     if isinstance(plan, OrderPlan):
-        refuse_options_of_shares(scenario)
         if scenario.rates is None and s.WORKLOAD not in workload.columns:
             requests = requests_of(workload)
             request_setting = setting_of(cluster, request_oracle(requests, models), scenario.seed)
@@ -91,10 +92,7 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
             requests = [requests[kind] for kind in jobs.accepted.origins]
         needs = needs_of(cluster, setting, sensitivity, requests, switches)
         needs.check(plan)
-    else:
-        refuse_begin(scenario)
     counted = isinstance(plan, OrderPlan) and plan.mechanism == "greedy" and requests is not None
-    engine = "orders" if isinstance(plan, OrderPlan) else "shares"
     unused = UnusedColumns(engine, facts_of(workload, scenario, counted=counted))
     messages = checked_columns(workload, cluster, unused)
     if isinstance(plan, SharePlan) and plan.entities:
@@ -121,8 +119,6 @@ def played_rounds(
     spent = (0.0, 0.0) if writer is None else writer.spent_s
     began = (time.perf_counter() - spent[0], time.process_time() - spent[1])
     inputs = prepared_rounds(scenario, policy)
-    if scenario.ideal and scenario.log is not None:
-        raise ScenarioError("log", scenario.log, "none: the ideal has no tasks to log")
     if scenario.ideal:
         return _result(scenario, inputs, _ideal(scenario, inputs, progress), began), inputs.messages
     schedule, start = (None, None) if writer is None else (writer.schedule, writer.start)

@@ -55,6 +55,10 @@ class MemoryUnknown(RunWarning):
     """Pods request device memory, and the cluster has GPUs whose memory is not known."""
 
 
+class OptionUnused(RunWarning):
+    """Options of a scenario are given that the run does not use."""
+
+
 class PointsRounded(RunWarning):
     """A scorer's points differ, and all of them are the same whole number."""
 

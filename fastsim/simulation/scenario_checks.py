@@ -1,11 +1,10 @@
 """Checks of scenario fields that need policies, clusters or workloads, and the engine that a policy needs.
 
-Loading this module registers the checks of fields; fields that the engine of a policy would ignore are refused.
+Loading this module registers the checks of fields.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -17,21 +16,7 @@ from fastsim.scenario.compat import switches_on
 from fastsim.scenario.outages import failures_from, maintenance_from
 from fastsim.scenario.round_texts import check_rates, window_from
 from fastsim.scenario.run_rules import NODE_LOSS, PREEMPT, quotas_from, weights_from
-from fastsim.scenario.scenario import Scenario
 from fastsim.workload import texts
-
-ONLINE_ONLY = (
-    "queue", "gpu_pick", "deschedule", "inflation", "retarget", "preempt", "on_node_loss", "checkpoint_every_s",
-    "quotas", "weights", "failures", "maintenance",
-)  # fmt: skip
-"""Fields of a scenario that apply to pods placed one by one only."""
-ROUNDS_ONLY = (
-    "round_s", "realloc_s", "begin_s", "window", "rates", "global_queue", "profiling", "references", "ideal", "log",
-    "interference",
-)  # fmt: skip
-"""Fields of a scenario that apply to jobs in rounds only."""
-ADAPTIVE_ONLY = ("interference",)
-"""Those of them that apply to adaptive jobs only."""
 
 
 def _check_policy(value: Any) -> None:
@@ -131,47 +116,3 @@ spec.CHECKS.update(
 
 
 spec.RELATIVE["workload"] = (texts.is_relative, "cluster")
-
-
-def is_ordered_policy(policy: Any) -> bool:
-    """Whether a policy serves jobs in an order, without shares."""
-    return bool(getattr(policy, "ordered", False))
-
-
-def refuse_options_of_shares(scenario: Scenario) -> None:
-    """Refuse options that apply to rounds of shares only."""
-    defaults = {item.name: item.default for item in dataclasses.fields(scenario)}
-    for name in ("realloc_s", "global_queue"):
-        if getattr(scenario, name) != defaults[name]:
-            expected = f"nothing: policy {scenario.policy} gives all GPUs out anew in every round"
-            raise ScenarioError(name, repr(getattr(scenario, name)), expected)
-    for name in ("ideal", "log"):
-        if getattr(scenario, name):
-            expected = f"nothing: policy {scenario.policy} has no shares"
-            raise ScenarioError(name, repr(getattr(scenario, name)), expected)
-
-
-def refuse_begin(scenario: Scenario) -> None:
-    """Refuse ``begin_s`` for rounds of shares, which begin with the first job."""
-    if scenario.begin_s is not None:
-        raise ScenarioError("begin_s", scenario.begin_s, f"nothing: policy {scenario.policy} shares time out")
-
-
-def refuse_foreign_fields(scenario: Scenario, policy: Any) -> None:
-    """Refuse options that the engine of this policy would ignore."""
-    engine = "pods"
-    names: tuple[str, ...] = ROUNDS_ONLY
-    if is_round_policy(policy):
-        engine, names = "rounds", ONLINE_ONLY
-    elif is_monitored_policy(policy):
-        engine, names = "pods that share monitored GPUs", (*ONLINE_ONLY, *ROUNDS_ONLY, "sample_s")
-    defaults = {item.name: item.default for item in dataclasses.fields(scenario)}
-    for name in names:
-        if getattr(scenario, name) != defaults[name]:
-            raise ScenarioError(
-                name, repr(getattr(scenario, name)), f"nothing: policy {scenario.policy} is for {engine}"
-            )
-    for name in () if getattr(policy, "adaptive", False) else ADAPTIVE_ONLY:
-        if getattr(scenario, name) != defaults[name]:
-            expected = f"nothing: the jobs of policy {scenario.policy} are not adaptive"
-            raise ScenarioError(name, repr(getattr(scenario, name)), expected)

@@ -22,14 +22,15 @@ from fastsim.scenario.compat import switches_on
 from fastsim.scenario.run_rules import rules_from
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import scenario_checks
-from fastsim.simulation.column_uses import UnusedColumns, facts_of
 from fastsim.simulation.emissions import refuse_unrecorded, with_emissions
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.run_warnings import ColumnIgnored as ColumnIgnored
 from fastsim.simulation.run_warnings import Message, MissingValues, absent_tenants, large_pods, rounded_points, warn
 from fastsim.simulation.run_warnings import PodTooLarge as PodTooLarge
 from fastsim.simulation.run_warnings import RunWarning as RunWarning
-from fastsim.simulation.scenario_checks import is_monitored_policy, is_round_policy, refuse_foreign_fields
+from fastsim.simulation.scenario_checks import is_monitored_policy, is_round_policy
+from fastsim.simulation.uses.columns import UnusedColumns, facts_of
+from fastsim.simulation.uses.options import engine_of, option_facts, refuse_options, unused_options
 from fastsim.simulation.work_estimate import refuse_large
 from fastsim.workload import texts
 
@@ -171,7 +172,7 @@ def played(
     with interrupts.deferred(), ExitStack() as stack:
         scenario.check()
         policy = _policy(scenario)
-        refuse_foreign_fields(scenario, policy)
+        refuse_options(scenario, engine_of(policy))
         refuse_unrecorded(scenario)
         out = None if scenario.out is None else Path(scenario.out).absolute()
         if out is not None and start is None:
@@ -196,8 +197,8 @@ def _played_pods(
     inputs = prepared(scenario, progress=progress)
     warn(refuse_large(inputs.cluster, inputs.workload, inputs.options, out is None), depth=4)
     oversized = Oversized(inputs.cluster)
-    unused = UnusedColumns("pods", facts_of(inputs.workload, scenario, inputs.plan.queue))
-    missing, range_seen = MissingValues(inputs.cluster), PointsRange()
+    queue, missing, range_seen = inputs.plan.queue, MissingValues(inputs.cluster), PointsRange()
+    unused = UnusedColumns("pods", facts_of(inputs.workload, scenario, queue))
 
     def look(batch: pa.RecordBatch) -> None:
         unused.add(batch)
@@ -227,9 +228,10 @@ def _played_pods(
         result.write_record(folder)
         result = _named(stack, result, out)
     absent = absent_tenants(inputs.workload, options.rules)
+    facts = option_facts(scenario, inputs.policy, inputs.cluster, columns=inputs.workload.columns, queue=queue)
     name = inputs.workload.name
     further = [*missing.messages(name, scenario.until_s is None), *rounded_points(range_seen)]
-    return result, [*further, *large_pods(oversized), *unused.messages(name), *absent]
+    return result, [*further, *large_pods(oversized), *unused.messages(name), *absent, *unused_options("pods", facts)]
 
 
 def _policy(scenario: Scenario) -> Any:
@@ -276,7 +278,8 @@ def _played_rounds(
         result.write(folder)
         interrupts.check()
         result = _named(stack, result, out)
-    return result, list(messages)
+    facts = option_facts(scenario, policy, texts.cluster_from(scenario.cluster))
+    return result, [*messages, *unused_options(engine_of(policy), facts)]
 
 
 def _sampled(scenario: Scenario, policy: Any, result: Result, folder: Path | None) -> Result:
@@ -290,8 +293,6 @@ def _sampled(scenario: Scenario, policy: Any, result: Result, folder: Path | Non
         from fastsim.simulation.monitored import plan_of, watched
 
         telemetry = watched(plan_of(scenario, policy), telemetry)
-    if scenario.ideal:
-        raise ScenarioError("telemetry", repr(scenario.telemetry), "none: the ideal places jobs nowhere")
     cluster = texts.cluster_from(scenario.cluster)
     return with_telemetry(result, telemetry, cluster, scenario.seed, scenario.record, folder)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import resources
 from pathlib import Path
 
 import polars as pl
@@ -96,12 +97,25 @@ def test_the_table_of_applications() -> None:
 
 
 def test_the_columns_that_engines_use() -> None:
-    from fastsim.simulation.column_uses import ENGINES, uses
+    from fastsim.simulation.uses.cells import ENGINES, cells
+    from fastsim.simulation.uses.columns import CONDITIONS
 
     lines = PAGE.split("\nColumns by engine.")[1].split("\n\n")[1].splitlines()
     assert lines[0] == f"| column | {' | '.join(ENGINES)} |"
-    expected = [f"| `{name}` | {' | '.join(map(str, row.values()))} |" for name, row in uses().items()]
+    shown = {name: [cell.shown(CONDITIONS) for cell in row.values()] for name, row in cells("columns").items()}
+    expected = [f"| `{name}` | {' | '.join(row)} |" for name, row in shown.items()]
     assert lines[2:] == expected
+
+
+def test_the_options_that_engines_use() -> None:
+    from fastsim.simulation.uses.cells import cells
+    from fastsim.simulation.uses.options import CONDITIONS, ENGINES_OF_SCENARIOS
+
+    guide = resources.files("fastsim").joinpath("guides/sweeps.md").read_text(encoding="utf-8")
+    lines = guide.split("\n## Options by engine\n")[1].split("\n\n")[1].splitlines()
+    assert lines[0] == f"| option | {' | '.join(ENGINES_OF_SCENARIOS)} |"
+    shown = {name: [cell.shown(CONDITIONS) for cell in row.values()] for name, row in cells("options").items()}
+    assert lines[2:] == [f"| `{name}` | {' | '.join(row)} |" for name, row in shown.items()]
 
 
 @pytest.mark.parametrize("name", ["pods", "nodes", "rates", "sensitivities"])

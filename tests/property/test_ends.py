@@ -10,9 +10,11 @@ import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.policies import registry
 from fastsim.scenario.carbon import Carbon
-from fastsim.simulation.scenario_checks import ONLINE_ONLY, ROUNDS_ONLY
 from fastsim.simulation.simulate import run
+from fastsim.simulation.uses.cells import REFUSED, cells
+from fastsim.simulation.uses.options import engine_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
 END_S = 1.5
@@ -29,7 +31,7 @@ WITHOUT_EVENTS = {
     "rates", "prices", "global_queue", "profiling", "references", "ideal", "interference", "name", "out", "log",
 }  # fmt: skip
 """Fields that bring no event after the end, or whose events come with the pods."""
-POLICIES = {"best_fit": "pods", "las": "rounds", "max_min_fairness": "rounds", "fcfs": "rounds"}
+POLICIES = ("best_fit", "las", "max_min_fairness", "fcfs")
 RUNNING_MEANS = ("makespan_s", "mean_gpu_alloc_pct", "mean_power_w", "mean_pods_pending", "energy_kwh", "gpu_hours")
 
 
@@ -60,8 +62,7 @@ def test_an_event_after_the_last_end_changes_no_figure(field: str, queue: str) -
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("field", LATER)
 def test_no_engine_counts_time_after_the_last_end(field: str, policy: str) -> None:
-    foreign = ONLINE_ONLY if POLICIES[policy] == "rounds" else ROUNDS_ONLY
-    if field in foreign:
+    if cells("options")[field][engine_of(registry.parse(policy))].use == REFUSED:
         with pytest.raises(fs.ScenarioError, match=field):
             run(scenario(policy, **{field: LATER[field]}))
         return

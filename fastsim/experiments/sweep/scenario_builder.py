@@ -91,23 +91,10 @@ def _policy(text: str) -> Any:
 
 def _refuse_mismatch(scenario: Scenario) -> None:
     """Refuse options that have no effect in the engine of this policy."""
-    from fastsim.simulation.adaptive import is_adaptive, refuse_options
-    from fastsim.simulation.scenario_checks import (
-        is_ordered_policy,
-        is_round_policy,
-        refuse_begin,
-        refuse_foreign_fields,
-        refuse_options_of_shares,
-    )
+    from fastsim.simulation.uses.options import engine_of, refuse_options
 
     policy = _policy(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
-    refuse_foreign_fields(scenario, policy)
-    if is_adaptive(policy):
-        refuse_options(scenario)
-    elif is_ordered_policy(policy):
-        refuse_options_of_shares(scenario)
-    elif is_round_policy(policy):
-        refuse_begin(scenario)
+    refuse_options(scenario, engine_of(policy))
     if scenario.window is not None and parted(str(scenario.workload))[0] in WINDOWED:
         refuse_beyond(window_from(scenario.window), workload_from(scenario.workload)[0])
 

@@ -161,7 +161,7 @@ def test_a_log_stands_beside_the_tables_and_changes_none(tmp_path: Path) -> None
     ("options", "match"),
     [
         ({"log": ""}, "log: found '', expected a file"),
-        ({"log": "never", "ideal": True}, "log: found never, expected none"),
+        ({"log": "never", "ideal": True}, "log: found 'never', expected none"),
         ({"log": "never", "policy": "fgd"}, "log: found 'never', expected nothing"),
         ({"ideal": 1}, "ideal: found 1, expected true or false"),
         ({"ideal": True, "checkpoint_pods": 5, "out": "never"}, "checkpoint: found one, expected none"),

@@ -19,6 +19,7 @@ from fastsim.simulation.run_warnings import (
     DurationMissing,
     GangIncomplete,
     MemoryUnknown,
+    OptionUnused,
     PodTooLarge,
     PointsRounded,
     RunWarning,
@@ -47,7 +48,7 @@ def test_quotas_of_tenants_without_pods_are_named() -> None:
     with pytest.warns(TenantAbsent, match="^w: quotas or weights of tenants that have no pods: 'nobody'$"):
         fs.simulate(cluster, pods, quotas={"nobody": quota, "a": quota, "*": quota})
     bare = fs.Workload.from_arrow(pa.Table.from_pylist([row]).drop_columns(["tenant"]))
-    with pytest.warns(TenantAbsent, match="'a', 'b', 'c', 'd', 'e', …$"):
+    with pytest.warns(OptionUnused), pytest.warns(TenantAbsent, match="'a', 'b', 'c', 'd', 'e', …$"):
         fs.simulate(cluster, bare, weights=dict.fromkeys("abcdefg", 2.0))
     with pytest.warns(TenantAbsent, match="no pods: 'nobody'$"):
         fs.simulate("openb:20", "synth:openb?pods=1", quotas={"nobody": quota})

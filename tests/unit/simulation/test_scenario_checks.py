@@ -1,4 +1,4 @@
-"""Options of the other engine are refused, not ignored."""
+"""Checks of fields, and the engine that a policy needs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ import fastsim as fs
 from fastsim.errors import FastsimError, ScenarioError
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.scenario_checks import (
-    ONLINE_ONLY,
-    ROUNDS_ONLY,
-    is_monitored_policy,
-    is_round_policy,
-    refuse_foreign_fields,
-)
+from fastsim.simulation.scenario_checks import is_monitored_policy, is_round_policy
 
 
 def test_policies_know_their_engine() -> None:
@@ -25,31 +19,6 @@ def test_policies_know_their_engine() -> None:
         False,
         True,
     ]
-
-
-def test_the_fields_exist_and_defaults_are_welcome() -> None:
-    scenario = Scenario(workload="w")
-    for name in (*ONLINE_ONLY, *ROUNDS_ONLY):
-        assert hasattr(scenario, name)
-    for name in ("fgd", "isolated", "monitored"):
-        refuse_foreign_fields(scenario, registry.parse(name))
-
-
-def test_an_option_of_the_other_engine_is_named() -> None:
-    with pytest.raises(ScenarioError, match=r"queue: found 'fifo'"):
-        refuse_foreign_fields(Scenario(workload="w", queue="fifo"), registry.parse("isolated"))
-    with pytest.raises(ScenarioError, match=r"round_s: found 60"):
-        refuse_foreign_fields(Scenario(workload="w", round_s=60.0), registry.parse("fgd"))
-    for name in ("fgd", "isolated", "monitored"):
-        refuse_foreign_fields(Scenario(workload="w", prices="fixed?T4=1"), registry.parse(name))
-    with pytest.raises(
-        ScenarioError, match=r"interference: found 0.5, expected nothing: the jobs of policy las are not"
-    ):
-        refuse_foreign_fields(Scenario(workload="w", policy="las", interference=0.5), registry.parse("las"))
-    refuse_foreign_fields(Scenario(workload="w", policy="pollux", interference=0.5), registry.parse("pollux"))
-    for changed in ({"round_s": 60.0}, {"queue": "fifo"}, {"sample_s": 1.0}):
-        with pytest.raises(ScenarioError, match="is for pods that share monitored GPUs"):
-            refuse_foreign_fields(Scenario(workload="w", **changed), registry.parse("monitored"))
 
 
 def test_a_load_is_checked_with_the_cluster_beside_it() -> None:

@@ -190,7 +190,7 @@ def _written(path: Path, text: str) -> Path:
 def test_rules_reach_the_engine_however_they_are_spelled(tmp_path: Path) -> None:
     rows = pods(6, tenant="anna", cpu_milli=1000, duration_s=5.0)
     common: dict[str, Any] = {
-        "queue": "fifo",
+        "queue": "drf",
         "failures": "mtbf=50,mttr=5",
         "on_node_loss": "requeue",
         "restart_s": 1.0,

@@ -1,23 +1,7 @@
-"""Which columns of the pod table each engine uses, and those with values that the engine of a run ignores.
-
-The table is data: ``tables/columns.csv`` has a line for each pod column and a cell for each engine. Warnings, the guide
-and the test of every cell are made from it. A cell is one of
-
-===========================  ==================================================================================
-``used``                     another value of the column may give another result
-``refused``                  a request in the column is an error
-``ignored``                  the engine does not look at the column, and a run with values in it warns
-``-``                        the column describes a pod for its readers; no engine acts on it, and no run warns
-``condition: cell else cell``  the first cell where the condition of :data:`CONDITIONS` holds, else the second
-===========================  ==================================================================================
-"""
+"""Which columns of the pod table each engine uses (``tables/columns.csv``); a warning about ignored values."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -26,17 +10,13 @@ import pyarrow.compute as pc
 from fastsim.engine.online.plan import BACKFILL
 from fastsim.scenario.sort_keys import PODS
 from fastsim.simulation.run_warnings import ColumnIgnored, Message
+from fastsim.simulation.uses.cells import IGNORED, USED, Conditions, cells
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
     from fastsim.scenario.scenario import Scenario
     from fastsim.workload import Workload
 
-ENGINES = ("pods", "shares", "orders", "adaptive", "monitored", "pool")
-"""Engines of the table: pods placed one by one (environments for agents, too), jobs in rounds of shares, jobs in an
-order, adaptive jobs, monitored schedulers, :func:`fastsim.simulate_pool`."""
-USED, REFUSED, IGNORED, DESCRIBES = "used", "refused", "ignored", "-"
-"""The plain cells."""
 ROUNDS = "these rounds do not look at"
 PHRASES = {
     "pods": "the online engine does not look at", "shares": ROUNDS, "orders": ROUNDS, "adaptive": ROUNDS,
@@ -72,7 +52,7 @@ def _estimates(facts: ColumnFacts) -> bool:
     return facts.queue in BACKFILL or any(term.removeprefix("-") in TIMED for term in key)
 
 
-CONDITIONS: dict[str, tuple[Callable[[ColumnFacts], bool], str]] = {
+CONDITIONS: Conditions = {
     "priorities": (
         lambda facts: facts.preempts or facts.queue.startswith("priority"), "a queue rule or preemption by priority",
     ),
@@ -88,46 +68,6 @@ CONDITIONS: dict[str, tuple[Callable[[ColumnFacts], bool], str]] = {
 """Conditions of cells: whether it holds, and what a run needs for it."""
 
 
-class ColumnUse(NamedTuple):
-    """A use, and the ``condition`` without which it is ``otherwise``."""
-
-    use: str
-    condition: str = ""
-    otherwise: str = ""
-
-    @classmethod
-    def parsed(cls, text: str) -> ColumnUse:
-        """The cell of a text of the table."""
-        condition, colon, rest = text.partition(": ")
-        if not colon:
-            return cls(text)
-        use, _, otherwise = rest.partition(" else ")
-        return cls(use, condition, otherwise)
-
-    def __str__(self) -> str:
-        """The cell as the guide shows it."""
-        if not self.condition:
-            return self.use
-        return f"{self.use} with {CONDITIONS[self.condition][1]}, else {self.otherwise}"
-
-    def in_run(self, facts: Any, conditions: Any = CONDITIONS) -> str:
-        """The use in a run with these facts."""
-        return self.use if not self.condition or conditions[self.condition][0](facts) else self.otherwise
-
-
-@cache
-def uses() -> dict[str, dict[str, ColumnUse]]:
-    """The table: cells by column, then by engine."""
-    return cells("columns")
-
-
-def cells(name: str) -> dict[str, dict[str, ColumnUse]]:
-    """The cells of one table by the name of the row, then by engine."""
-    with (Path(__file__).parent / "tables" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        header, *rows = csv.reader(file)
-    return {row[0]: dict(zip(header[1:], map(ColumnUse.parsed, row[1:]), strict=True)) for row in rows}
-
-
 def facts_of(workload: Workload, scenario: Scenario, queue: str = "drop", counted: bool = False) -> ColumnFacts:
     """The facts of a run."""
     preempts, samples = scenario.preempt != "none", scenario.telemetry is not None
@@ -139,10 +79,9 @@ class UnusedColumns:
 
     def __init__(self, engine: str, facts: ColumnFacts) -> None:
         self.engine = engine
-        self._table = {name: row[engine] for name, row in uses().items()}
-        self._waiting = [
-            name for name in facts.columns if name in self._table and self._table[name].in_run(facts) == IGNORED
-        ]
+        self._table = {name: row[engine] for name, row in cells("columns").items()}
+        known = [name for name in facts.columns if name in self._table]
+        self._waiting = [name for name in known if self._table[name].in_run(facts, CONDITIONS) == IGNORED]
         self.found: list[str] = []
 
     def add(self, batch: pa.RecordBatch | pa.Table) -> None:

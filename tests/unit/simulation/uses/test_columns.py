@@ -13,20 +13,9 @@ import pytest
 import fastsim as fs
 from fastsim.errors import FastsimError
 from fastsim.policies.orders import Order
-from fastsim.simulation.column_uses import (
-    CONDITIONS,
-    COUNTED,
-    DESCRIBES,
-    ENGINES,
-    IGNORED,
-    NEUTRAL,
-    REFUSED,
-    USED,
-    ColumnFacts,
-    UnusedColumns,
-    uses,
-)
 from fastsim.simulation.fifo_pool import simulate_pool
+from fastsim.simulation.uses.cells import DESCRIBES, ENGINES, IGNORED, REFUSED, USED, cells
+from fastsim.simulation.uses.columns import CONDITIONS, COUNTED, NEUTRAL, ColumnFacts, UnusedColumns
 from fastsim.telemetry import usage_profile
 from fastsim.telemetry.telemetry import Telemetry
 from fastsim.telemetry.usage_profile import Phase, Profile
@@ -159,7 +148,7 @@ def drop_of(frame: pl.DataFrame, column: str, engine: str) -> list[str]:
 def cases() -> list[tuple[str, str, str, str]]:
     """Column, engine, condition with a sign (+ holds, - does not, nothing without one) and the use."""
     found = []
-    for column, row in uses().items():
+    for column, row in cells("columns").items():
         for engine, cell in row.items():
             if not cell.condition:
                 found.append((column, engine, "", cell.use))
@@ -201,12 +190,12 @@ def test_a_column_changes_the_result_or_is_refused_or_named(column: str, engine:
 
 
 def test_the_table_has_every_column_and_every_engine() -> None:
-    assert list(uses()) == POD_SCHEMA.names
-    cells = [cell for row in uses().values() for cell in row.values()]
-    assert all(tuple(row) == ENGINES for row in uses().values())
-    assert {cell.use for cell in cells} == {USED, REFUSED, IGNORED, DESCRIBES}
-    assert {cell.otherwise for cell in cells} == {"", IGNORED, DESCRIBES}
-    assert {cell.condition for cell in cells} - {""} == CONDITIONS.keys() == MET.keys()
+    assert list(cells("columns")) == POD_SCHEMA.names
+    every = [cell for row in cells("columns").values() for cell in row.values()]
+    assert all(tuple(row) == ENGINES for row in cells("columns").values())
+    assert {cell.use for cell in every} == {USED, REFUSED, IGNORED, DESCRIBES}
+    assert {cell.otherwise for cell in every} == {"", IGNORED, DESCRIBES}
+    assert {cell.condition for cell in every} - {""} == CONDITIONS.keys() == MET.keys()
     assert OTHER.keys() == set(POD_SCHEMA.names)
 
 
