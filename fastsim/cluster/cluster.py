@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from types import NoneType
@@ -19,6 +19,7 @@ from fastsim.cluster import node_types
 from fastsim.cluster.node_table import NODE_SCHEMA, Where, node_table, offered, watts
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.columns.checksum import content_checksum
+from fastsim.foundation.content_equality import ComparedByContent
 from fastsim.foundation.csv_table import map_text
 from fastsim.foundation.displays import chart_of, html_table
 from fastsim.foundation.limits.work_budget import Work
@@ -41,11 +42,12 @@ PRESETS = {"openb": False, "openb-all": True}
 
 
 @dataclass(frozen=True, eq=False)
-class Cluster:
+class Cluster(ComparedByContent):
     """Nodes as an Arrow table with the columns of `NODE_SCHEMA`, and the catalogue of their models.
 
     ``snapshot`` are the Kubernetes objects that the nodes were read from: pods that run there keep their nodes in every
-    run, and taints keep pods away that do not tolerate them.
+    run, and taints keep pods away that do not tolerate them. Clusters of the same nodes, catalogue, name and snapshot
+    object are equal.
     """
 
     nodes: pa.Table
@@ -278,6 +280,10 @@ class Cluster:
         known = self.catalog.gpu
         pairs = zip(self.nodes["gpu_memory_mib"].to_pylist(), self.nodes["gpu_model"].to_pylist(), strict=True)
         return [known[model].memory_mib if own is None and model in known else own for own, model in pairs]
+
+    def content(self) -> Hashable:
+        """The nodes and the watts they draw, the catalogue, the name and the snapshot object."""
+        return self.name, self.checksum(), self.catalog, None if self.snapshot is None else id(self.snapshot)
 
     def checksum(self) -> str:
         """SHA-256 of the nodes and the watts they draw; the same however the cluster is stored."""

@@ -83,14 +83,15 @@ class FolderFrames(Mapping[str, pl.DataFrame]):
         return self.folder / f"{name}.parquet"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Result:
     """Tables of one run; a table that the run did not record is a ResultError that names the ``record`` to choose.
 
     Tables are made on first use. Those of a run that was written to a folder are read from it;
     :meth:`scan` queries them without reading them in full. ``timing`` (seconds of wall, of CPU and in the compiled
     loop, pods per second) is kept apart, so that equal runs have equal tables. ``frames`` has all tables by name;
-    a table that the run did not record has no rows there.
+    a table that the run did not record has no rows there. Results are equal if their tables, provenance and citations
+    are, whatever their ``timing``.
     """
 
     frames: Frames
@@ -154,6 +155,19 @@ class Result:
         record, wanted = self.provenance["options"]["record"], " or ".join(map(repr, records))
         found = f"no {name} in a run with record={record!r}"
         raise ResultError(f"{where}: found {found}, expected one with record={wanted}")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Result):
+            return NotImplemented
+        if (self.provenance, self.citations) != (other.provenance, other.citations) or {*self.frames} != {
+            *other.frames
+        }:
+            return False
+        return self is other or all(self.frames[name].equals(other.frames[name]) for name in self.frames)
+
+    def __hash__(self) -> int:
+        inputs = (self.provenance.get(name, {}).get("sha256") for name in ("cluster", "workload"))
+        return hash((str(self.provenance.get("policy")), *inputs, self.citations))
 
     def __repr__(self) -> str:
         cluster, workload = (self.provenance.get(name, {}) for name in ("cluster", "workload"))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from fastsim.errors import InputError
+from fastsim.foundation.content_equality import ComparedByContent
 
 TABLES = Path(__file__).parent / "tables"
 """Folder of the tables that ship with the package."""
@@ -41,12 +42,16 @@ class CpuModel:
     cores_per_socket: int
 
 
-@dataclass(frozen=True)
-class Catalog:
+@dataclass(frozen=True, eq=False)
+class Catalog(ComparedByContent):
     """GPU and CPU models by name; the CPU model "" stands for a node that names none."""
 
     gpu: Mapping[str, GpuModel]
     cpu: Mapping[str, CpuModel]
+
+    def content(self) -> Hashable:
+        """All models by name, in any order."""
+        return frozenset(self.gpu.items()), frozenset(self.cpu.items())
 
     @classmethod
     def default(cls) -> Catalog:

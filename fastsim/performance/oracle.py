@@ -34,7 +34,8 @@ class Oracle:
     """Measured rates in steps/s; NaN where nothing was measured, 0 where the job cannot run.
 
     ``alone__kg[k, g]`` is the rate of kind ``k`` on GPU model ``g``. ``shared__kkg[k, l, g]`` is the rate of ``k``
-    while every GPU of it is shared with kind ``l``; 0 where the two do not fit together.
+    while every GPU of it is shared with kind ``l``; 0 where the two do not fit together. A rate model is equal to
+    itself alone.
     """
 
     kinds: tuple[Kind, ...]

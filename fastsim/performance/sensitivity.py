@@ -95,7 +95,7 @@ class Demands:
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """Profiles of workloads, in the order that mixes count them."""
+    """Profiles of workloads, in the order that mixes count them; an object is equal to itself alone."""
 
     profiles: tuple[WorkloadProfile, ...]
     name: str = "sensitivity"

@@ -11,7 +11,7 @@ import csv
 import hashlib
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.content_equality import ComparedByContent
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.option_texts import elements
 from fastsim.foundation.parquet import one_line
@@ -45,7 +46,7 @@ MOST_PRICE = 1_000_000.0
 
 
 @dataclass(frozen=True, eq=False)
-class Prices:
+class Prices(ComparedByContent):
     """$/h of one GPU of each model: row `t` of `price__tg` holds from `since_s[t]` on, the first row from the start."""
 
     gpu_models: tuple[str, ...]
@@ -102,6 +103,10 @@ class Prices:
             if not prices:
                 raise InputError(f"{folder}: {model}", f"no price at {', '.join(clouds) or 'no cloud'}", "one or more")
         return cls(tuple(gpu_models), *_table(list(series.values())))
+
+    def content(self) -> Hashable:
+        """Models, times and prices."""
+        return self.checksum()
 
     def checksum(self) -> str:
         """SHA-256 of models, times and prices."""

@@ -31,7 +31,7 @@ class Telemetry:
     ``profiles`` are usage profiles by the workload's column ``workload``; any other pod uses its share of the device
     all the time, and ``gpu_memory_mib`` or that share of memory. ``devices`` replace devices of the catalogue by GPU
     model. The exporter refreshes at each sample, or after gaps drawn from ``refresh_s``, seconds. Second 0 of the run
-    is ``epoch`` (UTC) in the table.
+    is ``epoch`` (UTC) in the table. Telemetry of equal fields is equal, and has no hash.
     """
 
     every_s: float = 15.0

@@ -65,6 +65,7 @@ class Workload:
     Make one with `scan`, `from_csv`, `from_polars`, `from_pandas`, `from_arrow`, `synth` or one of the importers
     `from_openb`, `from_gavel`, `from_synergy`, `from_philly`, `from_sia` and `from_trace`. It can be read any number of
     times; rows in memory are checked the first time only, so what they were made from must not change afterwards.
+    A workload is equal to itself alone; `checksum` compares rows.
     """
 
     def __init__(

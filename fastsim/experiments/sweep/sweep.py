@@ -107,7 +107,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Sweep:
-    """Many scenarios: the keys of a sweep file, and the runs they stand for.
+    """Many scenarios: the keys of a sweep file, and the runs they stand for; no sweep has a hash.
 
     >>> sweep = Sweep({"cluster": "gavel:2:2:2", "policy": ["fifo", "isolated"], "jobs": 6, "seed": [0, 1]})
     >>> [run.name for run in sweep.runs][:2]

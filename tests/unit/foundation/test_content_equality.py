@@ -1,0 +1,27 @@
+"""Equality by content."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from fastsim.foundation.content_equality import ComparedByContent
+
+
+class One(ComparedByContent):
+    """An object whose content is a number."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def content(self) -> Hashable:
+        """The number."""
+        return self.value
+
+
+class Other(One):
+    """Another class with the same content."""
+
+
+def test_objects_of_one_class_and_content_are_equal_and_hash_alike() -> None:
+    assert One(1) == One(1) and hash(One(1)) == hash(One(1)) and len({One(1), One(1), One(2)}) == 2
+    assert One(1) != One(2) and One(1) != Other(1) and One(1) != 1
