@@ -12,6 +12,7 @@ from tests.fuzz import (
     names_in_files,
     physical_types,
     readings,
+    relations,
     saved_runs,
     scenarios,
     services,
@@ -22,6 +23,6 @@ from tests.fuzz.trial import Trial
 TARGETS: dict[str, Callable[[], Trial]] = {
     **checkpoints.TARGETS, **importers.TARGETS, **kubernetes.TARGETS, **readings.TARGETS, **scenarios.TARGETS,
     **saved_runs.TARGETS, **services.TARGETS, **tables.TARGETS, **physical_types.TARGETS,
-    **code_in_files.TARGETS, **names_in_files.TARGETS,
+    **code_in_files.TARGETS, **names_in_files.TARGETS, **relations.TARGETS,
 }  # fmt: skip
 """Functions that prepare the trial of each target, in the worker."""

@@ -182,7 +182,12 @@ def test_an_audit_finds_nothing_under_any_rules(scenario: Scenario) -> None:
 
 
 def in_memory(policy: str, rng: random.Random, shift_s: float = 0.0, suffix: str = "") -> fs.Result:
-    """The run of ``scenario_of`` with objects: arrivals later by some seconds, other names of nodes, pods, tenants.
+    """The run of ``of_objects``."""
+    return run(of_objects(policy, rng, shift_s, suffix))
+
+
+def of_objects(policy: str, rng: random.Random, shift_s: float = 0.0, suffix: str = "") -> fs.Scenario:
+    """What ``scenario_of`` says, with objects: arrivals later by some seconds, other names of nodes, pods, tenants.
 
     They come at 64ths of a second, so that no sum of two times is rounded: a search such as Pollux's has many choices
     of all but equal value, of which the last digit of a job's age picks one.
@@ -201,10 +206,9 @@ def in_memory(policy: str, rng: random.Random, shift_s: float = 0.0, suffix: str
         work.schema.metadata
     ))  # fmt: skip
     until_s = None if scenario.until_s is None else scenario.until_s + shift_s
-    moved = scenario.with_(
+    return scenario.with_(
         cluster=fs.Cluster.from_arrow(nodes, catalog=cluster.catalog), workload=kept, until_s=until_s, sample_s=None
     )
-    return run(moved)
 
 
 def same(found: pl.DataFrame, expected: pl.DataFrame) -> None:

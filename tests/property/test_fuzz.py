@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import polars as pl
 import pytest
 
 from fastsim.cli.grammar import option_defaults
+from fastsim.cluster.cluster import Cluster
 from fastsim.experiments import exported_tables
 from fastsim.reports import report_table, text_tables
 from fastsim.reports.charts import html_page
 from fastsim.scenario import user_code
 from fastsim.telemetry import files, openmetrics
+from fastsim.workload import Workload
+from tests.fuzz import relations, small_runs
 from tests.fuzz.targets import TARGETS
 from tests.fuzz.trial import Trial
 from tests.fuzz.worker import Worker
@@ -89,3 +95,22 @@ PLANTED: dict[str, tuple[object, str, Callable[..., object]]] = {
 def test_a_name_that_is_written_as_it_is_is_found(writer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*PLANTED[writer])
     assert first_finding(f"names in {writer}")
+
+
+def numbered_anew(frame: pl.DataFrame, *_: object, **__: object) -> Workload:
+    """The workload of a table whose ids count from 0."""
+    return Workload.from_polars(frame.sort("submit_s").with_columns(pod_id=pl.int_range(pl.len())), origin="keep")
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
+@pytest.mark.parametrize(("relation", "function"), [("shuffled", "from_polars"), ("renamed", "workload_of")])
+def test_ids_that_are_numbered_anew_are_found(
+    relation: str, function: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(1)
+    scenario = small_runs.pods(draw).with_(cluster=Cluster.uniform(nodes=2, gpu="T4", gpus=4), maintenance=None)
+    relations.RELATIONS[relation][0]("pods", scenario, draw, tmp_path)
+    own = numbered_anew if function == "workload_of" else type("Own", (), {"from_polars": staticmethod(numbered_anew)})
+    monkeypatch.setattr(relations, "workload_of" if function == "workload_of" else "Workload", own)
+    with pytest.raises(AssertionError):
+        relations.RELATIONS[relation][0]("pods", scenario, draw, tmp_path)
