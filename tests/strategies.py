@@ -341,8 +341,9 @@ def demanding(draw: DrawFn, workload: Workload, names: list[str], gangs: bool, c
     jobs = [(job, rng.choice((2, 2, 3, 4))) for job in range(3)]
     for row in rows:
         row |= rng.choice([{}, {}, *classes])
+        group, most = rng.choice((None, "g", "h")), rng.choice((None, None, 1, 2))
         row |= {"tenant": rng.choice(TENANTS), "preemptible": rng.choice((None, True, False)),
-                "group": rng.choice((None, "g", "h")), "max_per_node": rng.choice((None, None, 1, 2)),
+                "group": group, "max_per_node": most if group else None,
                 "est_duration_s": rng.choice((None, None, row.get("duration_s"), 1.0, 5.0)),
                 "priority": rng.choice((None, 0, 1, 2, 3, -1))}  # fmt: skip
         if gangs and rng.random() < 0.4:

@@ -57,7 +57,7 @@ def test_terms_by_hand() -> None:
     context = OrderContext(now_s=300.0, gpus=8.0, cpu_milli=100.0, memory_mib=100.0)
     by_name = dict(zip(TERMS, terms(range(len(TERMS)), claim, context, np.array([60.0, 90.0])), strict=True))
     assert by_name == {
-        "arrival": 100.0, "priority": 0.0, "remaining": 50.0, "service": 80.0, "attained": 40.0, "finish_ratio": 1.25,
+        "arrival": 100.0, "starving": 0.0, "remaining": 50.0, "service": 80.0, "attained": 40.0, "finish_ratio": 1.25,
         "dominant": 0.3, "packing": (0.25 + 0.1 + 0.3) * 50.0, "service_left": 100.0, "level": 1.0, "weight": 1.0,
         "gpus": 2.0, "last": 0.0,
     }  # fmt: skip
