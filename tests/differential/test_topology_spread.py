@@ -159,6 +159,7 @@ def timed(workload: fs.Workload, rng: random.Random) -> fs.Workload:
     )
 
 
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.PodNeverFits")
 @pytest.mark.parametrize("seed", range(12))
 def test_pods_start_when_and_where_a_plain_reading_lets_them(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)

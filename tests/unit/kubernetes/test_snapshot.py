@@ -50,6 +50,7 @@ def test_memory_limits_the_pods_of_a_device(tmp_path: Path) -> None:
     assert sorted(placed.to_list()) == [0, 0, 0, 1, 1, 1] and len(result.placements) == 7
 
 
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.PodNeverFits")
 def test_taints_selectors_and_limits_are_honoured(tmp_path: Path) -> None:
     tainted = node("a", {"zone": "x"}, {"taints": [{"key": "k", "effect": "NoSchedule"}]})
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [

@@ -34,6 +34,7 @@ ROWS = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.DurationMissing")
 @given(ROWS)
 @settings(max_examples=60, deadline=None)
 def test_the_online_engine_starts_every_job_at_the_same_time(rows: list[tuple[int, int | None, int]]) -> None:

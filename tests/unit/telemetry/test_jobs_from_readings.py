@@ -35,6 +35,7 @@ def pods(**columns: list[object]) -> fs.Workload:
     return fs.Workload.from_arrow(pl.DataFrame({**rows, **columns}))
 
 
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.DurationMissing")
 def test_the_same_jobs_with_the_same_readings() -> None:
     jobs = pods(submit_s=[0.0, 10.0, 12.0, 50.0, 60.0], duration_s=[45.0, 60.0, 33.0, None, 20.0],
                 num_gpu=[1, 1, 2, 1, 1], workload=["train", "serve", "train", "serve", None])  # fmt: skip

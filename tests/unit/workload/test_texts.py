@@ -217,9 +217,9 @@ def test_objects_are_no_tables(maker: Callable[[str], object], name: str, expect
 
 
 def test_other_objects_are_refused() -> None:
-    with pytest.raises(ScenarioError, match="a text, a path or an object"):
+    with pytest.raises(ScenarioError, match="a text, a path or a Cluster"):
         texts.cluster_from(3)
-    with pytest.raises(ScenarioError, match="a text, a path or an object"):
+    with pytest.raises(ScenarioError, match="a text, a path or a Workload"):
         texts.workload_from(None)
     with pytest.raises(InputError):
         texts.typical_from("nowhere.parquet", Workload.synth("openb", pods=1))

@@ -134,6 +134,7 @@ def test_only_tenants_who_came_count() -> None:
     assert (found["tenant_jain"], found["tenant_gini"]) == (1.0, 0.0)
 
 
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.DurationMissing")
 def test_pods_pay_for_the_gpus_that_they_hold() -> None:
     # T4 cost 3600 $/h at first and 720 from 5 s on: 4 s of 0.3 GPU, 10 s (5 of them for less) of 0.5 of another.
     load = pods({"duration_s": 4.0, "gpu_milli": 300}, {"duration_s": 10.0, "gpu_milli": 500}, {"gpu_milli": 900})

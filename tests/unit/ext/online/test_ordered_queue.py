@@ -65,6 +65,7 @@ def test_who_waits_for_long_relative_to_his_time_overtakes() -> None:
     assert starts("ftf", rows) == [0.0, 15.0, 10.0]
 
 
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.DurationMissing")
 def test_what_is_told_counts_and_pods_without_an_end_come_last() -> None:
     rows = [FULL, {"submit_s": 1.0, "num_gpu": 4, "duration_s": None, "est_duration_s": None},
             {"submit_s": 2.0, "num_gpu": 4, "duration_s": 5.0, "est_duration_s": 90.0},

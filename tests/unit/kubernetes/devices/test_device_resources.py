@@ -42,6 +42,7 @@ def test_memory_of_the_sharing_plugin_and_whole_gpus_keep_apart(tmp_path: Path) 
     }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.PodNeverFits")
 @pytest.mark.parametrize(
     ("offered", "asked"),
     [({"nvidia.com/gpu": "1"}, {GPU_MEM: "5"}), ({GPU_MEM: "15"}, {"nvidia.com/gpu": "1"}),
@@ -117,6 +118,7 @@ def test_labels_stand_only_where_nodes_differ() -> None:
     assert device_expressions(["amd.com/gpu"], []) == [] and labelled([none]) == [[]]
 
 
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.PodNeverFits")
 def test_nodes_from_elsewhere_host_pods_with_nvidias_devices(tmp_path: Path) -> None:
     nodes = [node("whole", T4, amounts={"nvidia.com/gpu": "1"}), node("amd", MI300X, amounts={"amd.com/gpu": "8"})]
     pods = [pod("p", {"nvidia.com/gpu": 1}), pod("a", {"amd.com/gpu": 1})]

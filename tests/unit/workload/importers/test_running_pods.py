@@ -50,6 +50,7 @@ def test_a_table_of_the_same_pods_counts_them_once(now: str, tmp_path: Path) -> 
     assert places(now, str(tmp_path / "pods.parquet")) == {"default/r": "open"}
 
 
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.DurationMissing")
 def test_pods_of_any_kind_tolerate_nothing(now: str) -> None:
     assert taints_of(fs.Cluster.from_kubernetes(now[11:])) == ["taint:dedicated=infra:NoSchedule"]
     request = {"cpu_milli": 2000, "memory_mib": 1, "num_gpu": 0, "gpu_milli": 0, "duration_s": 5.0}
