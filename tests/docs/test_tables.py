@@ -100,7 +100,7 @@ def test_the_columns_that_engines_use() -> None:
     from fastsim.simulation.uses.cells import ENGINES, cells
     from fastsim.simulation.uses.columns import CONDITIONS
 
-    lines = PAGE.split("\nColumns by engine.")[1].split("\n\n")[1].splitlines()
+    lines = PAGE.split("\n## columns by engine\n")[1].split("\n\n")[2].splitlines()
     assert lines[0] == f"| column | {' | '.join(ENGINES)} |"
     shown = {name: [cell.shown(CONDITIONS) for cell in row.values()] for name, row in cells("columns").items()}
     expected = [f"| `{name}` | {' | '.join(row)} |" for name, row in shown.items()]
