@@ -39,6 +39,7 @@ def drawn(env: SchedulingEnv, seed: int) -> int:
 
 @pytest.mark.spread(1)
 @pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.PodTooLarge")
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.RunWarning")
 @pytest.mark.parametrize(("policy", "agent"), [("fgd", greedy), ("random", drawn)])
 @settings(max_examples=30)
 @given(data=st.data(), seed=st.integers(0, 2**32))

@@ -50,6 +50,7 @@ def rows_of(workload: Workload) -> list[dict[str, Any]]:
     return [row for batch in workload.batches() for row in batch.to_pylist()]
 
 
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.ColumnIgnored")
 def test_there_and_back(tmp_path: Path) -> None:
     first = read(objects())
     workload = workload_of(first, "trace")
@@ -69,6 +70,7 @@ def test_there_and_back(tmp_path: Path) -> None:
         assert not placed.summary["pods_unplaced"][0]
 
 
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.DurationMissing")
 def test_who_is_written() -> None:
     row: dict[str, Any] = {"cpu_milli": 1000, "memory_mib": 1, "num_gpu": 1, "gpu_milli": 1000}
     import pyarrow as pa
