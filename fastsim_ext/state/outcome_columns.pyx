@@ -5,7 +5,7 @@ Columns have Arrow's layout: a validity bit for every row, and offsets and value
 
 from libc.math cimport NAN, isnan
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
-from fastsim_ext.state.pod_outcomes cimport INTERVAL, POD, Outcome, outcome_restarts
+from fastsim_ext.state.pod_outcomes cimport INTERVAL, POD, Outcome, outcome_restarts, outcome_slowdown
 from fastsim_ext.state.pod_outcomes cimport FINISHED
 from fastsim_ext.types cimport MAX_GPUS
 
@@ -140,7 +140,7 @@ def add_jobs(const unsigned char[::1] rows, int64_t first, const uint8_t[::1] st
                 restarts[at], gpu_hours[at] = <int32_t> outcome_restarts(row), row.gpu_s / HOUR
                 column_second(row.paused, at, paused, paused_known)
                 column_second(row.ideal, at, ideal, ideal_known)
-                column_second(took / row.ideal if row.ideal > 0 else NAN, at, slowdown, slowdown_known)
+                column_second(outcome_slowdown(row, took), at, slowdown, slowdown_known)
                 column_second(row.cost, at, cost, cost_known)
                 at += 1
             row += 1

@@ -1,4 +1,5 @@
 # Outcome rows, one for each end of a stay or pod, and the values taken from them.
+from libc.math cimport NAN
 from libc.stdint cimport int64_t, uint64_t
 
 cdef enum:  # Reason: how an interval of a pod ended; order of fastsim.engine.tables.REASONS
@@ -41,5 +42,9 @@ cdef inline int lasting_reason(int furthest, bint gpus) noexcept nogil:
 cdef inline int64_t outcome_restarts(const Outcome* row) noexcept nogil:
     """Stays other than the first, of a row that ends its pod."""
     return max(0, row.attempt + (row.start == row.start) - 1)
+
+cdef inline double outcome_slowdown(const Outcome* row, double jct_s) noexcept nogil:
+    """Completion over ideal time; NaN of a pod whose ideal time is shorter than a nanosecond, or unknown."""
+    return jct_s / row.ideal if row.ideal >= 1e-9 else NAN
 
 cdef outcome_spans(const Outcome* row, int64_t n, double[:, ::1] room)

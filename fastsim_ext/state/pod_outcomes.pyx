@@ -14,6 +14,7 @@ cdef outcome_spans(const Outcome* row, int64_t n, double[:, ::1] room):
     cdef int64_t[SPANS] count
     cdef int64_t preemptions = 0
     cdef int64_t restarts = 0
+    cdef double slowdown
     cdef int k
     if room.shape[0] != SPANS or room.shape[1] < n:
         raise ValueError(f"room of {room.shape[0]} rows of {room.shape[1]}, expected {SPANS} of {n}")
@@ -25,8 +26,9 @@ cdef outcome_spans(const Outcome* row, int64_t n, double[:, ::1] room):
                 span_add(room, count, WAIT, row.start - row.submit)
             if row.reason == FINISHED:
                 span_add(room, count, JCT, row.end - row.submit)
-                if row.ideal > 0:
-                    span_add(room, count, SLOWDOWN, (row.end - row.submit) / row.ideal)
+                slowdown = outcome_slowdown(row, row.end - row.submit)
+                if slowdown == slowdown:
+                    span_add(room, count, SLOWDOWN, slowdown)
                 if row.paused > 0:
                     span_add(room, count, PAUSED, row.paused)
             if row.closes & POD:

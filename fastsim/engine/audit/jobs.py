@@ -8,6 +8,7 @@ from fastsim.engine.audit.inputs import LOST, Evidence
 from fastsim.scenario.round_texts import prices_from
 
 HOUR_S = 3600.0
+NANOSECOND_S = 1e-9
 
 
 def expected_jobs(run: Evidence) -> pl.DataFrame:
@@ -28,7 +29,7 @@ def expected_jobs(run: Evidence) -> pl.DataFrame:
         paused_s=pl.coalesce("end_s", given_up, pl.lit(run.last_s)) - pl.col("start_s") - pl.col("held_s"),
     )  # fmt: skip
     return table.with_columns(ideal_s=ideal(run, table), state=states(run)).with_columns(
-        slowdown=pl.when(pl.col("ideal_s") > 0).then(pl.col("jct_s") / pl.col("ideal_s"))
+        slowdown=pl.when(pl.col("ideal_s") >= NANOSECOND_S).then(pl.col("jct_s") / pl.col("ideal_s"))
     )
 
 

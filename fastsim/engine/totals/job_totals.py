@@ -22,6 +22,8 @@ FIGURES = (
 JOB_COLUMNS = ("restarts", "paused_s", "gpu_hours", "ideal_s", "slowdown")
 """Columns of the table ``jobs``."""
 HOUR_S = 3600.0
+BRIEFEST_S = 1e-9
+"""The shortest ideal time with a slowdown: quotients of shorter ones are no numbers to average, and may be infinite."""
 
 Array = Any
 
@@ -107,9 +109,9 @@ def inequality(parts: Array) -> float | None:
 
 
 def slowdowns(jct_s: Array, ideal_s: Array) -> Array:
-    """Completion over ideal time; NaN without an end, and where the ideal time is 0 or unknown."""
+    """Completion over ideal time; NaN without an end, and where the ideal time is below `BRIEFEST_S` or unknown."""
     jct, ideal = np.asarray(jct_s, np.float64), np.asarray(ideal_s, np.float64)
-    return np.divide(jct, ideal, out=np.full(len(jct), np.nan), where=ideal > 0)
+    return np.divide(jct, ideal, out=np.full(len(jct), np.nan), where=ideal >= BRIEFEST_S)
 
 
 def job_columns(

@@ -1,0 +1,50 @@
+"""Legal extremes of times and demands, under every engine: the summary is made, and an audit finds no difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+import fastsim as fs
+from fastsim.simulation.simulate import run
+from tests.engines import RUNS
+
+pytestmark = pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
+LATE_S = 1e15
+"""Later than any clock, still exact to an eighth of a second."""
+EXTREMES: dict[str, dict[str, list[float]]] = {
+    "no duration": {"submit_s": [0.0, 1.0, 2.0], "duration_s": [0.0, 0.0, 0.0]},
+    "no duration beside a long one": {"submit_s": [0.0, 0.0, 2.0], "duration_s": [90.0, 0.0, 0.0]},
+    "smallest normal durations": {"submit_s": [0.0, 0.0, 1.0], "duration_s": [1e-308, 90.0, 1e-308]},
+    "smallest durations": {"submit_s": [0.0, 0.0, 1.0], "duration_s": [5e-324, 90.0, 5e-324]},
+    "below a nanosecond": {"submit_s": [0.0, 0.0, 1.0], "duration_s": [9e-10, 90.0, 1e-9]},
+    "late arrivals": {"submit_s": [0.0, LATE_S, LATE_S + 1], "duration_s": [90.0, 60.0, 30.0]},
+    "long durations": {"submit_s": [0.0, 1.0, 2.0], "duration_s": [LATE_S, 60.0, LATE_S]},
+    "last exact integers": {"submit_s": [0.0, 2.0**53 - 4, 2.0**53 - 2], "duration_s": [1.0, 2.0, 4.0]},
+    "one instant": {"submit_s": [5.0] * 3, "duration_s": [60.0] * 3},
+    "one instant, no duration": {"submit_s": [5.0] * 3, "duration_s": [0.0] * 3},
+}
+CLUSTERS = {
+    "pods": fs.Cluster.uniform(nodes=1, gpu="V100M32", gpus=1), "shares": "gavel:0:0:1", "ordered": "gavel:0:0:1",
+    "monitored": "uniform?nodes=1&gpu=T4&gpus=1",
+}  # fmt: skip
+STEPPED = ("shares", "ordered", "monitored")
+"""Engines with work at every round or second between the first and the last end, whose runs of years are refused."""
+YEARS = ("late arrivals", "long durations", "last exact integers")
+CASES = [(one, name) for one in CLUSTERS for name in EXTREMES if one not in STEPPED or name not in YEARS]
+
+
+def scenario(engine: str, columns: dict[str, list[float]]) -> fs.Scenario:
+    more: dict[str, Any] = {"gpu_milli": [500] * 3} if engine == "pods" else {}
+    workload = fs.Workload.from_polars(pl.DataFrame({**columns, "num_gpu": [1] * 3, **more}))
+    fields = RUNS[engine] | {"cluster": CLUSTERS[engine], "workload": workload}
+    return fs.Scenario(**{name: value for name, value in fields.items() if name != "deschedule"})
+
+
+@pytest.mark.parametrize(("engine", "extreme"), CASES)
+def test_extreme_times_have_figures_that_an_audit_finds_again(engine: str, extreme: str) -> None:
+    one = scenario(engine, EXTREMES[extreme])
+    audit = run(one).audit(one)
+    assert [str(difference) for difference in audit.differences] == [] and audit.checked > 100
