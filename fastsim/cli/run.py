@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ RECORD = "run.json"
 """The file whose status changes when a folder gets another result."""
 OVERSIZED = ("drop", "shrink", "refuse")
 ATTEMPTS = ("first", "placed", "all")
+GROUPS = ("size", "tenant", "hour")
 
 
 @click.command()
@@ -181,23 +182,32 @@ def fork(
 @click.option("--png", type=FileWritten(".png"), metavar="FILE", help="Picture of the charts.")
 @click.option("--svg", type=FileWritten(".svg"), metavar="FILE", help="Picture of the charts.")
 @click.option("--metric", "metrics", multiple=True, metavar="M", help="Chart to draw, again for more.  [default: four]")
+@click.option("--why", is_flag=True, help="Two runs of one workload: which jobs are faster, and in what part.")
+@click.option("--by", "group", type=click.Choice(GROUPS), default="size", show_default=True,
+              help="Groups of jobs in the picture of --why.")  # fmt: skip
 @click.option("--original", metavar="SYSTEM:FILE", help="A result file of fgd, pwr, gavel, synergy, sia or pollux.")
 @click.option("--tolerance", type=click.FloatRange(0), metavar="R",
               help="Part of the original's value by which ours may be off.  [default: 0]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 @reads_saved_runs
 def compare(
-    folders: tuple[Path, ...], as_json: bool, metrics: tuple[str, ...], original: str | None, tolerance: float | None,
-    **files: Path | None,
+    folders: tuple[Path, ...], as_json: bool, metrics: tuple[str, ...], why: bool, group: str, original: str | None,
+    tolerance: float | None, **files: Path | None,
 ) -> None:  # fmt: skip
     """Compare saved runs: a table, and charts over the demand that has arrived.
 
-    DIR is the folder of a run, or of a sweep with runs in it. With --original one run is compared with a log or
+    DIR is the folder of a run, or of a sweep with runs in it. With --why two runs are compared job by job: differences
+    of completion times, split into waiting, paused, restarting, redoing lost work and working, by size, tenant and hour
+    of arrival, and the longest jobs. Two folders with several runs each, such as one for each seed, are compared run by
+    run. With --original one run is compared with a log or
     table that an original simulator wrote; exit code 1 if a value is off by more than half its last printed digit and
     the tolerance.
     """
     if original is not None or tolerance is not None:
         _compare_with_original(folders, original, tolerance or 0.0, as_json, bool(metrics or any(files.values())))
+        return
+    if why:
+        _compare_jobs(folders, as_json, group, files)
         return
     from fastsim.engine.result import Result
     from fastsim.reports import comparison as plots
@@ -213,6 +223,24 @@ def compare(
         text_tables.table_json(comparison.table) if as_json else text_tables.comparison_text(comparison.table),
         nl=as_json,
     )
+
+
+def _compare_jobs(folders: tuple[Path, ...], as_json: bool, group: str, files: Mapping[str, Path | None]) -> None:
+    """Compare two runs, or the runs of two folders, job by job."""
+    from fastsim.reports import text_tables
+    from fastsim.reports.charts.chart_files import written_chart
+    from fastsim.reports.pairs.pair_text import pairs_text
+    from fastsim.reports.pairs.paired_jobs import paired_jobs
+    from fastsim.reports.report import loaded_runs
+
+    if len(folders) != 2:
+        raise click.UsageError(f"found {len(folders)} folders with --why, expected two")
+    a, b = (loaded_runs([folder]) for folder in folders)
+    pairs = paired_jobs(a, b, (str(folders[0]), str(folders[1])))
+    for path in files.values():
+        if path is not None:
+            written_chart(pairs.plot(group), path)
+    click.echo(text_tables.table_json(pairs.jobs) if as_json else pairs_text(pairs), nl=as_json)
 
 
 def _compare_with_original(

@@ -98,6 +98,7 @@ cdef bytes job_state(TrainingJob job):
     all.restart_left_s, all.service_s, all.wasted_s = job.restart_left_s, job.service_s, job.wasted_s
     all.used_s, all.held_s, all.gpu_s, all.paused_s = job.used_s, job.held_s, job.gpu_s, job.paused_s
     all.stays, all.preemptions, all.left_s = job.stays, job.preemptions, job.left_s
+    all.delayed_s = job.delayed_s
     return raw_bytes(&all, 1, sizeof(Trained))
 
 
@@ -113,6 +114,7 @@ cdef int job_restore(TrainingJob job, part) except -1:
     job.restart_left_s, job.service_s, job.wasted_s = all.restart_left_s, all.service_s, all.wasted_s
     job.used_s, job.held_s, job.gpu_s, job.paused_s = all.used_s, all.held_s, all.gpu_s, all.paused_s
     job.stays, job.preemptions, job.left_s = all.stays, all.preemptions, all.left_s
+    job.delayed_s = all.delayed_s
     return 0
 
 

@@ -62,6 +62,7 @@ cdef class TrainingJob:
     cdef readonly int64_t atomic, accum, epoch, restarts, rounds, present, crowd, samples
     cdef readonly int64_t stays, preemptions       # on the same GPUs; those that a time without any followed
     cdef readonly double gpu_s, paused_s           # GPU seconds held until it was done; seconds between its stays
+    cdef readonly double delayed_s                 # seconds of restart delays while it held GPUs
     cdef readonly double left_s                    # when it last lost its GPUs without being done; NaN = it has some
     cdef readonly double progress, clock_s, first_s, finish_s, restart_left_s, service_s, wasted_s, used_s, held_s
     cdef int step(self, double seconds) except -1

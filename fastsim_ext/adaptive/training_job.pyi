@@ -41,6 +41,7 @@ class TrainingJob:
     preemptions: int
     gpu_s: float
     paused_s: float
+    delayed_s: float
     left_s: float
     progress: float
     clock_s: float

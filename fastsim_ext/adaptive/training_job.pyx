@@ -54,6 +54,7 @@ cdef class TrainingJob:
         self.clock_s += delay_s
         self.service_s += delay_s * gpus
         self.wasted_s += delay_s * gpus
+        self.delayed_s += delay_s
         self.restart_left_s -= delay_s
         seconds -= delay_s
         self.used_s += seconds * gpus

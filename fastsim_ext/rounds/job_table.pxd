@@ -16,6 +16,7 @@ cdef struct Job:        # a job that runs on num_gpu GPUs at once
     double submit_s, deadline_s, weight, total, run, cost
     double first_s, finish_s           # when it first ran, when it was complete; NaN = not yet
     double gpu_s, paused_s, left_s     # GPU seconds held; seconds between stays; when it last lost its GPUs
+    double delayed_s     # seconds of restart delays while it held GPUs
     int64_t rounds       # it ran in
     int32_t kind, num_gpu, failures, tenant
     int32_t restarts, preemptions      # stays begun after the first one; stays that a time without GPUs followed

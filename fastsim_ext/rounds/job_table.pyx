@@ -21,6 +21,7 @@ cdef void job_begin(Job* job, int64_t id, int32_t kind, int32_t num_gpu, int32_t
     job.run, job.cost, job.first_s, job.finish_s = 0.0, 0.0, NAN, NAN
     job.rounds, job.failures, job.place, job.task = 0, 0, 0, -1
     job.gpu_s, job.paused_s, job.left_s, job.restarts, job.preemptions = 0.0, 0.0, 0.0, 0, 0
+    job.delayed_s = 0.0
     job.known = job.settled = job.taken = job.holds = job.ended = False
 
 

@@ -398,6 +398,7 @@ cdef class OrderedLoop:
             job.first_s = self.now_s
         job.cost += self.price[task.model] * spent_s / 3600 * job.num_gpu
         job.gpu_s += spent_s * job.num_gpu
+        job.delayed_s += min(delay_s, spent_s)
         self.wasted_gpu_s += min(delay_s, spent_s) * job.num_gpu
         entry.attained_s += self.round_s
         entry.last_s = self.now_s + self.round_s

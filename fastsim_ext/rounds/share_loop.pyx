@@ -415,6 +415,7 @@ cdef class ShareLoop:
             finish_s[0] = self.now_s + delay_s + steps / rate
             if not self.whole:  # the quotient may be rounded to more than the round
                 finish_s[0] = min(finish_s[0], self.now_s + self.round_s)
+        job.delayed_s += min(delay_s, finish_s[0] - self.now_s)
         job.rounds += 1
         if isnan(job.first_s):
             job.first_s = self.now_s

@@ -41,7 +41,7 @@ WHOLE = (
     "preemptions",
 )
 SPANS = ("sqr", "var", "progress", "clock_s", "restart_left_s", "service_s", "wasted_s", "used_s", "held_s", "gpu_s",
-         "paused_s")  # fmt: skip
+         "paused_s", "delayed_s")  # fmt: skip
 TRAINED = np.dtype([
     *((name, "i8") for name in ("id", *WHOLE)),
     *((name, "f8") for name in (*SPANS[:4], "first_s", "finish_s", *SPANS[4:], "left_s")),

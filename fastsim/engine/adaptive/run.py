@@ -347,6 +347,7 @@ def job_records(jobs: Sequence[TrainingJob], kind: Sequence[int], total: Sequenc
     records["ended"] = ~np.isnan(records["finish_s"])
     records["gpu_s"] = [job.gpu_s for job in jobs]
     records["paused_s"] = [job.paused_s for job in jobs]
+    records["delayed_s"] = [job.delayed_s for job in jobs]
     records["left_s"] = np.nan_to_num([job.left_s for job in jobs])  # 0 of one that has GPUs
     records["restarts"] = [max(job.stays - 1, 0) for job in jobs]
     records["preemptions"] = [job.preemptions for job in jobs]

@@ -110,7 +110,7 @@ def check_jobs(jobs: Any, kinds: int, added: int) -> None:
     check_records(jobs, {
         "kind": (0, kinds - 1), "estimated_kind": (0, kinds - 1), "num_gpu": (0, MOST), "tenant": (-1, MOST),
         **dict.fromkeys(("rounds", "failures", "restarts", "preemptions", "place"), COUNT),
-        **dict.fromkeys(("run", "cost", "gpu_s", "paused_s"), SPAN), "first_s": (*TIME, True),
+        **dict.fromkeys(("run", "cost", "gpu_s", "paused_s", "delayed_s"), SPAN), "first_s": (*TIME, True),
         "finish_s": (*TIME, True), "left_s": (*TIME, True),
         **dict.fromkeys(("known", "settled", "taken", "holds", "ended"), (0, 1)),
     }, "jobs")  # fmt: skip

@@ -56,6 +56,7 @@ def jobs(run: RoundOutcome) -> pl.DataFrame:
         "attempts": (rows["restarts"] + started).astype(np.int16), "preemptions": rows["preemptions"].astype(np.int16),
         "lost_work_s": np.zeros(len(rows)),
         **job_columns(rows["restarts"], paused_s(run, rows), rows["gpu_s"], ideal_s(run, rows), jct),
+        "restart_delay_s": rows["delayed_s"],
         "workload": [oracle.kinds[kind][0] for kind in rows["kind"].tolist()],
         "num_gpu": rows["num_gpu"].astype(np.int32), "weight": rows["weight"],
         "rounds": rows["rounds"], "total_work": rows["total"], "work_done": rows["run"],
