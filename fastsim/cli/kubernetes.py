@@ -96,8 +96,8 @@ def export_kubernetes(folder: Path, output: Path, at_s: float | None, every: boo
     Objects that the run was read from are written unchanged, except that pods get their nodes and numbers of devices.
     """
     from fastsim.errors import ScenarioError
-    from fastsim.reports.kubernetes_export import bound_pods, node_objects, saved_run, write_objects
-    from fastsim.reports.kubernetes_originals import originals_of
+    from fastsim.reports.kubernetes.export import bound_pods, node_objects, saved_run, write_objects
+    from fastsim.reports.kubernetes.originals import originals_of
 
     if every and at_s is not None:
         raise ScenarioError("--every", "both --every and --at", "one of them")

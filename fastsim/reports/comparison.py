@@ -132,7 +132,9 @@ class Comparison:
         """The number of a run."""
         place = self.names.index(run) if run in self.names else run
         if not isinstance(place, int) or not 0 <= place < len(self.names):
-            raise ScenarioError("why", repr(run), f"one of {', '.join(self.names)}, or a number below {len(self.names)}")
+            raise ScenarioError(
+                "why", repr(run), f"one of {', '.join(self.names)}, or a number below {len(self.names)}"
+            )
         return place
 
     def curve(self, metric: str = "allocation", over: str = "demand") -> pl.DataFrame:

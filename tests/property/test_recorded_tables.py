@@ -17,7 +17,7 @@ from fastsim.errors import ResultError
 from fastsim.experiments.exported_tables import saved_table
 from fastsim.reports.charts.chrome_trace import written_trace
 from fastsim.reports.charts.job_charts import completion_hours
-from fastsim.reports.kubernetes_export import bound_pods
+from fastsim.reports.kubernetes.export import bound_pods
 from fastsim.scenario.scenario import RECORDS
 from tests.engines import RUNS, small_run
 

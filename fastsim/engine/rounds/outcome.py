@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 GANG = np.dtype(
     [("id", "i8"), ("submit_s", "f8"), ("deadline_s", "f8"), ("weight", "f8"), ("total", "f8"), ("run", "f8"),
      ("cost", "f8"), ("first_s", "f8"), ("finish_s", "f8"), ("gpu_s", "f8"), ("paused_s", "f8"), ("left_s", "f8"),
-     ("delayed_s", "f8"), ("rounds", "i8"), ("kind", "i4"), ("num_gpu", "i4"), ("failures", "i4"), ("tenant", "i4"), ("restarts", "i4"),
+     ("delayed_s", "f8"),
+     ("rounds", "i8"), ("kind", "i4"), ("num_gpu", "i4"), ("failures", "i4"), ("tenant", "i4"), ("restarts", "i4"),
      ("preemptions", "i4"), ("estimated_kind", "i4"), ("place", "i4"), ("task", "i4"), ("known", "u1"),
      ("settled", "u1"), ("taken", "u1"), ("holds", "u1"), ("ended", "u1")], align=True,
 )  # fmt: skip

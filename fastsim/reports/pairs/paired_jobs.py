@@ -186,9 +186,8 @@ def _requests(run: Result) -> pl.DataFrame:
         return known
     from fastsim.workload.texts import cluster_from, workload_from
 
-    table = pl.DataFrame(pl.from_arrow(workload_from(scenario["workload"], cluster_from(scenario["cluster"]))[0].table()))
-    if "num_gpu" in jobs.columns:  # a job in rounds has the number of its arrival as its id
-        table = table.with_columns(pl.row_index().cast(pl.Int64).alias("pod_id"))
+    workload, _ = workload_from(scenario["workload"], cluster_from(scenario["cluster"]))
+    table = pl.DataFrame(pl.from_arrow(workload.table()))
     tenant = pl.col("tenant").cast(pl.String) if "tenant" in table.columns else pl.lit(None, pl.String)
     return table.select("pod_id", size=pl.col("num_gpu") * pl.col("gpu_milli") / 1000, tenant=tenant)
 

@@ -15,7 +15,7 @@ from fastsim.hardware.node_constraints import Constraint
 from fastsim.kubernetes.devices.device_resources import MILLI, device_expressions, labelled, offers, second_kind
 from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.reports.kubernetes_export import bound_pods, node_objects
+from fastsim.reports.kubernetes.export import bound_pods, node_objects
 from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import node, pod, row_of, written
 

@@ -34,12 +34,13 @@ def by_hand() -> PairedJobs:
     """Three pods on one GPU, first come first served against most important first; tenants a, a, b."""
     pods = pl.DataFrame({
         "submit_s": [0.0, 1.0, 3601.0], "num_gpu": [1, 1, 1], "duration_s": [3700.0, 100.0, 10.0],
-        "tenant": ["a", "a", "b"], "priority": [0, 0, 9],
+        "tenant": ["a", "a", "b"],
     })  # fmt: skip
-    workload = fs.Workload.from_polars(pods)
+    ranked = fs.Workload.from_polars(pods.with_columns(priority=pl.Series([0, 0, 9])))
     cluster = fs.Cluster.uniform(nodes=1, gpu="T4", gpus=1)
-    first, shortest = (fs.simulate(cluster, workload, "best_fit", queue=queue) for queue in ("fifo", "priority"))
-    return paired_jobs(first, shortest, ("fifo", "priority"))
+    first = fs.simulate(cluster, fs.Workload.from_polars(pods), "best_fit", queue="fifo")
+    important = fs.simulate(cluster, ranked, "best_fit", queue="priority")
+    return paired_jobs(first, important, ("fifo", "priority"))
 
 
 @pytest.mark.parametrize("engine", RUNS)
@@ -64,11 +65,12 @@ def test_a_run_differs_from_itself_in_nothing() -> None:
 
 
 def test_groups_and_lists_of_a_run_worked_out_by_hand() -> None:
-    # First come first served: pod 1 waits from 1 to 3700, pod 2 from 3601 to 3800. By priority pod 2 goes first at 3700.
+    # First come first served: pod 1 waits from 1 to 3700, pod 2 from 3601 to 3800. By priority pod 2 goes first.
     pairs = by_hand()
     columns = ("pod_id", "jct_a", "jct_b", "difference", "waiting", "working")
     assert pairs.jobs.select(columns).rows() == [
-        (0, 3700.0, 3700.0, 0.0, 0.0, 0.0), (1, 3799.0, 3809.0, -10.0, -10.0, 0.0), (2, 209.0, 109.0, 100.0, 100.0, 0.0),
+        (0, 3700.0, 3700.0, 0.0, 0.0, 0.0), (1, 3799.0, 3809.0, -10.0, -10.0, 0.0),
+        (2, 209.0, 109.0, 100.0, 100.0, 0.0),
     ]  # fmt: skip
     assert pairs.parts.filter(part="waiting")["difference"].item() == 30.0
     assert pairs.by("hour").select("hour", "jobs", "difference").rows() == [(0, 2, -5.0), (1, 1, 100.0)]
@@ -121,9 +123,9 @@ def test_what_cannot_be_paired_is_refused() -> None:
 @needs("altair")
 @pytest.mark.parametrize("group", GROUPS)
 def test_the_picture_has_a_bar_for_each_part_of_each_group(group: str) -> None:
-    pairs = by_hand()
-    if group == "tenant":
-        pairs = PairedJobs(pairs.names, pairs.jobs.with_columns(tenant=pl.Series(["a", "a", None])), pairs.unpaired)
+    plain = by_hand()
+    jobs = plain.jobs.with_columns(tenant=pl.Series(["a", "a", None]), size=pl.Series([1.0, 0.5, 1.0]))
+    pairs = PairedJobs(plain.names, jobs, plain.unpaired)
     spec = pairs.plot(group).to_dict()
     bars = spec["hconcat"][0]["layer"][0]
     assert bars["encoding"]["color"]["scale"]["domain"] == list(PARTS)

@@ -25,7 +25,7 @@ from fastsim.kubernetes.devices.device_resources import ALIBABA, FOREIGN, GPU, L
 from fastsim.kubernetes.devices.gpu_slots import REPLICAS
 from fastsim.kubernetes.nodes import IN_BYTES, TAINT
 from fastsim.kubernetes.pods import CREATED, DELETED
-from fastsim.reports.kubernetes_originals import bound
+from fastsim.reports.kubernetes.originals import bound
 from fastsim.scenario.scenario import Scenario
 from fastsim.workload import Workload, texts
 

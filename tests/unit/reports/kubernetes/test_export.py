@@ -15,7 +15,7 @@ from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.reports.kubernetes_export import bound_pods, node_objects, pod_object, saved_run, write_objects
+from fastsim.reports.kubernetes.export import bound_pods, node_objects, pod_object, saved_run, write_objects
 from fastsim.simulation.simulate import simulate
 from fastsim.workload import Workload
 from fastsim.workload.importers.kubernetes import workload_of
