@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from fastsim.reports.charts.job_charts import job_chart as job_chart
     from fastsim.reports.comparison import Comparison as Comparison
     from fastsim.reports.comparison import compare as compare
+    from fastsim.reports.pairs.paired_jobs import PairedJobs as PairedJobs
+    from fastsim.reports.pairs.paired_jobs import paired_jobs as paired_jobs
     from fastsim.reports.plots import plot as plot
     from fastsim.reports.report import Report as Report
     from fastsim.reports.report import report as report
@@ -64,6 +66,7 @@ _HOMES = {
     "reports.comparison": ("Comparison", "compare"),
     "simulation.fifo_pool": ("simulate_pool",),
     "scenario.prices": ("Prices",),
+    "reports.pairs.paired_jobs": ("PairedJobs", "paired_jobs"),
     "reports.plots": ("plot",),
     "reports.report": ("Report", "report"),
     "engine.result": ("Result",),

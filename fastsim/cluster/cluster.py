@@ -19,7 +19,7 @@ from fastsim.cluster import node_types
 from fastsim.cluster.node_table import NODE_SCHEMA, Where, node_table, offered, watts
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.columns.checksum import content_checksum
-from fastsim.foundation.content_equality import ComparedByContent
+from fastsim.foundation.columns.content_equality import ComparedByContent
 from fastsim.foundation.csv_table import map_text
 from fastsim.foundation.displays import chart_of, html_table
 from fastsim.foundation.limits.work_budget import Work

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fastsim.errors import InputError
-from fastsim.foundation.content_equality import ComparedByContent
+from fastsim.foundation.columns.content_equality import ComparedByContent
 
 TABLES = Path(__file__).parent / "tables"
 """Folder of the tables that ship with the package."""

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import altair as alt
 
     from fastsim.engine.result import Result
-    from fastsim.reports.pairs.paired_jobs import PairedJobs
     from fastsim.reports.report import Runs
 
 FIGURES = (
@@ -120,22 +119,6 @@ class Comparison:
         table = self.table
         known = [name for name in table.columns if name == "name" or any(table[name])]
         return html_table(f"{len(self.results)} runs", known, table.select(known).iter_rows())
-
-    def why(self, a: str | int = 0, b: str | int = 1) -> PairedJobs:
-        """Why run ``a`` is faster or slower than run ``b``, job by job; runs by their names or numbers."""
-        from fastsim.reports.pairs.paired_jobs import paired_jobs
-
-        first, second = self._place(a), self._place(b)
-        return paired_jobs(self.results[first], self.results[second], (self.names[first], self.names[second]))
-
-    def _place(self, run: str | int) -> int:
-        """The number of a run."""
-        place = self.names.index(run) if run in self.names else run
-        if not isinstance(place, int) or not 0 <= place < len(self.names):
-            raise ScenarioError(
-                "why", repr(run), f"one of {', '.join(self.names)}, or a number below {len(self.names)}"
-            )
-        return place
 
     def curve(self, metric: str = "allocation", over: str = "demand") -> pl.DataFrame:
         """The points of a chart: ``name``, ``x`` (see :data:`AXES`) and ``y``, at most 500 for each result."""

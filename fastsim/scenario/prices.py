@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.foundation.content_equality import ComparedByContent
+from fastsim.foundation.columns.content_equality import ComparedByContent
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.option_texts import elements
 from fastsim.foundation.parquet import one_line

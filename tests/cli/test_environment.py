@@ -76,7 +76,7 @@ def play(folder: Path, variables: Mapping[str, str]) -> None:
     inherited = {name: value for name, value in environment().items() if not name.startswith("LC_")}
     words = [sys.executable, "-c", ONE_BY_ONE, json.dumps(COMMANDS)]
     done = subprocess.run(
-        words, cwd=folder, env=inherited | variables, capture_output=True, timeout=280, stdin=subprocess.DEVNULL
+        words, cwd=folder, env={**inherited, **variables}, capture_output=True, timeout=280, stdin=subprocess.DEVNULL
     )
     assert done.returncode == 0, (variables, done.stderr.decode(errors="replace"))
     assert b"internal error" not in done.stderr and b"Traceback" not in done.stderr

@@ -30,7 +30,7 @@ from fastsim.reports.charts.chart_files import drawn_picture, written_chart
 from fastsim.reports.charts.chrome_trace import written_trace
 from fastsim.reports.charts.html_page import chart_page
 from fastsim.reports.charts.series import series_of
-from fastsim.reports.kubernetes_export import bound_pods, node_objects, write_objects
+from fastsim.reports.kubernetes.export import bound_pods, node_objects, write_objects
 from fastsim.reports.report import Report, report
 from fastsim.reports.report_charts import KEYS
 from fastsim.reports.report_page import report_page
@@ -352,7 +352,12 @@ def pictures(draw: random.Random, folder: Path) -> None:
     (result, _), labels = one_run(draw), names.several(2, draw)
     given: list[str] = []
     forms = ("vegalite_to_svg", "vegalite_to_png", "vegalite_to_pdf")
-    drawer = SimpleNamespace(**dict.fromkeys(forms, lambda spec, **_: str(given.append(spec))))
+
+    def drawn(spec: str, **_: Any) -> str:
+        given.append(spec)
+        return ""
+
+    drawer = SimpleNamespace(**dict.fromkeys(forms, drawn))
     with patch.object(chart_files, "picturing", lambda: drawer):
         drawn_picture(json.dumps({"title": labels}, ensure_ascii=draw.random() < 0.5), draw.choice((".svg", ".pdf")))
         written_chart(fs.compare([result, result], labels).plot(), folder / draw.choice(("chart.svg", "chart.png")))

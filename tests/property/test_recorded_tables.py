@@ -43,7 +43,7 @@ READERS: dict[str, tuple[str, Reader]] = {
     "audit": ("placements", lambda run, _: run.audit()),
     "trace": ("placements", lambda run, folder: written_trace(run, folder / "trace.json")),
     "pods of Kubernetes": ("placements", lambda run, _: next(bound_pods(run, EMPTY))),
-    "curve": ("timeline", lambda run, _: fs.Comparison([run], ["one"]).curve()),
+    "curve": ("timeline", lambda run, _: fs.Comparison((run,), ("one",)).curve()),
     "plot": ("jobs", lambda run, _: run.plot("jct")),
     "completion times": ("jobs", lambda run, _: completion_hours(run)),
     "log": ("jobs", lambda run, folder: write_log(run, folder / "log")),

@@ -29,7 +29,7 @@ INNER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("online", "shares", "adaptive", "monitored"), ("orders",), ("deciders", "allocators"), ("programs",),
         ("solvers",), ("",),
     ),
-    "fastsim.reports": (("",), ("charts",)),
+    "fastsim.reports": (("kubernetes", "pairs"), ("",), ("charts",)),
     "fastsim_ext": (("online", "adaptive"), ("rounds",), ("select", "solvers"), ("state",), ("scores",), ("",)),
 }  # fmt: skip
 """The same for the folders of a package; "" stands for its own modules."""

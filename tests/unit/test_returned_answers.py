@@ -61,23 +61,27 @@ class Mine:
         setattr(self, self.method, self.answer)
 
 
+def mine(method: str, answer: Answer, adaptive: bool = False) -> Any:
+    """A policy of a user's own, as any object with the method is one."""
+    return Mine(method, answer, adaptive)
+
+
 def packed(estimates: Any) -> None:
-    plan = lambda setting: dataclasses.replace(  # noqa: E731
-        parse("max_min_fairness(mode=packed)").begin(setting),
-        estimates=estimates,  # type: ignore[union-attr]
+    published: Any = parse("max_min_fairness(mode=packed)")
+    fs.simulate(
+        *SHARED, mine("begin", lambda setting: dataclasses.replace(published.begin(setting), estimates=estimates))
     )
-    fs.simulate(*SHARED, Mine("begin", plan))
 
 
 def shares(answer: Answer) -> None:
     allocator = SimpleNamespace(allocate=answer, state=dict, restore=print)
-    fs.simulate(*SHARED, Mine("begin", lambda setting: SharePlan(allocator)))
+    fs.simulate(*SHARED, mine("begin", lambda setting: SharePlan(allocator)))
 
 
 def ordered(parts: Answer, solver_s: Any = 0.0) -> None:
     chooser = SimpleNamespace(parts=parts, solver_s=solver_s)
     plan = OrderPlan(("arrival",), mechanism="opt", chooser=chooser)
-    fs.simulate(*ORDERED, Mine("begin", lambda setting: plan), round_s=300.0)
+    fs.simulate(*ORDERED, mine("begin", lambda setting: plan), round_s=300.0)
 
 
 def points(**changed: Any) -> Answer:
@@ -90,7 +94,7 @@ def points(**changed: Any) -> Answer:
 
 def adaptive(decide: Answer, solver_s: Any = 0.0) -> None:
     decider = SimpleNamespace(decide=decide, solver_s=solver_s)
-    fs.simulate(*ADAPTIVE, Mine("begin", lambda setting: AdaptivePlan(decider), adaptive=True), round_s=60.0)
+    fs.simulate(*ADAPTIVE, mine("begin", lambda setting: AdaptivePlan(decider), adaptive=True), round_s=60.0)
 
 
 def first_job(view: Any) -> Any:
@@ -99,7 +103,7 @@ def first_job(view: Any) -> Any:
 
 
 def watched(factory: Any) -> None:
-    fs.simulate(*MONITORED, Mine("watch", lambda: MonitoredPlan(factory)))
+    fs.simulate(*MONITORED, mine("watch", lambda: MonitoredPlan(factory)))
 
 
 def stepped(step: Answer) -> None:
@@ -118,7 +122,11 @@ def bound(twice: bool = False, **changed: Any) -> Answer:
 
 def method_of(name: str) -> Callable[[Any], None]:
     where = {"plan": PODS, "begin": SHARED, "watch": MONITORED}[name]
-    return lambda answer: fs.simulate(*where, Mine(name, lambda *given: answer)) and None
+
+    def call(answer: Any) -> None:
+        fs.simulate(*where, mine(name, lambda *given: answer))
+
+    return call
 
 
 Wrong = tuple[Callable[[Any], Any], Any, str]
@@ -165,7 +173,7 @@ ANSWERS: dict[str, list[Wrong]] = {
     "OnlinePolicy.plan": each(method_of("plan"), r"plan\(\): found .*, expected an OnlinePlan", None, 3, SharePlan),
     "RoundPolicy.begin": each(method_of("begin"), r"begin\(\): found .*, expected .*SharePlan", None, 3, SharePlan),
     "AdaptivePolicy.begin": each(
-        lambda answer: fs.simulate(*ADAPTIVE, Mine("begin", lambda setting: answer, adaptive=True), round_s=60.0),
+        lambda answer: fs.simulate(*ADAPTIVE, mine("begin", lambda setting: answer, adaptive=True), round_s=60.0),
         r"begin\(\): found .*, expected an AdaptivePlan", None, {}, AdaptivePlan,
     ),
     "PairRates.__call__": each(
@@ -211,7 +219,7 @@ ANSWERS: dict[str, list[Wrong]] = {
         ),
         *each(
             lambda answer: stepped(lambda pods, now_s: SchedulerStep(answer)),
-            r"step\(\): bindings: found .*, expected a (list of Bindings|Binding\()", None, {}, "a", (x for x in ()),
+            r"step\(\): bindings: found .*, expected a (list of Bindings|Binding\()", None, {}, "a", iter(()),
             [(0, 0, 0.0)], [None],
         ),
         *fields(stepped, bound, BINDING),
@@ -262,8 +270,9 @@ def test_a_wrong_answer_is_one_error(call: Callable[[Any], Any], answer: Any, te
 
 
 def test_right_answers_of_other_types_are_taken() -> None:
+    binding: Any = Binding
     rates = lambda one, two: [one.tolist(), two.astype(np.float32)]  # noqa: E731
     packed(Estimates(rates, lambda job, kind: np.int32(kind)))
     ordered(points(cpu=np.float32(1), memory_gb=1), np.float64(0.5))
     adaptive(lambda view: {job.id: Place(job.id % 3, (np.int64(0),)) for job in view.jobs}, 1)  # type: ignore[arg-type]
-    stepped(lambda pods, now_s: SchedulerStep([Binding(np.int64(pods.pop()), np.int8(0), now_s)] if pods else []))
+    stepped(lambda pods, now_s: SchedulerStep([binding(np.int64(pods.pop()), np.int8(0), now_s)] if pods else []))

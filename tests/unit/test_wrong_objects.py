@@ -128,6 +128,9 @@ SEQUENCES: dict[str, tuple[Call, str | None]] = {
     "job_chart: loads": (lambda text: fs.job_chart([RUN], loads=text), "a list of jobs per hour"),
     "job_chart: names": (lambda text: fs.job_chart([RUN], names=text), "a list of names"),
     "job_chart: results": (fs.job_chart, "a list of results"),
+    "paired_jobs: a": (lambda text: fs.paired_jobs(text, RUN), None),
+    "paired_jobs: b": (lambda text: fs.paired_jobs(RUN, text), None),
+    "paired_jobs: names": (lambda text: fs.paired_jobs(RUN, RUN, text), "a list of two names"),
     "report: charts": (lambda text: fs.report([RUN], charts=text), None),
     "report: names": (lambda text: fs.report([RUN], text), "a list of names"),
     "report: results": (fs.report, None),
@@ -170,7 +173,18 @@ def public_sequences() -> set[str]:
     return found
 
 
-RECORDS = ("Comparison", "Oracle", "Prices", "Report", "Result", "Sensitivity", "Telemetry", "TypicalPods", "Workload")
+RECORDS = (
+    "Comparison",
+    "Oracle",
+    "PairedJobs",
+    "Prices",
+    "Report",
+    "Result",
+    "Sensitivity",
+    "Telemetry",
+    "TypicalPods",
+    "Workload",
+)
 """Classes whose constructors take columns that other functions have made."""
 WITHIN = {"Result.labelled: citations", "Workload.found: key", "Scenario.problems: known"}
 """Parameters that only fastsim gives."""

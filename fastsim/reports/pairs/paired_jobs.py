@@ -16,13 +16,16 @@ import numpy as np
 import polars as pl
 
 from fastsim.errors import ResultError, ScenarioError, suggestion
+from fastsim.foundation.option_texts import elements
 from fastsim.reports.charts.seed_intervals import half_width
 from fastsim.reports.pairs.completion_parts import PARTS, completion_parts
+from fastsim.reports.report import named_runs
 
 if TYPE_CHECKING:
     import altair as alt
 
     from fastsim.engine.result import Result
+    from fastsim.reports.report import Runs
 
 GROUPS = {
     "size": "GPUs that the job asks for",
@@ -30,6 +33,9 @@ GROUPS = {
     "hour": "hour of the day of its arrival, counted from second 0",
 }
 """Groups of jobs in which differences are broken down."""
+SIDES = ("a", "b")
+"""The two runs of a pair."""
+NAMES = "a list of two names, of run a and of run b"
 LONGEST = 10
 """Jobs that a list of the longest ones has."""
 HOUR_S, DAY_H = 3600.0, 24
@@ -71,7 +77,7 @@ class PairedJobs:
             column = "difference" if part == "jct" else part
             mean = _mean(self.jobs[column])
             low, high = self._interval(column)
-            ours, theirs = (_mean(self.jobs[f"{part}_{run}"]) for run in "ab")
+            ours, theirs = (_mean(self.jobs[f"{part}_{run}"]) for run in SIDES)
             share = 100 * mean / whole if whole else None
             rows.append((part, ours, theirs, mean, low, high, share))
         names = ("part", "a", "b", "difference", "low", "high", "share_pct")
@@ -87,7 +93,7 @@ class PairedJobs:
         if group not in GROUPS:
             raise ScenarioError("group", repr(group), f"one of {', '.join(GROUPS)}", suggestion(group, GROUPS))
         if self.jobs[group].null_count() == len(self.jobs):
-            raise ResultError(f"why: found no {group} of the jobs, expected a workload that has it")
+            raise ResultError(f"paired_jobs: found no {group} of the jobs, expected a workload that has it")
         return self.jobs.group_by(group, maintain_order=True).agg(
             jobs=pl.len(), jct_a=pl.col("jct_a").mean(), jct_b=pl.col("jct_b").mean(),
             difference=pl.col("difference").mean(), total=pl.col("difference").sum() / len(self.jobs),
@@ -96,7 +102,7 @@ class PairedJobs:
 
     def longest(self, run: str = "a", count: int = LONGEST) -> pl.DataFrame:
         """The jobs with the longest completion times in run ``a`` or ``b``, the longest first."""
-        if run not in ("a", "b"):
+        if run not in SIDES:
             raise ScenarioError("run", repr(run), "a or b")
         return self.jobs.sort(f"jct_{run}", descending=True, maintain_order=True).head(count)
 
@@ -120,23 +126,29 @@ class PairedJobs:
         return mean - half, mean + half
 
 
-def paired_jobs(
-    a: Result | Sequence[Result], b: Result | Sequence[Result], names: tuple[str, str] = ("a", "b")
-) -> PairedJobs:
-    """The jobs of two runs, or of as many runs of each policy, such as one for each seed, pair by pair."""
-    ours, theirs = ([runs] if not isinstance(runs, Sequence) else list(runs) for runs in (a, b))
-    if len(ours) != len(theirs) or not ours:
-        expected = "as many runs of one as of the other, one at least"
-        raise ScenarioError("why", f"{len(ours)} and {len(theirs)} runs", expected)
+def paired_jobs(a: Runs, b: Runs, names: Sequence[str] = ("a", "b")) -> PairedJobs:
+    """The jobs of two runs, or of as many runs of each policy, such as one for each seed, pair by pair.
+
+    ``a`` and ``b`` are results or folders of saved runs.
+    """
+    ours, theirs = (named_runs("paired_jobs", runs, None)[0] for runs in (a, b))
+    if len(ours) != len(theirs):
+        raise ScenarioError("paired_jobs", f"{len(ours)} and {len(theirs)} runs", "as many runs of one as of the other")
+    named = tuple(map(str, elements("paired_jobs: names", names, NAMES)))
+    if len(named) != len(SIDES):
+        raise ScenarioError("paired_jobs: names", f"{len(named)} names", NAMES)
+    both = (named[0], named[1])
     frames, unpaired = [], {"only in a": 0, "only in b": 0, "in neither": 0}
     for pair, (one, two) in enumerate(zip(ours, theirs, strict=True)):
-        frame, left_out = _pair(one, two, names)
+        frame, left_out = _pair(one, two, both)
         frames.append(frame.select(pl.lit(pair, pl.Int32).alias("pair"), pl.all()))
         unpaired = {name: unpaired[name] + left_out[name] for name in unpaired}
     jobs = pl.concat(frames)
     if jobs.is_empty():
-        raise ResultError(f"why: {names[0]} and {names[1]}: found no job that is done in both, expected one at least")
-    return PairedJobs(names, jobs, unpaired)
+        raise ResultError(
+            f"paired_jobs: {both[0]} and {both[1]}: found no job that is done in both, expected one at least"
+        )
+    return PairedJobs(both, jobs, unpaired)
 
 
 def _pair(one: Result, two: Result, names: tuple[str, str]) -> tuple[pl.DataFrame, dict[str, int]]:
@@ -153,7 +165,7 @@ def _pair(one: Result, two: Result, names: tuple[str, str]) -> tuple[pl.DataFram
     )
     hour = (pl.col("submit_s") / HOUR_S).floor().cast(pl.Int64) % DAY_H
     both = both.join(_requests(one), on="pod_id", how="left", maintain_order="left").with_columns(hour=hour)
-    sides = [f"{name}_{run}" for name in columns for run in "ab"]
+    sides = [f"{name}_{run}" for name in columns for run in SIDES]
     ordered = both.select(
         "pod_id", "native_id", "submit_s", "size", "tenant", "hour", "jct_a", "jct_b", "difference", *PARTS,
         *(name for name in sides if not name.startswith("jct")),
@@ -171,7 +183,7 @@ def _refuse_other_workload(one: Result, two: Result, names: tuple[str, str]) -> 
     same = len(common) == least and np.array_equal(common["submit_s"].to_numpy(), common["submit_s_b"].to_numpy())
     if not same:
         raise ResultError(
-            f"why: {names[0]} and {names[1]}: found other jobs, or jobs that arrive at other times, "
+            f"paired_jobs: {names[0]} and {names[1]}: found other jobs, or jobs that arrive at other times, "
             "expected two runs of one workload and seed"
         )
 

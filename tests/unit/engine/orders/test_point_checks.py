@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from fastsim.errors import PolicyError
 SERVER = Server(4, 12.0, 250.0)
 
 
-def point(kind: int, jobs: int, cpu: float = 1.0) -> SimpleNamespace:
+def point(kind: Any, jobs: int, cpu: float = 1.0) -> SimpleNamespace:
     return SimpleNamespace(kind=kind, jobs=jobs, cpu=cpu, memory_gb=1.0, speedup=1.5)
 
 

@@ -50,7 +50,7 @@ def rows_of(workload: Workload) -> list[dict[str, Any]]:
     return [row for batch in workload.batches() for row in batch.to_pylist()]
 
 
-@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.ColumnIgnored")
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.RunWarning")
 def test_there_and_back(tmp_path: Path) -> None:
     first = read(objects())
     workload = workload_of(first, "trace")

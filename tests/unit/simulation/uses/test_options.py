@@ -116,7 +116,7 @@ def outcome(options: Mapping[str, Any]) -> tuple[str, list[str]]:
         warnings.simplefilter("always")
         result = run(Scenario(**options))
     names = (*TABLES, *(("telemetry",) if "telemetry" in options else ()))
-    figures = {name: getattr(result, name).to_dict(as_series=False) for name in names}
+    figures = {name: result.frames[name].to_dict(as_series=False) for name in names}
     return repr(figures), [str(one.message) for one in caught if issubclass(one.category, OptionUnused)]
 
 

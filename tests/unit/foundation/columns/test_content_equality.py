@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from fastsim.foundation.content_equality import ComparedByContent
+from fastsim.foundation.columns.content_equality import ComparedByContent
 
 
 class One(ComparedByContent):
