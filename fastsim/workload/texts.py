@@ -39,6 +39,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -180,9 +181,18 @@ def _on(offered: Workload, cluster: Cluster | None) -> Workload:
     return with_running(offered, cluster)
 
 
+class RowsLeftOut(UserWarning):
+    """A workload lacks rows of its source that its importer cannot use, such as jobs that have not ended."""
+
+
 def _opened_pods(head: str, options: Mapping[str, Any]) -> Workload:
     with reading(f"workload {head!r}", "pods that can be read"):
         pods = _read_pods(head, dict(options))
+        left_out = int(pods.metadata.get("fastsim.left_out", 0))
+        if left_out and "where" not in options:
+            rows = "1 row" if left_out == 1 else f"{left_out:,} rows"
+            text = f"{head}: {rows} left out, for which this does not hold: {pods.metadata['fastsim.where']}"
+            warnings.warn(text, RowsLeftOut, stacklevel=2)
         return in_memory(pods) if OBJECTS.caching else pods
 
 

@@ -13,7 +13,7 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.errors import FastsimError, InputError, ScenarioError
 from fastsim.foundation.object_cache import OBJECTS
 from fastsim.workload import Workload, texts
-from fastsim.workload.texts import HELD_ROWS, in_memory
+from fastsim.workload.texts import HELD_ROWS, RowsLeftOut, in_memory
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim.workload.workload import Held
 from tests.objects import node, pod, written
@@ -275,3 +275,16 @@ def test_a_load_is_relative_to_each_cluster_of_a_sweep() -> None:
     finally:
         OBJECTS.cache_for(None)
     assert all(one.equals(other) for one, other in zip(alone, cached, strict=True))
+
+
+def test_rows_that_an_importer_leaves_out_are_named_once(tmp_path: Path) -> None:
+    head = "JobIDRaw|Submit|Start|End|State|AllocTRES\n"
+    began = "2024-01-01T00:00:00|2024-01-01T00:00:01"
+    ended = f"1|{began}|2024-01-01T01:00:00|COMPLETED|cpu=4,gres/gpu=1,mem=8G\n"
+    runs = f"2|{began}|Unknown|RUNNING|cpu=4,gres/gpu=1,mem=8G\n"
+    (tmp_path / "log.txt").write_text(head + ended + runs)
+    with pytest.warns(RowsLeftOut, match="1 row left out, for which this does not hold: Start IS NOT NULL"):
+        found = texts.workload_from(f"slurm:{tmp_path / 'log.txt'}").workload
+    assert found.rows == 1
+    chosen = texts.workload_from(f"slurm:{tmp_path / 'log.txt'}?where=State = 'COMPLETED'").workload
+    assert chosen.rows == 1

@@ -157,6 +157,7 @@ def test_nodes_of_pai_and_of_the_spot_trace(tmp_path: Path) -> None:
         import_nodes("helios", path)
 
 
+@pytest.mark.filterwarnings("ignore::fastsim.workload.texts.RowsLeftOut")
 def test_swf(tmp_path: Path) -> None:
     path = written(tmp_path, SWF, "log.swf")
     jobs = import_trace("swf", path)
@@ -370,6 +371,7 @@ def test_broken_files_of_opendc(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- files as they are found, and broken ones
 
 
+@pytest.mark.filterwarnings("ignore::fastsim.workload.texts.RowsLeftOut")
 def test_a_file_of_an_archive_in_a_text(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "data.zip", "w") as packed:
         for name in ("Venus/t.csv", "Earth/t.csv"):
