@@ -121,8 +121,9 @@ def winners(
     The definition of the metric (see `fastsim describe metrics`), or ``higher``, decides which of them is the best.
 
     ``difference`` is to the best one, over the repetitions (values of ``pairs``) that both have; ``p_value`` is
-    corrected for the number of candidates. ``verdict``: ``best``; ``tie``, not significantly different from the best;
-    ``worse``; ``unknown`` with less than two pairs.
+    corrected for the number of candidates. ``failed`` counts runs without a figure, which are in no mean. ``verdict``:
+    ``best``; ``tie``, not significantly different from the best; ``worse``; ``unknown`` with less than two pairs;
+    ``failed`` where no run has a figure.
     """
     import polars as pl
 
@@ -133,13 +134,15 @@ def winners(
             do = suggestion(name, table.columns)
             raise ScenarioError("winners", f"no column {name!r}", f"columns among {', '.join(table.columns)}", do)
     more = _more_is_better(metric) if higher is None else higher
-    complete = table.drop_nulls(metric)
     rows: list[dict[str, Any]] = []
-    cases = complete.partition_by(list(by), maintain_order=True, as_dict=True) if by else {(): complete}
+    cases = table.partition_by(list(by), maintain_order=True, as_dict=True) if by else {(): table}
     for case, part in cases.items():
-        ranked = _ranked(part, metric, over, keys, more, (level, method, seed))
-        rows += [dict(zip(by, case, strict=True)) | row for row in ranked]
-    if not rows:
+        failed = part.filter(pl.col(metric).is_null()).group_by(over, maintain_order=True).len().rows()
+        ranked = _ranked(part.drop_nulls(metric), metric, over, keys, more, (level, method, seed))
+        ranked += [_without_figures(over, name) for name, _ in failed if name not in {row[over] for row in ranked}]
+        counts = dict(failed)
+        rows += [dict(zip(by, case, strict=True)) | row | {"failed": counts.get(row[over], 0)} for row in ranked]
+    if not any(row["n"] for row in rows):
         raise ScenarioError("winners", f"no value of {metric}", "at least one")
     return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -175,6 +178,12 @@ def _ranked(
         row |= {"difference_high": None if far is None else _null_if_nan(far.high), "p_value": _null_if_nan(p_value)}
         rows.append(row | {"verdict": _verdict(rank, p_value, level)})
     return rows
+
+
+def _without_figures(over: str, name: Any) -> dict[str, Any]:
+    """The row of a candidate none of whose runs has a figure."""
+    unknown = ("rank", "mean", "low", "high", "sd", "difference", "difference_low", "difference_high", "p_value")
+    return {over: name, "n": 0, **dict.fromkeys(unknown), "verdict": "failed"}
 
 
 def _compared(

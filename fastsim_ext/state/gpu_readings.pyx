@@ -76,7 +76,10 @@ cdef class GpuReadings:
         return i
 
     def read(self, double t, out):
-        """Write readings of all GPUs at second ``t`` to arrays of ``out``; ``pod_id`` is a GPU's only pod, or the least integer."""
+        """Write readings of all GPUs at second ``t`` to arrays of ``out``.
+
+        ``pod_id`` is a GPU's only pod, or the least integer.
+        """
         cdef double[::1] memory = out["memory_used_mib"]
         cdef double[::1] util = out["util_pct"]
         cdef double[::1] copies = out["copy_pct"]

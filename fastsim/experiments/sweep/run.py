@@ -35,6 +35,8 @@ PLAN = "sweep.json"
 """The keys of the sweep, in its folder."""
 FAILED = "failed.json"
 """Error messages by name of the run; absent if all runs are complete."""
+ERROR = "error"
+"""The column of the table with the message of a failed run; absent if all runs are complete."""
 GRACE_S = 10.0
 """Seconds beyond a run's own time limit after which its process is killed."""
 
@@ -143,7 +145,7 @@ def _swept(
     failures = _run_missing(missing, store, where, state, listeners)
     table = table_of([run for run in runs if run.name not in failures], store)
     if table is not None:
-        store.write_frame(TABLE, table)
+        store.write_frame(TABLE, _with_failures(table, runs, failures))
     store.write_text(FAILED, json.dumps(failures, indent=1) + "\n" if failures else None)
     if table is None or failures:
         name, text = next(iter(failures.items()))
@@ -225,10 +227,26 @@ def table_of(runs: Sequence[Run], store: Store) -> pl.DataFrame | None:
     rows = []
     for run in runs:
         row = store.frame(run.name, "summary")
-        cells = {name: [value if _is_plain(value) else str(value)] for name, value in run.listed.items()}
-        rows.append(pl.DataFrame({"run": [run.name], "id": [run.scenario.id], **cells}))
+        rows.append(pl.DataFrame({"run": [run.name], "id": [run.scenario.id], **_cells(run)}))
         rows[-1] = rows[-1].hstack(row.drop(run.listed, strict=False))
     return pl.concat(rows, how="diagonal_relaxed") if rows else None
+
+
+def _with_failures(table: pl.DataFrame, runs: Sequence[Run], failures: Mapping[str, str]) -> pl.DataFrame:
+    """The table with a row for each failed run: its keys, no figures, and what happened in the column ``error``."""
+    import polars as pl
+
+    failed = [run for run in runs if run.name in failures]
+    if not failed:
+        return table
+    rows = [pl.DataFrame({"run": [run.name], "id": [run.scenario.id], **_cells(run), ERROR: [failures[run.name]]})
+            for run in failed]  # fmt: skip
+    return pl.concat([table, *rows], how="diagonal_relaxed")
+
+
+def _cells(run: Run) -> dict[str, list[Any]]:
+    """The values of the listed keys of a run, texts for objects."""
+    return {name: [value if _is_plain(value) else str(value)] for name, value in run.listed.items()}
 
 
 def _is_plain(value: Any) -> bool:
@@ -309,9 +327,18 @@ def winners_text(ranking: pl.DataFrame, metric: str, keys: Sequence[str]) -> str
     from fastsim.reports.text_tables import text_table
 
     columns = [(name, name.replace("_", " ")) for name in keys]
-    columns += [("n", "runs"), ("mean", f"mean\n{metric}"), ("low", "from"), ("high", "to")]
+    failed = int(ranking["failed"].sum())
+    columns += [
+        ("n", "runs"),
+        *([("failed", "failed")] if failed else []),
+        ("mean", f"mean\n{metric}"),
+        ("low", "from"),
+        ("high", "to"),
+    ]
     columns += [("difference", "to the\nbest"), ("p_value", "p"), ("verdict", "verdict")]
-    return text_table(ranking, columns, left=(*keys, "verdict")) + _legend(metric)
+    runs = "1 run has" if failed == 1 else f"{failed:,} runs have"
+    note = f"{runs} no {metric} and count in no mean: a candidate that fails on hard cases looks better than it is\n"
+    return text_table(ranking, columns, left=(*keys, "verdict")) + _legend(metric) + (note if failed else "")
 
 
 def _legend(metric: str) -> str:

@@ -45,8 +45,11 @@ def line_points(lines: int) -> int:
 
 
 def time_unit(span_s: float) -> tuple[str, float]:
-    """Unit of an axis for a span of time, and its seconds."""
-    return next((name, seconds) for limit, name, seconds in TIME_UNITS if span_s <= limit)
+    """Unit of an axis for a span of time, and its seconds; ValueError for a span that is not a number."""
+    for limit, name, seconds in TIME_UNITS:
+        if span_s <= limit:
+            return name, seconds
+    raise ValueError(f"a timeline of {span_s} s")
 
 
 def over_time(results: Sequence[Result]) -> bool:

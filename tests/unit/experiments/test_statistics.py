@@ -111,6 +111,15 @@ def test_one_seed_tells_nobody_apart() -> None:
         winners(table().with_columns(jct_mean_s=pl.lit(None, pl.Float64)), "jct_mean_s")
 
 
+def test_runs_without_a_figure_are_counted_for_each_candidate() -> None:
+    hard = (pl.col("policy") == "a") & (pl.col("seed") == 0)
+    rows = table().with_columns(jct_mean_s=pl.when(hard | (pl.col("policy") == "c")).then(None).otherwise("jct_mean_s"))
+    found = winners(rows, "jct_mean_s", by=["load"]).filter(load=1).sort("policy")
+    seeds = rows["seed"].n_unique()
+    assert found.select("policy", "n", "failed").rows() == [("a", seeds - 1, 1), ("b", seeds, 0), ("c", 0, seeds)]
+    assert found["verdict"].to_list()[2] == "failed" and found["rank"].to_list()[2] is None
+
+
 def test_the_metric_says_which_end_is_the_better_one() -> None:
     rows = table().filter(pl.col("load") == 1).with_columns(gpu_alloc_pct="jct_mean_s", gpu_hours="jct_mean_s")
     assert winners(rows, "gpu_alloc_pct")["policy"].to_list() == ["c", "b", "a"]

@@ -58,6 +58,14 @@ def test_what_fails_fails_alone_and_is_tried_again(scorers: str, tmp_path: Path)
     assert raised.value.table is not None and raised.value.table["policy"].to_list() == ["fgd"]
     assert json.loads((tmp_path / "runs" / FAILED).read_text()).keys() == {name}
     assert not (tmp_path / "runs" / name).exists() and (tmp_path / "runs" / "policy=fgd" / "run.json").exists()
+    rows, _ = sweep_table(tmp_path / "runs")
+    assert rows.select("run", "policy", pl.col("error").str.contains("broken on purpose")).rows() == [
+        ("policy=fgd", "fgd", None),
+        (name, f"python(scorer='{scorers}:broken')", True),
+    ]
+    ranking = winners(rows, "gpu_alloc_pct", pairs="run")
+    assert ranking.select("n", "failed", "verdict").rows() == [(1, 0, "best"), (0, 1, "failed")]
+    assert "1 run has no gpu_alloc_pct and count in no mean" in winners_text(ranking, "gpu_alloc_pct", ["policy"])
     (tmp_path / f"{scorers}.py").write_text("def broken(nodes, pod):\n    return nodes.memory_free\n")
     import sys
 
