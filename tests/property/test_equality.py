@@ -22,6 +22,7 @@ PAIRS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "Deschedule": lambda: (fs.Deschedule(_policy(), 0.5), fs.Deschedule(_policy(), 0.4)),
     "Oracle": lambda: (fs.Oracle.default(), copy.deepcopy(fs.Oracle.default())),
     "Prices": lambda: (fs.Prices.fixed({"V100": 1.0}), fs.Prices.fixed({"V100": 2.0})),
+    "PairedJobs": lambda: tuple(fs.paired_jobs(small_run("pods"), small_run("pods"), (one, "b")) for one in "ac"),
     "Report": lambda: (fs.report([small_run("pods")]), fs.report([small_run("pods", seed=7)])),
     "Result": lambda: (small_run("pods"), small_run("pods", seed=7)),
     "Scenario": lambda: (fs.Scenario("openb:5", "synth:openb?pods=3", "fgd"), fs.Scenario("openb:6", "x", "fgd")),
@@ -34,7 +35,7 @@ PAIRS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "Workload": lambda: tuple(fs.Workload.from_polars(PODS) for _ in range(2)),
 }  # fmt: skip
 """An object of each public class, and another one that is not equal to it."""
-IDENTITY = {"Oracle", "Sensitivity", "Workload"}
+IDENTITY = {"Oracle", "PairedJobs", "Sensitivity", "Workload"}
 """Classes of large tables, whose objects are equal to themselves alone."""
 UNHASHABLE = {"Sweep", "Telemetry"}
 """Classes with mappings, compared by them; they have no hash."""

@@ -86,7 +86,7 @@ class OrderedDriver(Driver):
             counts, servers = count__k.tolist(), len(self.needs.num_gpu__s)
             where = f"chooser {type(chooser).__qualname__}"
             answer = chooser.parts(demands, counts, servers)
-            self.points[key] = checked_points(answer, counts, demands.server, servers, f"{where}: parts()")
+            self.points[key] = checked_points(answer, counts, f"{where}: parts()")
             self.solver_s = solver_seconds(chooser.solver_s, where)
         return self.points[key]
 

@@ -34,6 +34,8 @@ def _rates(table: Any, shape: tuple[int, int], where: str, expected: str) -> Flo
         rates = np.asarray(table)
     except Exception:  # an object of the user's may fail in any way
         raise PolicyError(where, kind_of(table), expected) from None
+    if not rates.size and not shape[0]:  # no pairs, in a table of any shape
+        return np.zeros(shape)
     if rates.shape != shape or rates.dtype.kind not in "iuf" or np.ma.is_masked(table):
         raise PolicyError(where, kind_of(table), expected)
     if rates.size and not (rates.min() >= 0 and rates.max() < np.inf):  # false for NaN

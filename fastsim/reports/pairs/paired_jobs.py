@@ -41,7 +41,7 @@ LONGEST = 10
 HOUR_S, DAY_H = 3600.0, 24
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class PairedJobs:
     """Jobs that are done in both of two runs, with completion times and their parts.
 

@@ -184,7 +184,8 @@ def test_an_unknown_record_is_refused() -> None:
                                                         ("placements", 0, 2), ("all", 3, 2)])  # fmt: skip
 def test_only_what_is_recorded_is_kept(record: str, rows: int, placed: int) -> None:
     result = played(one_gpu_nodes(2), pods({}, {}), record=record)
-    assert (len(result.timeline), len(result.placements), len(result.jobs)) == (rows, placed, placed)
+    frames = [result.frames[name] for name in ("timeline", "placements", "jobs")]
+    assert [len(frame) for frame in frames] == [rows, placed, placed]
     assert result.summary["pods"].item() == 2
 
 
