@@ -9,7 +9,7 @@ PUBLISHED, PUBLISHED_MB = "fastsim/experiments/published/", 0.4
 """The numbers that papers print have room of their own."""
 NEEDED = ("fastsim/py.typed", "fastsim_ext/py.typed", "fastsim_ext/build.pyi")
 KINDS = {".py", ".csv", ".json", ".parquet"}
-FOREIGN = (".c", ".html", ".o", ".pyc")
+FOREIGN = (".c", ".html", ".o", ".pxd", ".pyc")
 
 path = Path(sys.argv[1])
 entries = ZipFile(path).infolist()
