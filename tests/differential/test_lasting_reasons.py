@@ -72,6 +72,7 @@ def test_every_obstacle_has_a_case() -> None:
 @pytest.mark.parametrize("rules", [{}, {"tenant": "anna", "quotas": "anna:cpu_milli=100000"}])
 @pytest.mark.parametrize("queue", QUEUES)
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.OptionUnused")  # of some of the cases
 def test_everything_that_speaks_of_a_pod_names_the_same_reason(case: str, queue: str, rules: dict[str, Any]) -> None:
     reason, nodes, request = CASES[case]
     scenario = played(nodes, request, queue=queue, **rules)

@@ -31,6 +31,7 @@ def places(workload: fs.Workload, **options: Any) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("options", [{}, {"queue": "fifo"}, {"queue": "drf"}, {"quotas": {"": {"gpu_milli": 100}}}])
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.OptionUnused")  # of some of the cases
 def test_they_start_where_they_are_whatever_the_policy_would_do(options: dict[str, Any]) -> None:
     there = pods({"bound_node": SECOND, "bound_gpus": [1]}, {"bound_node": SECOND}, {"bound_node": FIRST})
     assert places(there, **options) == [(SECOND, [1], "running"), (SECOND, [1], "running"), (FIRST, [0], "running")]

@@ -37,6 +37,7 @@ def places(read: Snapshot, **options: Any) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize("queue", ["drop", "fifo", "priority", "fifo_skip"])
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.OptionUnused")  # of some of the cases
 def test_running_pods_keep_their_nodes_in_any_order(queue: str) -> None:
     objects = [
         node("n"), pod("pend", {"cpu": 8}, meta=OLD), running("run", "n", {"cpu": 8}, meta=NEW),

@@ -85,6 +85,7 @@ def test_who_has_had_less_comes_first() -> None:
 
 
 @pytest.mark.parametrize("queue", ["las", "tiresias_skip"])
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.OptionUnused")  # of some of the cases
 def test_orders_by_what_pods_have_had_need_pods_that_ran(queue: str) -> None:
     with pytest.raises(ScenarioError, match=f"queue: found '{queue}', where no pod that ran waits again"):
         starts(queue, [FULL])

@@ -201,6 +201,7 @@ def test_preemption_counts_what_goes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("queue", ["drop", "fifo", "priority_skip", "easy", "conservative", "drf", "smallest_skip"])
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.OptionUnused")  # of some of the cases
 def test_every_queue_keeps_the_rule(tmp_path: Path, queue: str) -> None:
     path = written(tmp_path / "a.json", *zones(x=3, y=1, z=1), *(web(f"p{n:02}") for n in range(24)))
     placed = nodes_of(path, queue=queue)
