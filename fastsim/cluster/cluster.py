@@ -286,7 +286,7 @@ class Cluster(ComparedByContent):
         return self.name, self.checksum(), self.catalog, None if self.snapshot is None else id(self.snapshot)
 
     def checksum(self) -> str:
-        """SHA-256 of the nodes and the watts they draw; the same however the cluster is stored."""
+        """SHA-256 of the nodes, the watts they draw and the memory of their GPUs; the same however they are stored."""
         return self._checksum
 
     @cached_property
@@ -334,12 +334,17 @@ class Cluster(ComparedByContent):
             pa.csv.write_csv(table, partial, pa.csv.WriteOptions(quoting_style="needed"))
 
     def own_columns(self, everywhere: bool = False) -> pa.Table:
-        """The nodes with watts as columns where the catalogue is not the default one; no empty columns."""
+        """The nodes with watts and device memory as columns where the catalogue is not the default one.
+
+        Empty columns are left out.
+        """
         nodes, default = self.nodes, Catalog.default()
         if everywhere or self.catalog != default:
+            known = {name: self.watts[name] for name in self.watts.column_names}
+            known["gpu_memory_mib"] = pa.array(self.device_memory_mib, pa.int64())
             for index, name in enumerate(NODE_SCHEMA.names):
-                if name in self.watts.column_names:
-                    nodes = nodes.set_column(index, NODE_SCHEMA.field(name), self.watts[name])
+                if name in known:
+                    nodes = nodes.set_column(index, NODE_SCHEMA.field(name), known[name])
         return nodes.select([name for name in nodes.column_names if nodes[name].null_count < len(nodes)])
 
 

@@ -28,9 +28,26 @@ class Product(NamedTuple):
 
 
 def product(name: str) -> Product:
-    """The product of a name on a label; an unknown name is taken as the name of the model."""
+    """The product of a name on a label or in accounting; an unknown name is taken as the name of the model.
+
+    Capital letters do not matter, and spaces and underscores are hyphens: Slurm writes ``nvidia_a100-sxm4-80gb``.
+    """
     plain = _SUFFIX.sub("", name)
-    return _products().get(plain.lower(), Product(plain))
+    return _products().get(_key(plain), Product(plain))
+
+
+def _key(name: str) -> str:
+    return name.lower().replace("_", "-").replace(" ", "-")
+
+
+def models_called(name: str) -> list[str]:
+    """Models that a request for this name may have: that of the product, or the catalogue's kinds of a name like V100.
+
+    Names that the catalogue does not know stay what they are.
+    """
+    model, known = product(name).gpu_model, Catalog.default().gpu
+    kinds = re.compile(rf"{re.escape(model)}(-.+|M\d+)")
+    return [model] if model in known else [model, *filter(kinds.fullmatch, known)]
 
 
 def part_of(model: str, parts: int) -> str:
@@ -55,7 +72,7 @@ def _products() -> Mapping[str, Product]:
     with open(TABLES / "gpu_products.csv", encoding="utf-8", newline="") as text:
         rows = list(csv.DictReader(text))
     return {
-        row["product"].lower(): Product(
+        _key(row["product"]): Product(
             row["gpu_model"], int(row["memory_mib"]) if row["memory_mib"] else None, row["watts_of"]
         )
         for row in rows

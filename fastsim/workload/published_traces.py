@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from fastsim.cluster.column_mapping import Columns, Source, source_of
 from fastsim.cluster.importers import nodes_of
 from fastsim.errors import InputError, ScenarioError, reading, suggestion
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 NODES = ("pai", "alibaba")
 """Those whose nodes are published, too."""
+LAST = "last_moment"
+"""Column of the latest moment of a table, at which rows without an end were seen last."""
 NODE_PODS = {
     s.NUM_GPU: "CEIL(gpu_num / node_num)", s.CPU_MILLI: "1000 * cpu_num / node_num", s.JOB_ID: "job_id",
     s.GANG_SIZE: "node_num",
@@ -77,6 +81,21 @@ def table_of(
     return pods_of(
         read, columns, origin=origin, where=[one for one in where if one], identity=False, expand=expand, metadata=notes
     )
+
+
+def with_last_moment(source: Source, names: Sequence[str]) -> Source:
+    """The table and, in every row of a further column, the latest of these columns' dates or numbers."""
+    found = [_latest(source.frame[name]) for name in names if name in source.frame.columns]
+    known = sorted((one for one in found if one is not None), key=lambda one: (type(one).__name__, one))
+    return source._replace(frame=source.frame.with_columns(pl.lit(known[-1] if known else None).alias(LAST)))
+
+
+def _latest(cells: pl.Series) -> Any:
+    if cells.dtype != pl.String:
+        return cells.max()
+    dates = cells.filter(cells.str.contains(r"^\d{4}-").fill_null(False))
+    numbers = cells.cast(pl.Float64, strict=False)
+    return dates.max() if len(dates) else numbers.filter(numbers.is_finite()).max()
 
 
 def nodes_table(source: Source, columns: Columns, models: str) -> Cluster:

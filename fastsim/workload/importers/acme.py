@@ -1,8 +1,9 @@
 """Importer of the Acme traces (Shanghai AI Lab, 2023): the jobs of Seren or of Kalos.
 
 Times carry their zone. Run times are the end less the start, because the column `duration` counts the wait in Kalos and
-not in Seren. Only Kalos records memory, GB of each node's pod. Jobs that never started or never ended are left out.
-Built on the documented rows, not tried on the full files.
+not in Seren. Only Kalos records memory, GB of each node's pod. Jobs that run at the end of the recording take the time
+up to its last moment and are `censored`; others that never started or never ended are left out. Built on the
+documented rows, not tried on the full files.
 """
 
 from __future__ import annotations
@@ -11,24 +12,26 @@ import os
 
 from fastsim.cluster.column_mapping import source_of
 from fastsim.workload import schema as s
-from fastsim.workload.published_traces import NODE_PODS, table_of
+from fastsim.workload.published_traces import LAST, NODE_PODS, table_of, with_last_moment
 from fastsim.workload.workload import Workload
 
 JOBS = {
-    s.SUBMIT_S: "submit_time[iso]", s.DURATION_S: "end_time[iso] - start_time[iso]", s.NUM_GPU: "gpu_num",
+    s.SUBMIT_S: "submit_time[iso]", s.DURATION_S: f"COALESCE(end_time[iso], {LAST}[iso]) - start_time[iso]",
+    s.CENSORED: "end_time IS NULL", s.NUM_GPU: "gpu_num",
     s.CPU_MILLI: "1000 * cpu_num", s.TENANT: "user", s.ORIG_START_S: "start_time[iso]",
     s.ORIG_END_S: "end_time[iso]", s.ORIG_STATUS: "state", s.NATIVE_ID: "job_id",
 }  # fmt: skip
 """Columns of a job; its `type`, such as Pretrain, stays as a native one."""
 MEMORY = "mem_per_pod_GB"
-RAN = "start_time IS NOT NULL AND end_time IS NOT NULL"
+RAN = "start_time IS NOT NULL AND (end_time IS NOT NULL OR state = 'RUNNING')"
 
 
 def import_jobs(
     path: str | os.PathLike[str], *, gangs: bool = False, where: str | None = None, origin: str = "min"
 ) -> Workload:
     """The jobs, one row each; ``gangs``: one pod for each node that a job ran on, which start together."""
-    source, columns = source_of(path), JOBS | NODE_PODS if gangs else JOBS
+    source = with_last_moment(source_of(path), ("submit_time", "start_time", "end_time"))
+    columns = JOBS | NODE_PODS if gangs else JOBS
     if MEMORY in source.frame.columns:
         each = f"1024 * COALESCE({MEMORY}, 0)"
         columns = columns | {s.MEMORY_MIB: each if gangs else f"{each} * node_num"}

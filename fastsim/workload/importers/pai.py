@@ -2,9 +2,10 @@
 
 The tables have no header. A task is `inst_num` equal instances, a gang; it arrives when its job did, if the job table
 stands beside it, and otherwise when it started. Percent become parts: `plan_gpu` 50 is half a GPU, `plan_cpu` 600 six
-cores; more than one GPU is rounded up to whole ones. Tasks without a start or an end are left out. The GPU model is the
-one that was assigned, not requested, so it stays as a native column. The importer of tasks was written from the
-documented rows and not tried on the full tables, that of machines was.
+cores; more than one GPU is rounded up to whole ones. Tasks that run at the end of the recording take the time up to its
+last moment and are `censored`; others without a start or an end are left out. The GPU model is the one that was
+assigned, not requested, so it stays as a native column unless ``models`` asks for it. The importer of tasks was written
+from the documented rows and not tried on the full tables, that of machines was.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.column_mapping import Source, source_of
 from fastsim.foundation.limits.packed_file import opened_text
 from fastsim.workload import schema as s
-from fastsim.workload.published_traces import nodes_table, table_of
+from fastsim.workload.published_traces import LAST, nodes_table, table_of, with_last_moment
 from fastsim.workload.workload import Workload
 
 TASK_HEADER = (
@@ -28,20 +29,23 @@ TASK_HEADER = (
 JOB_HEADER = ("job_name", "inst_id", "user", "status", "start_time", "end_time")
 MACHINE_HEADER = ("machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu")
 TASKS = {
-    s.SUBMIT_S: "submit", s.DURATION_S: "end_time - start_time", s.CPU_MILLI: "10 * COALESCE(plan_cpu, 0)",
+    s.SUBMIT_S: "submit", s.DURATION_S: f"COALESCE(end_time, {LAST}) - start_time", s.CENSORED: "end_time IS NULL",
+    s.CPU_MILLI: "10 * COALESCE(plan_cpu, 0)",
     s.MEMORY_MIB: "1024 * COALESCE(plan_mem, 0)", s.ORIG_START_S: "start_time", s.ORIG_END_S: "end_time",
     s.NUM_GPU: "CASE WHEN COALESCE(plan_gpu, 0) < 100 THEN COALESCE(plan_gpu, 0) / 100 ELSE CEIL(plan_gpu / 100) END",
     s.JOB_ID: "gang", s.GANG_SIZE: "inst_num", s.TASK_ROLE: "task_name", s.ORIG_STATUS: "status",
     s.NATIVE_ID: "job_name",
 }  # fmt: skip
 """Columns of a task."""
-RAN = "start_time IS NOT NULL AND end_time IS NOT NULL AND inst_num >= 1"
+RAN = "start_time IS NOT NULL AND (end_time IS NOT NULL OR status = 'Running') AND inst_num >= 1"
 SIMULATOR_JOBS = {
     s.SUBMIT_S: "submit_time", s.DURATION_S: "duration", s.CPU_MILLI: "1000 * num_cpu",
     s.NUM_GPU: "CASE WHEN num_gpu < 1 THEN num_gpu ELSE CEIL(num_gpu) END", s.JOB_ID: "job_id",
     s.GANG_SIZE: "num_inst", s.TENANT: "user", s.NATIVE_ID: "job_id",
 }  # fmt: skip
 """Columns of the simulator's jobs; its estimates of durations stay as native ones, except that by `group`."""
+MODELS = "CASE WHEN {gpus} > 0 THEN gpu_type END"
+"""The assigned GPU model of rows with GPUs."""
 ESTIMATES = {s.GROUP: "group", s.EST_DURATION_S: "group_dur"}
 MACHINES = {
     "name": "machine", "num_gpu": "cap_gpu", "gpu_model": "NULLIF(gpu_type, 'CPU')", "cpu_milli": "1000 * cap_cpu",
@@ -49,17 +53,24 @@ MACHINES = {
 }  # fmt: skip
 
 
-def import_jobs(path: str | os.PathLike[str], *, where: str | None = None, origin: str = "min") -> Workload:
-    """The instances of a task table, or of the jobs that the trace's simulator reads, whose file has a header."""
+def import_jobs(
+    path: str | os.PathLike[str], *, models: bool = False, where: str | None = None, origin: str = "min"
+) -> Workload:
+    """The instances of a task table, or of the jobs that the trace's simulator reads, whose file has a header.
+
+    ``models``: they run on the GPU model that they were assigned.
+    """
     if _headed(path, "job_id"):
         source = source_of(path)
         known = {name: text for name, text in ESTIMATES.items() if text in source.frame.columns}
+        known |= {s.GPU_MODELS: MODELS.format(gpus="num_gpu")} if models else {}
         return table_of(
             source, SIMULATOR_JOBS | known, "PAI simulator jobs", where=(where,), origin=origin, expand=True
         )
     source = _with_arrivals(source_of(path, header=None if _headed(path, "job_name") else TASK_HEADER), Path(path))
     title = "PAI (Alibaba cluster-trace-gpu-v2020)"
-    return table_of(source, TASKS, title, where=(RAN, where), origin=origin, expand=True)
+    columns = TASKS | {s.GPU_MODELS: MODELS.format(gpus="plan_gpu")} if models else TASKS
+    return table_of(source, columns, title, where=(RAN, where), origin=origin, expand=True)
 
 
 def import_nodes(path: str | os.PathLike[str]) -> Cluster:
@@ -87,4 +98,4 @@ def _with_arrivals(source: Source, path: Path) -> Source:
         tasks = tasks.with_columns(pl.coalesce("submit", "start_time"))
     elif "start_time" in tasks.columns:
         tasks = tasks.with_columns(submit="start_time")
-    return source._replace(frame=tasks)
+    return with_last_moment(source._replace(frame=tasks), ("start_time", "end_time"))

@@ -27,6 +27,8 @@ from fastsim.workload.workload import Held, Workload
 
 RULES = ("all", "synergy")
 """Which jobs are kept: all that ran, or those that Synergy's experiments keep."""
+RAN = "an attempt ran for a known time on known GPUs"
+"""What holds for the jobs that the first of the rules keeps."""
 MOST_GPUS = 2**15 - 1
 """Most GPUs of a job that a workload holds."""
 SYNERGY_GPUS = (1, 2, 4, 8, 16)
@@ -89,7 +91,10 @@ def import_jobs(
     if reduced and rules == "synergy" and not exponential:
         origin = min(origin, LOG_BEGAN)
     chosen = _by_synergy(tried, origin, exponential, multi_gpu) if rules == "synergy" else _all(tried, origin)
-    return _workload(path, sorted(chosen, key=lambda row: row.submit_s), rules, exponential, multi_gpu)
+    workload = _workload(path, sorted(chosen, key=lambda row: row.submit_s), rules, exponential, multi_gpu)
+    if rules == "all" and len(chosen) < len(jobs):
+        workload.metadata |= {"fastsim.where": RAN, "fastsim.left_out": str(len(jobs) - len(chosen))}
+    return workload
 
 
 def _all(jobs: list[PhillyJob], origin: datetime) -> list[_Kept]:

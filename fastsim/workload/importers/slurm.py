@@ -1,8 +1,10 @@
 """Importer of Slurm's jobs: `sacct --allocations --parsable2 --format=ALL`, `sacct --json`, or `squeue --json`.
 
 Of the columns of a text, JobIDRaw or JobID, Submit, Start, End, State and AllocTRES or ReqTRES are used; User, Account,
-Partition, QOS, Priority, Timelimit and NNodes if they are there. Steps of jobs are left out, and so are jobs that have
-not ended. GPUs are `gres/gpu`, memory `mem`, CPUs `cpu` of the job's resources.
+Partition, QOS, Priority, Timelimit, Elapsed and NNodes if they are there. Steps of jobs are left out, and so are jobs
+that have not started. Jobs that have not ended are `censored`: they take what they have run so far, by Elapsed or else
+up to the last moment of the list. GPUs are `gres/gpu`, memory `mem`, CPUs `cpu` of the job's resources. The GPUs of
+`gres/gpu:a100` are A100, those of `gres/gpu:v100` any V100 of the catalogue; a name that is not there stays as it is.
 
 Of `squeue --json` jobs that run or wait are kept, too: they take their time limit, and for ever without one. A waiting
 array is as many jobs as it has tasks.
@@ -22,14 +24,15 @@ from fastsim.errors import InputError, short
 from fastsim.foundation.limits.packed_file import opened_text
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import one_line
+from fastsim.hardware.gpu_products import models_called
 from fastsim.workload import schema as s
-from fastsim.workload.published_traces import table_of
+from fastsim.workload.published_traces import LAST, table_of, with_last_moment
 from fastsim.workload.workload import Workload
 
 JOBS = {
-    s.SUBMIT_S: "Submit[iso]", s.DURATION_S: "End[iso] - Start[iso]", s.ORIG_START_S: "Start[iso]",
-    s.ORIG_END_S: "End[iso]", s.CPU_MILLI: "1000 * cpus", s.MEMORY_MIB: "mib", s.NUM_GPU: "gpus",
-    s.ORIG_STATUS: "State", s.NATIVE_ID: "id",
+    s.SUBMIT_S: "Submit[iso]", s.DURATION_S: f"COALESCE(End[iso], {LAST}[iso]) - Start[iso]",
+    s.CENSORED: '"End" IS NULL', s.ORIG_START_S: "Start[iso]", s.ORIG_END_S: "End[iso]", s.CPU_MILLI: "1000 * cpus",
+    s.MEMORY_MIB: "mib", s.NUM_GPU: "gpus", s.ORIG_STATUS: "State", s.NATIVE_ID: "id",
 }  # fmt: skip
 """Columns of a job; the last ones in small letters are worked out here."""
 PARTS = {
@@ -39,14 +42,20 @@ PARTS = {
 """The same as pods, one for each node of the job."""
 FURTHER = {s.TENANT: "User", s.QOS: "QOS", s.PRIORITY: "Priority", s.EST_DURATION_S: "Timelimit[hms]"}
 """Columns that are used if they are there."""
-QUEUED = {s.DURATION_S: "COALESCE(End[iso] - Start[iso], Timelimit[hms])"}
+ELAPSED = {s.DURATION_S: f"COALESCE(End[iso] - Start[iso], Elapsed[hms], {LAST}[iso] - Start[iso])"}
+"""The duration where the list has the column."""
+QUEUED: dict[str, str | None] = {s.DURATION_S: "COALESCE(End[iso] - Start[iso], Timelimit[hms])", s.CENSORED: None}
 """Of a job of `squeue`, what differs."""
 THERE = ("PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "STOPPED", "RESIZING", "REQUEUED", "SIGNALING")
 """States of jobs that have not ended."""
 MOST_TASKS = 4_000_001
 """Most tasks that an array may have in Slurm."""
-RAN = "Start IS NOT NULL AND End IS NOT NULL"
+RAN = "Start IS NOT NULL"
+TYPED = re.compile(r"gres/gpu:([^=,]+)=[1-9]")
+"""A GPU model in the resources of a job."""
 UNKNOWN = ("Unknown", "None", "UNLIMITED", "Partition_Limit", "INVALID")
+MODELS = "models"
+"""Column with the GPU models of a job."""
 TASK = "Task"
 """Column of `squeue` with a number of its own for every row."""
 MIB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
@@ -54,18 +63,27 @@ MIB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.
 
 
 def import_jobs(
-    path: str | os.PathLike[str], *, gangs: bool = False, where: str | None = None, origin: str = "min"
-) -> Workload:
-    """The jobs, one row each; ``gangs``: one pod for each node that a job ran on, which start together."""
+    path: str | os.PathLike[str], *, gangs: bool = False, models: bool = True, where: str | None = None,
+    origin: str = "min",
+) -> Workload:  # fmt: skip
+    """The jobs, one row each; ``gangs``: one pod for each node that a job ran on, which start together.
+
+    ``models``: GPUs are of the models that the resources of the job name, any of several; without, of any model.
+    """
     source = _json_jobs(path) if _is_json(path) else source_of(path, delimiter="|")
     source = _with_resources(source, gangs)
-    columns = JOBS | {target: text for target, text in FURTHER.items() if text.split("[")[0] in source.frame.columns}
+    columns: dict[str, str | None] = {**JOBS}
+    columns |= {target: text for target, text in FURTHER.items() if text.split("[")[0] in source.frame.columns}
     columns |= PARTS if gangs else {}
+    columns |= {s.GPU_MODELS: MODELS} if models else {}
+    columns |= ELAPSED if "Elapsed" in source.frame.columns else {}
+    unused = [] if models else [MODELS]
     ran = RAN
     if TASK in source.frame.columns:
         columns |= QUEUED | ({s.JOB_ID: TASK} if gangs else {})
-        source = source if gangs else source._replace(frame=source.frame.drop(TASK))
-        ran += f" OR State IN ({', '.join(map(repr, THERE))})"
+        unused += [LAST] if gangs else [LAST, TASK]
+        ran = f"Start IS NOT NULL AND End IS NOT NULL OR State IN ({', '.join(map(repr, THERE))})"
+    source = source._replace(frame=source.frame.drop(unused))
     return table_of(source, columns, "Slurm accounting", where=(ran, where), origin=origin, expand=gangs)
 
 
@@ -74,7 +92,7 @@ def _is_json(path: str | os.PathLike[str]) -> bool:
 
 
 def _with_resources(source: Source, gangs: bool) -> Source:
-    """The allocations among the rows, with `id`, `cpus`, `gpus` and `mib`."""
+    """The allocations among the rows, with `id`, `cpus`, `gpus`, `models`, `mib` and the last moment of the list."""
     frame = source.frame.drop("", strict=False)  # --parsable ends every line with a delimiter
     name = next((one for one in ("JobIDRaw", "JobID") if one in frame.columns), "JobID")
     tres = next((one for one in ("AllocTRES", "ReqTRES") if one in frame.columns), "AllocTRES")
@@ -94,9 +112,21 @@ def _with_resources(source: Source, gangs: bool) -> Source:
         gpus=pl.coalesce(_amount(text, "gres/gpu"), typed.list.eval(_amount(pl.element(), "[^=]+")).list.sum(), 0.0),
         mib=(memory.struct[0].cast(pl.Float64) * memory.struct[1].replace_strict(MIB)).fill_null(0.0),
         State=pl.col("State").str.extract(r"^(\S+)"),
+        Start=pl.when(~pl.col("State").str.starts_with("PENDING").fill_null(False)).then("Start"),
+        models=text.map_batches(_models, pl.String),
     ).with_columns(pl.col("cpus").fill_null(0.0))  # fmt: skip
     places = rows.to_list()
-    return Source(kept.with_columns(unknown), source.name, lambda row: source.place(places[row]))
+    read = Source(kept.with_columns(unknown), source.name, lambda row: source.place(places[row]))
+    return with_last_moment(read, ("Submit", "Start", "End"))
+
+
+def _models(resources: pl.Series) -> pl.Series:
+    """GPU models of jobs as `A|B`, null where their resources name none."""
+    names = {
+        text: "|".join(dict.fromkeys(model for name in TYPED.findall(text) for model in models_called(name))) or None
+        for text in resources.drop_nulls().unique().to_list()
+    }
+    return pl.Series([names.get(text) for text in resources.to_list()], dtype=pl.String)
 
 
 def _amount(text: pl.Expr, name: str) -> pl.Expr:
@@ -139,7 +169,7 @@ def _json_rows(where: str, job: Any) -> list[dict[str, str | None]]:
             "State": str(state if isinstance(state, str) else state[0]),
             "AllocTRES": ",".join(_tres(one) for one in tres),
             **{name: _text(job.get(name.lower())) for name in ("User", "QOS", "Partition")},
-            "NNodes": str(job.get("allocation_nodes") or 1),
+            "NNodes": str(job.get("allocation_nodes") or 1), "Elapsed": _elapsed(times.get("elapsed")),
         }]  # fmt: skip
     except (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError, OSError) as error:
         raise InputError(where, f"no {error}", "a job with job_id, time, tres and state.current") from None
@@ -181,6 +211,12 @@ def _number(value: Any) -> int | None:
     if isinstance(value, dict):
         return int(value["number"]) if value.get("set", True) and not value.get("infinite") else None
     return None if value is None else int(value)
+
+
+def _elapsed(value: Any) -> str | None:
+    """Seconds in the form of `Elapsed`."""
+    seconds = _number(value)
+    return None if seconds is None else f"0:{seconds}"
 
 
 def _text(value: Any) -> str | None:

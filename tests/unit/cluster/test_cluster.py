@@ -137,6 +137,17 @@ def test_partitioned_gpus_are_offered_as_instances() -> None:
     assert plain.checksum() == Cluster.uniform(nodes=2, gpu="A100", gpus=4).checksum() != cluster.checksum()
 
 
+def test_the_checksum_counts_the_memory_that_the_catalogue_gives(tmp_path: Path) -> None:
+    sized = {"T4": GpuModel(10.0, 70.0, 16_000)}
+    small, unknown = (Catalog.default().extended(gpu=gpu) for gpu in (sized, {"T4": GpuModel(10.0, 70.0)}))
+    cluster = Cluster.uniform(nodes=2, gpu="T4", gpus=1)
+    clusters = [cluster, cluster.with_catalog(small), cluster.with_catalog(unknown)]
+    assert len({one.checksum() for one in clusters}) == 3
+    clusters[1].to_parquet(tmp_path / "nodes.parquet")
+    stored = Cluster.from_parquet(tmp_path / "nodes.parquet")
+    assert stored.checksum() == clusters[1].checksum() and stored.device_memory_mib == [16_000] * 2
+
+
 def test_layouts_round_trip_and_may_differ_by_node(tmp_path: Path) -> None:
     shape = {"num_gpu": 4, "gpu_model": "A100", "cpu_milli": 8000, "memory_mib": 1}
     cluster = Cluster.mix([(1, {**shape, "mig": LAYOUTS}), (1, shape), (1, {**shape, "mig": "7*1g.10gb"})])

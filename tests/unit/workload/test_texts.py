@@ -281,7 +281,7 @@ def test_rows_that_an_importer_leaves_out_are_named_once(tmp_path: Path) -> None
     head = "JobIDRaw|Submit|Start|End|State|AllocTRES\n"
     began = "2024-01-01T00:00:00|2024-01-01T00:00:01"
     ended = f"1|{began}|2024-01-01T01:00:00|COMPLETED|cpu=4,gres/gpu=1,mem=8G\n"
-    runs = f"2|{began}|Unknown|RUNNING|cpu=4,gres/gpu=1,mem=8G\n"
+    runs = "2|2024-01-01T00:00:00|Unknown|Unknown|PENDING|cpu=4,gres/gpu=1,mem=8G\n"
     (tmp_path / "log.txt").write_text(head + ended + runs)
     with pytest.warns(RowsLeftOut, match="1 row left out, for which this does not hold: Start IS NOT NULL"):
         found = texts.workload_from(f"slurm:{tmp_path / 'log.txt'}").workload

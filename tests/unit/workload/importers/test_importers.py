@@ -124,6 +124,9 @@ def test_acme(tmp_path: Path) -> None:
     assert rows(import_trace("acme", path), *columns) == [(8.0, 16, 204_800, "Pretrain", 18.0)]
     pods = import_trace("acme", path, gangs=True)
     assert rows(pods, "num_gpu", "memory_mib", "job_id", "gang_size") == [(8, 102_400, 0, 2)] * 2
+    running = KALOS.replace("CANCELLED,2023-05-01 18:00:00+08:00,,", "RUNNING," + 2 * "2023-05-01 10:00:18+00:00,")
+    found = rows(import_trace("acme", written(tmp_path, running)), "native_id", "duration_s", "censored")
+    assert found == [("da", 8.0, False), ("db", 10.0, True)]
     seren = KALOS.replace("mem_per_pod_GB,", "").replace("64,100,", "64,").replace("32,50,", "32,")
     assert rows(import_trace("acme", written(tmp_path, seren)), "memory_mib", "duration_s") == [(0, 8.0)]
 
@@ -134,10 +137,15 @@ def test_pai_tasks_and_simulator_jobs(tmp_path: Path) -> None:
     first = (0.0, 60.0, 1, 500, 6000, 30_000, 2, "ja")
     alone = import_trace("pai", path)
     assert rows(alone, *columns) == [first, first, (20.0, 1.0, 0, 0, 1000, 1024, 1, "jb"),
+                                     (30.0, 30.0, 3, 1000, 1000, 1024, 1, "jc"),
                                      (40.0, 10.0, 3, 1000, 1000, 1024, 1, "jd")]  # fmt: skip
+    assert rows(alone, "censored") == [(False,)] * 3 + [(True,), (False,)] and "gpu_models" not in alone.columns
+    typed = rows(import_trace("pai", path, models=True), "gpu_models")
+    assert typed == [(["T4"],), (["T4"],), (None,), (["V100"],), (["V100"],)]
     written(tmp_path, STARTS, "pai_job_table.csv")
     found = rows(import_trace("pai", path), "submit_s", "native_id", "orig_start_s")
-    assert found == [(0.0, "jd", 60.0), (10.0, "ja", 20.0), (10.0, "ja", 20.0), (40.0, "jb", 40.0)]
+    assert found == [(0.0, "jd", 60.0), (10.0, "ja", 20.0), (10.0, "ja", 20.0), (40.0, "jb", 40.0),
+                     (50.0, "jc", 50.0)]  # fmt: skip
     jobs = import_trace("pai", written(tmp_path, SIMULATOR))
     further = ("submit_s", "num_gpu", "gpu_milli", "job_id", "gang_size", "group", "est_duration_s")
     assert rows(jobs, *further) == [(0.0, 2, 1000, 0, 1, "gb", 8.0), *[(5.0, 1, 500, 1, 2, "ga", 90.5)] * 2]
@@ -196,6 +204,50 @@ def test_slurm(tmp_path: Path) -> None:
     assert rows(pods, "num_gpu", "cpu_milli", "memory_mib", "job_id", "gang_size") == [(2, 4000, 32_768, 9, 2)] * 2
 
 
+RUNS = "2024-01-01T00:00:05|2024-01-01T00:00:10|Unknown|"
+WAITS = "2024-01-01T00:01:40|Unknown|Unknown|PENDING|"
+SOON = "2024-01-01T00:01:40"
+LISTS = {
+    "elapsed": ("|Elapsed", f"7|{RUNS}RUNNING||gres/gpu=1|00:01:01\n8|{WAITS}|gres/gpu=1|00:00:00\n", 61.0),
+    "the last moment": ("", f"7|{RUNS}RUNNING||gres/gpu=1\n8|{WAITS}|gres/gpu=1\n", 90.0),
+    "a state without end": ("", f"7|{RUNS}COMPLETING||gres/gpu=1\n8|{WAITS}|gres/gpu=1\n", 90.0),
+    "a start to come": ("", f"7|{RUNS}RUNNING||gres/gpu=1\n8|{WAITS.replace('Unknown', SOON, 1)}|\n", 90.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_jobs_of_slurm_that_run_are_censored_and_those_that_wait_left_out(name: str, tmp_path: Path) -> None:
+    further, text, duration_s = LISTS[name]
+    path = written(tmp_path, f"JobID|Submit|Start|End|State|AllocTRES|ReqTRES{further}\n{text}")
+    jobs = import_trace("slurm", path)
+    assert rows(jobs, "native_id", "duration_s", "censored") == [("7", duration_s, True)]
+    assert jobs.metadata["fastsim.left_out"] == "1"
+
+
+def test_a_running_job_of_slurm_in_json_is_censored(tmp_path: Path) -> None:
+    times = {"submission": 1_700_000_000, "start": 1_700_000_060, "end": 0}
+    for elapsed, duration_s in (({"elapsed": 75}, 75.0), ({}, 0.0)):
+        text = json.dumps(accounting(time=times | elapsed, state={"current": ["RUNNING"]}))
+        found = import_trace("slurm", written(tmp_path, text, "jobs.json"))
+        assert rows(found, "duration_s", "censored", "orig_status") == [(duration_s, True, "RUNNING")]
+
+
+GPU_MODELS = {
+    "gres/gpu=2": None, "gres/gpu:a100=2,gres/gpu=2": ["A100"], "gres/gpu:tesla_v100-sxm2-32gb=1": ["V100M32"],
+    "gres/gpu:nvidia_a100_80gb_pcie=1": ["A100-80GB"], "gres/gpu:v100=1,gres/gpu:t4=0": ["V100", "V100M16", "V100M32"],
+    "gres/gpu:a100=1,gres/gpu:T4=1": ["A100", "T4"], "gres/gpu:rtx_6000=1": ["rtx_6000"], "gres/gpu:a100=0": None,
+}  # fmt: skip
+
+
+def test_gpus_of_slurm_have_the_models_of_the_catalogue(tmp_path: Path) -> None:
+    ran = "2024-01-01T00:00:00|2024-01-01T00:00:00|2024-01-01T00:00:05|COMPLETED"
+    lines = "".join(f"{n}|{ran}|{text}\n" for n, text in enumerate(GPU_MODELS))
+    path = written(tmp_path, f"JobID|Submit|Start|End|State|AllocTRES\n{lines}")
+    for jobs in (import_trace("slurm", path), workload_from(f"slurm:{path}").workload):
+        assert [models for (models,) in rows(jobs, "gpu_models")] == list(GPU_MODELS.values())
+    assert not {"gpu_models", "native_models"} & {*import_trace("slurm", path, models=False).columns}
+
+
 def accounting(**change: Any) -> dict[str, Any]:
     job = {
         "job_id": 5, "user": "ua", "qos": "high", "partition": "p", "allocation_nodes": 2, "priority": {"number": 4},
@@ -244,6 +296,7 @@ def test_the_queue_of_slurm(tmp_path: Path) -> None:
     assert sorted(rows(import_trace("slurm", path), *columns)) == [
         *array, ("6", 5400.0, 4, 4000, 1024, 60.0, 5400.0), ("7", 100.0, 2, 8000, 4096, 60.0, 5400.0),
     ]  # fmt: skip
+    assert not {"censored", "native_last_moment"} & {*import_trace("slurm", path).columns}
     pods = import_trace("slurm", path, gangs=True, where="State = 'PENDING'")
     assert rows(pods, "num_gpu", "cpu_milli", "gang_size") == [(1, 4000, 2)] * 8
     assert len(set(rows(pods, "job_id"))) == 4

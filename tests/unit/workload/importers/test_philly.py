@@ -48,6 +48,7 @@ def test_a_job_runs_for_the_sum_of_its_attempts_on_the_gpus_of_the_last(tmp_path
         job(4, attempt(4, 0)),
     ]
     assert kept(path, jobs) == [(0, 0.5, 1), (2, 3, 12)]
+    assert Workload.from_philly(path).metadata["fastsim.left_out"] == "2"
     row = Workload.from_philly(path).table().to_pylist()[1]
     assert (row["orig_start_s"], row["orig_end_s"], row["tenant"], row["orig_status"], row["native_id"]) == (
         3 * HOUR, 7 * HOUR, "v1", "Pass", "j",
