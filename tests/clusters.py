@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from tests.cli.terminal import environment
+from tests.cli.test_current_folder import OPTIONAL, marks, plant
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = """
@@ -39,11 +40,14 @@ def tried(path: str) -> int:
 
 
 def spread_over(place: str, folder: Path) -> str:
-    """What the script says of its cluster, as JSON."""
+    """What the script says of its cluster, as JSON; workers load no module from the folder it is started in."""
+    work = folder / "work"
+    work.mkdir()
+    plant(work, {*OPTIONAL, *sys.stdlib_module_names, "fastsim", "polars", "pyarrow", "numpy"})
     script = folder / "script.py"
     script.write_text(SCRIPT)
     words = [sys.executable, str(script), place, str(folder)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=280, env=environment(ROOT), cwd=folder)
-    assert done.returncode == 0, done.stderr
+    done = subprocess.run(words, capture_output=True, text=True, timeout=280, env=environment(ROOT), cwd=work)
+    assert done.returncode == 0 and marks(work) == [], done.stderr
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
     return line.removeprefix("ANSWER ")

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.terminal import environment
 from tests.hostile_files import COMMANDS, PODS, toml, write_files, write_runs
+from tests.style.tree import ROOT
 
 OPTIONAL = (
     "pandas", "yaml", "org", "linkify_it", "msvcrt", "_winapi", "polars_runtime_32", "_polars_runtime",
@@ -29,6 +30,15 @@ for words in sys.stdin.read().splitlines():
         pass
 """
 """Runs each line of standard input as a command."""
+SCRIPT = """
+import os
+from fastsim.experiments.executors.processes import Processes
+if __name__ == "__main__":
+    with Processes(2) as workers:
+        seen = list(workers.map(os.getenv, ["PYTHONSAFEPATH"] * 2))
+    print(os.environ.get("PYTHONSAFEPATH"), [str(one) for one in seen])
+"""
+"""A script of a user's with workers, whose environment stays as it is."""
 
 
 def plant(folder: Path, names: set[str]) -> None:
@@ -75,6 +85,25 @@ def test_a_module_of_python_does_not_bring_the_folder_along(begun: set[str], tmp
     plant(tmp_path, {*OPTIONAL, *sys.stdlib_module_names, "click", "numpy", "polars", "pyarrow", "rich"} - begun)
     ran = done(["-m", "fastsim", "run", "--cluster", "openb:3", "--workload", "synth:openb?pods=3"], tmp_path)
     assert ran.returncode == 0 and marks(tmp_path) == [], ran.stderr
+
+
+def test_only_the_command_and_python_p_load_nothing_before_fastsim_begins(tmp_path: Path) -> None:
+    plant(tmp_path, {*OPTIONAL, *sys.stdlib_module_names, "fastsim", "fastsim_ext", "click", "numpy", "polars"})
+    words = ["-P", "-m", "fastsim", "run", "--cluster", "openb:3", "--workload", "synth:openb?pods=3"]
+    ran = done(words, tmp_path)
+    assert ran.returncode == 0 and marks(tmp_path) == [], ran.stderr
+    assert done(words[1:], tmp_path).returncode == 1 and marks(tmp_path)  # Python's doing, as the page says
+    page = (ROOT / ".github" / "SECURITY.md").read_text(encoding="utf-8")
+    assert f"`python {' '.join(words[:3])}`" in page
+
+
+def test_workers_of_a_script_elsewhere_load_nothing_of_the_folder(tmp_path: Path) -> None:
+    work, script = tmp_path / "work", tmp_path / "script.py"
+    work.mkdir()
+    plant(work, {*OPTIONAL, *sys.stdlib_module_names})
+    script.write_text(SCRIPT)
+    ran = done([str(script)], work)
+    assert ran.returncode == 0 and ran.stdout == "None ['None', 'None']\n" and marks(work) == [], ran.stderr
 
 
 def test_workers_find_an_allowed_scorer_and_nothing_else(begun: set[str], tmp_path: Path) -> None:

@@ -13,7 +13,11 @@ import pytest
 
 from fastsim.cli.grammar.option_defaults import REFUSED
 from fastsim.cli.main import exit_code
-from tests.hostile_files import COMMANDS, MODULE, NAMES, SPELLINGS, plant, toml, verbs, write_files, write_runs
+from fastsim.experiments.executors.executor import PLACES, Executor, Serial
+from fastsim.experiments.sweep import run
+from fastsim.experiments.sweep.store import store_at
+from fastsim.experiments.sweep.sweep import Sweep
+from tests.hostile_files import COMMANDS, MODULE, NAMES, PODS, SPELLINGS, plant, toml, verbs, write_files, write_runs
 
 VERBS = dict(verbs())
 ALLOWING = [name for name, verb in VERBS.items() if any(param.name == "allow_code" for param in verb.params)]
@@ -59,6 +63,31 @@ def test_verbs_that_run_policies_refuse_code_in_files(
             assert code == 2 and not mark.exists(), (verb, command.words, err)
             assert err.count("\n") == 1 and "internal error" not in err, (verb, command.words, err)
             assert not Path("f").exists() and not Path("o").exists() and not Path("new").exists()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_sweeps_refuse_code_before_a_worker_is_started(
+    place: str, mark: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[str] = []
+
+    def noted(*arguments: Any) -> Executor:
+        opened.append(arguments[0])
+        return Serial()
+
+    monkeypatch.setattr(run, "executor_on", noted)
+    write_files(Path(), SPELLINGS["one letter, last"])
+    assert ran("sweep run", f"w.toml -o o --on {place}") == 2 and not opened and not mark.exists()
+    assert "--allow-code" in capsys.readouterr().err
+    assert ran("sweep run", f"w.toml -o o --on {place} --allow-code") == 0 and opened == [place] and mark.exists()
+
+
+def test_a_worker_runs_nothing_that_a_stored_run_names(mark: Path) -> None:
+    write_files(Path(), SPELLINGS["one letter, last"])
+    store = store_at(Path("swept"))
+    for one in Sweep({**PODS, "policy": ["fgd", "best_fit"], "seed": [0, 1, 2]}).runs:
+        assert run.run_to_store(run.Assignment(one.scenario, one.name, store, "x", None, str(Path.cwd()), 0)) == []
+    assert not mark.exists() and store.frame("policy=fgd/seed=2", "summary").height == 1
 
 
 def test_all_other_verbs_run_nothing_that_a_file_names(mark: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,17 +1,23 @@
 """Executors on clusters of Ray (extra ``ray``) and Dask (extra ``dask``).
 
-Each joins the cluster at an address, or starts a local one that ends with the executor.
+Each joins the cluster at an address, or starts a local one that ends with the executor. Workers of a local one look for
+modules where this process does: not in the current folder, unless it does, too.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from fastsim.errors import FastsimError
 from fastsim.experiments.executors.executor import ATTEMPTS, DIED, POLL_S, Executor, WorkerDied, outcome_of, unopened
+from fastsim.experiments.executors.processes import SAFE_PATH, no_current_folder
 
 RAY_AHEAD = 2
 """Items submitted for each CPU of a Ray cluster, so that none is idle."""
@@ -49,9 +55,9 @@ class RayTasks(Executor):
         local = {"num_cpus": self.workers, "address": "local", **quiet}
         options = local if self.address is None else {"address": self.address, "log_to_driver": False}
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _same_places() as same:
                 warnings.simplefilter("ignore")
-                self._ray.init(**options)
+                self._ray.init(**options, **({"runtime_env": same} if self.address is None else {}))
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             where = self.address or "a local cluster"
             raise FastsimError(f"Ray at {where}: {' '.join(str(error).split())}") from error
@@ -88,6 +94,18 @@ class RayTasks(Executor):
             self._ray.cancel(handle, force=True)
 
 
+@contextmanager
+def _same_places() -> Iterator[dict[str, Any]]:
+    """The environment of Ray's workers: this process's places of modules, in place of the current folder.
+
+    Ray puts that folder first, except where workers have a folder of their own. It copies the folder, which ends with
+    the block.
+    """
+    with TemporaryDirectory(prefix="fastsim-") as empty:
+        places = os.pathsep.join(os.path.abspath(place) for place in sys.path)
+        yield {"working_dir": empty, "env_vars": {"PYTHONPATH": places, SAFE_PATH: "1"}}
+
+
 class DaskTasks(Executor):
     """Tasks of one thread each. ``address`` is a scheduler's; without it, ``workers`` processes of this machine.
 
@@ -108,12 +126,15 @@ class DaskTasks(Executor):
         except ImportError:
             raise FastsimError('Dask needs the dask extra: pip install "fastsim-gpu[dask]"') from None
         dask.config.set({"distributed.scheduler.allowed-failures": ATTEMPTS - 1})
+        # Workers that take the place of dead ones start later.
+        dask.config.set({f"distributed.nanny.pre-spawn-environ.{SAFE_PATH}": "1"})
         try:
             if self.address is None:
-                self._cluster = distributed.LocalCluster(
-                    n_workers=self.workers, threads_per_worker=1, processes=True, dashboard_address=None,
-                    silence_logs=logging.CRITICAL,
-                )  # fmt: skip
+                with no_current_folder():
+                    self._cluster = distributed.LocalCluster(
+                        n_workers=self.workers, threads_per_worker=1, processes=True, dashboard_address=None,
+                        silence_logs=logging.CRITICAL,
+                    )  # fmt: skip
             self._client = distributed.Client(self.address or self._cluster)
         except (OSError, TimeoutError, ValueError) as error:
             self.close()

@@ -24,6 +24,10 @@ Reply = tuple[Any, Exception | None, list[tuple[type[Warning], str]]]
 """The message of a worker about an item: answer or error, and the warnings raised meanwhile."""
 TERMINATE_S = 10.0
 """Seconds from SIGTERM to SIGKILL for a worker that does not end."""
+SAFE_PATH = "PYTHONSAFEPATH"
+"""The environment variable with which Python adds no folder of its own to the places of modules."""
+_starting = threading.Lock()
+"""One thread at a time changes the environment for a new process."""
 
 
 class Processes(Executor):
@@ -60,8 +64,8 @@ class Processes(Executor):
 
     def _start(self) -> _Worker:
         # Ctrl-C reaches the whole process group, also workers that are still starting and could only print a traceback.
-        with _sigint_blocked():
-            worker = _Worker()
+        with no_current_folder() as before, _sigint_blocked():
+            worker = _Worker(before)
         self._all.append(worker)
         return worker
 
@@ -99,6 +103,29 @@ class Processes(Executor):
 
 
 @contextmanager
+def no_current_folder() -> Iterator[str | None]:
+    """Inside, Python starts without the current folder among its places of modules; yields what the user has set.
+
+    A worker takes over the places of this process, but loads modules of Python before that, and a folder of traces may
+    hold files of the same names.
+    """
+    with _starting:
+        before = os.environ.get(SAFE_PATH)
+        os.environ[SAFE_PATH] = "1"
+        try:
+            yield before
+        finally:
+            _restore_safe_path(before)
+
+
+def _restore_safe_path(value: str | None) -> None:
+    if value is None:
+        os.environ.pop(SAFE_PATH, None)
+    else:
+        os.environ[SAFE_PATH] = value
+
+
+@contextmanager
 def _sigint_blocked() -> Iterator[None]:
     """Inside, processes start with SIGINT blocked; in this process it is delivered at the end."""
     if not hasattr(signal, "pthread_sigmask"):
@@ -113,12 +140,12 @@ def _sigint_blocked() -> Iterator[None]:
 
 
 class _Worker:
-    def __init__(self) -> None:
+    def __init__(self, safe_path: str | None) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, child_end = context.Pipe()
         self.began_s = 0.0
         # A daemon ends with this process if Python ends it; if this process is killed, see _end_with_parent.
-        self.process = context.Process(target=_serve, args=(child_end,), daemon=True, name="fastsim-worker")
+        self.process = context.Process(target=_serve, args=(child_end, safe_path), daemon=True, name="fastsim-worker")
         self.process.start()
         child_end.close()  # else the end of the worker would not close the pipe
 
@@ -143,8 +170,9 @@ class _Worker:
         self.process.close()
 
 
-def _serve(connection: Connection) -> None:
+def _serve(connection: Connection, safe_path: str | None) -> None:
     """The main loop of a worker: receive an item, send its reply, until the connection closes."""
+    _restore_safe_path(safe_path)  # programs that a task starts find their modules as they do elsewhere
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     gc_enabled = gc.isenabled()

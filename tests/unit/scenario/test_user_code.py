@@ -13,6 +13,7 @@ from fastsim.cli.main import exit_code
 from fastsim.decisions.explain import explained
 from fastsim.errors import FastsimError, ScenarioError
 from fastsim.experiments.sweep.sweep import Sweep, sweep_from_toml
+from fastsim.policies import registry
 from fastsim.reports.comparison import compare
 from fastsim.scenario import user_code
 from fastsim.scenario.scenario import Scenario
@@ -53,6 +54,13 @@ def test_only_policies_that_import_are_refused() -> None:
     for policy in (POLICY, "python ( scorer = 'os:abort' )", "fgd+python(scorer='a:b')"):
         with pytest.raises(ScenarioError, match=f"here: policy: found .*{TOLD}"):
             refuse_user_code(policy, "here", False)
+
+
+def test_no_other_parameter_of_a_policy_is_a_place_of_code(planted: Path) -> None:
+    places = [(name, one.name) for name in registry.names() for one in registry.describe(name).parameters]
+    texts = {place: "{}({}='planted:points')".format(*place) for place in places}
+    assert [place for place in places if user_code.names_user_code(texts[place])] == [("python", "scorer")]
+    assert len(places) > 100 and not planted.exists()
 
 
 def test_nothing_is_allowed_before_a_policy_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
