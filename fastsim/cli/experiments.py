@@ -56,7 +56,7 @@ def run(
     """
     from fastsim.errors import Interrupted, ResultError
     from fastsim.experiments.sweep.store import store_at
-    from fastsim.experiments.sweep.sweep import PLAN, TABLE, Where, sweep_from_toml, swept
+    from fastsim.experiments.sweep.sweep import PLAN, TABLE, Where, refuse_mismatches, sweep_from_toml, swept
     from fastsim.reports import text_tables
     from fastsim.reports.progress import sweep_bar
 
@@ -65,6 +65,7 @@ def run(
     if resume and store.text(PLAN) is None:
         raise ResultError(f"{out}: found no sweep, expected one to go on with; leave out --resume to begin")
     if dry_run:
+        refuse_mismatches(runs, str(file))
         click.echo(_plan(runs, _complete(runs, store), as_json), nl=False)
         return
     try:

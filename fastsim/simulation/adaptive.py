@@ -26,6 +26,7 @@ from fastsim.simulation.uses.columns import UnusedColumns, facts_of
 from fastsim.simulation.uses.options import refuse_options
 from fastsim.workload import schema as s
 from fastsim.workload import texts
+from fastsim.workload.oversized_pods import smaller_jobs
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
@@ -72,7 +73,10 @@ def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
     plan: AdaptivePlan = returned_plan(policy, "begin", policy.begin(setting), (AdaptivePlan,))
     typical = texts.typical_from(scenario.typical, untuned, cluster)
     unused = UnusedColumns("adaptive", facts_of(workload, scenario))
-    jobs, messages = jobs_of(workload), checked_columns(workload, cluster, unused, by_model=False)
+    jobs = jobs_of(workload)
+    if getattr(policy, "held", False) and scenario.until_s is None:
+        _refuse_wide(jobs, setting)
+    messages = checked_columns(workload, cluster, unused, by_model=False)
     return PreparedAdaptive(cluster, workload, setting, plan, jobs, typical, messages)
 
 
@@ -183,6 +187,16 @@ def jobs_of(workload: Workload) -> tuple[AdaptiveJob, ...]:
             raise InputError(f"{workload.name}:{row + 1}", f"application {app}, batch size {batch}", "both of them")
         jobs.append(AdaptiveJob(submit_s, app, num_gpu, batch, role or "adaptive"))
     return tuple(jobs)
+
+
+def _refuse_wide(jobs: Sequence[AdaptiveJob], setting: AdaptiveSetting) -> None:
+    """InputError for a job that waits for ever, because it has the GPUs that it asks for or none."""
+    most = max(group.gpus for group in setting.groups)
+    for number, job in enumerate(jobs):
+        if job.num_gpu > most:
+            found = f"{job.application} on {job.num_gpu} GPUs"
+            do = f"leave such jobs out: {smaller_jobs('drop')}"
+            raise InputError(f"job {number}", found, f"at most {most} GPUs of one model", do)
 
 
 def table_setting(setting: AdaptiveSetting) -> Setting:

@@ -6,6 +6,7 @@ With ``profiling`` or ``references`` the rates of pairs are not known but estima
 from __future__ import annotations
 
 import dataclasses
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -21,6 +22,7 @@ from fastsim.engine.shares.plan import SharePlan, setting_of
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation.limits.knobs import WINDOW
 from fastsim.performance.gavel_rates import JOB_NAMES
+from fastsim.policies.adaptive.served import ORDERS
 from fastsim.policies.shares.pair_rate_estimator import Estimator
 from fastsim.scenario import round_texts
 from fastsim.scenario.compat import switches_on
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint, RoundCheckpointWriter
     from fastsim.engine.rounds.outcome import RoundOutcome
+    from fastsim.performance.oracle import Oracle
     from fastsim.scenario.scenario import Scenario
     from fastsim.simulation.run_warnings import Message
     from fastsim.workload import Workload
@@ -77,6 +80,7 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     rates = workload.rates if scenario.rates is None else scenario.rates
     sensitivity = round_texts.sensitivity_from(rates, cluster)
     oracle = round_texts.rates_from(sensitivity or rates, workload, models)
+    _refuse_adaptive(workload, oracle, scenario.policy)
     jobs, setting = _jobs(workload, setting_of(cluster, oracle, scenario.seed), scenario)
     plan = _plan(compatible(policy, switches), setting)
     plan = with_estimates(plan, setting, scenario)
@@ -187,6 +191,24 @@ def recorded(scenario: Scenario) -> bool:
     """Whether tasks are recorded: for the tables, or for the log."""
     needed = scenario.log is not None or scenario.telemetry is not None
     return scenario.record in ("placements", "all") or needed
+
+
+def _refuse_adaptive(workload: Workload, oracle: Oracle, policy: Any) -> None:
+    """PolicyError for adaptive jobs, whose applications and batch sizes have no rates here."""
+    if not {s.WORKLOAD, s.BATCH_SIZE} <= set(workload.columns):
+        return
+    batch = next(iter(workload.batches(STREAM_ROWS)), None)
+    names = [] if batch is None else batch[s.WORKLOAD].drop_null().unique().to_pylist()
+    if names and {name for name, _ in oracle.kinds}.isdisjoint(names):
+        name = re.split(r"\W", str(policy), maxsplit=1)[0]
+        order = {"fcfs": "fifo"}.get(name, name)
+        do = (
+            f"policy served(order={order}) is for them"
+            if order in ORDERS
+            else "policies served, sia and pollux are for them"
+        )
+        expected = f"jobs with rates; those of {oracle.name} are of other kinds (rates= names others)"
+        raise PolicyError(f"policy {policy}", f"adaptive jobs, such as {names[0]!r}", expected, do)
 
 
 def _gpu_models(cluster: Cluster) -> tuple[str, ...]:

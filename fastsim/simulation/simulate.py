@@ -170,16 +170,22 @@ def played(
 
     refuse_forked()
     with interrupts.deferred(), ExitStack() as stack:
-        scenario.check()
-        policy = _policy(scenario)
-        refuse_options(scenario, engine_of(policy))
-        refuse_unrecorded(scenario)
+        policy = checked_policy(scenario)
         out = None if scenario.out is None else Path(scenario.out).absolute()
         if out is not None and start is None:
             stack.enter_context(held(out, overwrite))
         in_rounds = is_round_policy(policy) or is_monitored_policy(policy)
         play = _played_rounds if in_rounds else _played_pods
         return play(stack, scenario, out, progress, overwrite, checkpoints, start)
+
+
+def checked_policy(scenario: Scenario) -> Any:
+    """The policy of a scenario whose fields are right, each by itself and for this policy."""
+    scenario.check()
+    policy = _policy(scenario)
+    refuse_options(scenario, engine_of(policy))
+    refuse_unrecorded(scenario)
+    return policy
 
 
 def _played_pods(

@@ -31,6 +31,11 @@ HOW = ("drop", "shrink", REFUSE)
 """Treatments of jobs with more GPUs than the cluster has of one model: left out, made smaller, an error."""
 
 
+def smaller_jobs(how: str) -> str:
+    """Ways to treat such jobs in these ways, for errors."""
+    return f"--oversized {how} of fastsim run, oversized=drop in a workload's text, Workload.fitting(cluster) in Python"
+
+
 class JobOversized(UserWarning):
     """Some jobs of a workload need more GPUs than the cluster has, and were left out or made smaller."""
 

@@ -330,6 +330,12 @@ class Workload:
 
         return tuned(self, ratio, cluster_gpu_milli, seed)
 
+    def fitting(self, cluster: Cluster, how: str = "drop") -> Workload:
+        """Without jobs on more GPUs than the cluster has of one model; ``shrink``: they take as many as there are."""
+        from fastsim.workload.oversized_pods import fitting
+
+        return fitting(self, cluster, how)
+
     def inflated(self, ratio: float, cluster: Cluster, seed: int = 0) -> Workload:
         """The pods followed by clones of random ones, up to `ratio` times as many, within the cluster's capacity."""
         from fastsim.workload.load_tuning import inflated

@@ -37,6 +37,7 @@ from fastsim.errors import InputError, PolicyError
 from fastsim.foundation import interrupts
 from fastsim.performance.goodput import Noise, Perf
 from fastsim.performance.step_time_fit import Observation, fitted
+from fastsim.workload.oversized_pods import smaller_jobs
 from fastsim_ext.adaptive.loop import AdaptiveLoop
 from fastsim_ext.adaptive.training_job import LearnedPerformance, PlacedStepTimes, TrainingJob
 from fastsim_ext.build import CHECKED
@@ -193,7 +194,7 @@ def _smaller(setting: AdaptiveSetting, jobs: Sequence[AdaptiveJob]) -> str:
     """What to do about jobs that ask for more GPUs than any model has; nothing where there are none."""
     most = max(group.gpus for group in setting.groups)
     wide = sum(job.num_gpu > most for job in jobs)
-    return f"{wide} ask for more than the {most} GPUs of one model: --oversized drop or shrink" if wide else ""
+    return f"{wide} ask for more than the {most} GPUs of one model: {smaller_jobs('drop or shrink')}" if wide else ""
 
 
 def _checkpoint_writer(
@@ -226,7 +227,7 @@ def adaptive_driver(
     metrics: ClusterMetrics | None = None,
 ) -> AdaptiveDriver:
     """The driver of a run before its first round."""
-    _check(jobs, setting)
+    check_jobs(jobs, setting)
     ground, performance = GroundTruth(setting), LearnedPerformance(partial(_fit, stop=plan.fit_stop))
     initial = {
         name: _initial_fits(name, setting, plan, ground, performance) for name in {job.application for job in jobs}
@@ -279,7 +280,8 @@ def _fit(measured: list[tuple[int, int, int, float, float]], stop: float) -> Per
     return fitted((Observation(*at) for at in measured), stop)
 
 
-def _check(jobs: Sequence[AdaptiveJob], setting: AdaptiveSetting) -> None:
+def check_jobs(jobs: Sequence[AdaptiveJob], setting: AdaptiveSetting) -> None:
+    """InputError for the first job that could never run."""
     models, before = {group.gpu_model for group in setting.groups}, 0.0
     for number, job in enumerate(jobs):
         where = f"job {number}"

@@ -126,7 +126,7 @@ def run_ordered(
         raise PolicyError("mechanism opt", "a plan without a chooser", "one that allocates CPUs and memory")
     gpus = needs.gpus__g
     loop = ordered_loop_of(needs, plan, options, record_tasks, metrics)
-    jobs = _placeable(runnable(batches, setting, gpus), plan, needs)
+    jobs = usable_jobs(setting, plan, needs, batches)
     driver = OrderedDriver(
         setting, plan, options, jobs, tenants, progress, loop, np.zeros(len(gpus)), needs=needs
     )  # fmt: skip
@@ -171,6 +171,13 @@ def room_for(needs: ServerDemands, mechanism: str) -> npt.NDArray[np.int64]:
     servers = ServerAllocation(needs.num_gpu__s, needs.cap__sr, needs.base)
     need = np.nan_to_num(needs.need__kr) if mechanism == "greedy" else np.zeros(needs.need__kr.shape)
     return np.array(servers.rooms(needs.size__k, need), np.int64)
+
+
+def usable_jobs(
+    setting: Setting, plan: OrderPlan, needs: ServerDemands, batches: Iterable[JobBatch]
+) -> Iterator[JobBatch]:
+    """The jobs as a run reads them; InputError for one that could never run."""
+    return _placeable(runnable(batches, setting, needs.gpus__g), plan, needs)
 
 
 def _placeable(batches: Iterable[JobBatch], plan: OrderPlan, needs: ServerDemands) -> Iterator[JobBatch]:

@@ -21,6 +21,7 @@ from fastsim.errors import InputError
 from fastsim.performance.oracle import POD, Oracle
 from fastsim.workload import Workload
 from fastsim.workload import schema as s
+from fastsim.workload.oversized_pods import smaller_jobs
 
 if TYPE_CHECKING:
     from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
@@ -185,7 +186,7 @@ def runnable(batches: Iterable[JobBatch], setting: Setting, gpus: tuple[int, ...
         fits = batch.num_gpu[:, None] <= most
         _refuse(batch, start, (np.isnan(rates) & fits).any(axis=1), oracle.kinds, "no rate on some GPU model")
         expected = f"at most {most.max(initial=0)} GPUs of one model"
-        _refuse(batch, start, ~fits.any(axis=1), oracle.kinds, expected, "leave such jobs out: --oversized drop")
+        _refuse(batch, start, ~fits.any(axis=1), oracle.kinds, expected, f"leave such jobs out: {smaller_jobs('drop')}")
         _refuse(batch, start, ~((rates > 0) & fits).any(axis=1), oracle.kinds, "a rate above 0 on some GPU model")
         start += len(batch.kind)
         yield batch

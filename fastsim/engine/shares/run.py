@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,9 +110,7 @@ def run_rounds(
     ``checkpoint`` is the schedule of checkpoints, ``resume`` the state that the run begins with. A model without GPUs
     is in the figures, 0 busy, and nowhere else: the policy does not see it and no draw is among models with it.
     """
-    sizes = gpus_per_server or (1,) * len(setting.gpu_models)
-    # GPUs that fill no server are not used.
-    every = tuple(int(n) // size * size for n, size in zip(setting.gpus__g, sizes, strict=True))
+    every = _whole_servers(setting, gpus_per_server)
     models = models_with_gpus(every)
     gpus, used = tuple(every[g] for g in models), setting_on(setting, every, models)
     chosen = options_on(options, models)
@@ -124,6 +122,19 @@ def run_rounds(
     }  # another policy that resumes keeps them
     driver.play(checkpoint, resume)
     return on_every_model(_finished(driver, gpus), setting, options, every, models)
+
+
+def usable_jobs(setting: Setting, batches: Iterable[JobBatch]) -> Iterator[JobBatch]:
+    """The jobs as a run reads them; InputError for one that could never run."""
+    every = _whole_servers(setting, ())
+    models = models_with_gpus(every)
+    return runnable(batches, setting_on(setting, every, models), tuple(every[g] for g in models))
+
+
+def _whole_servers(setting: Setting, gpus_per_server: tuple[int, ...]) -> tuple[int, ...]:
+    """GPUs of each model, without those that fill no server, which are not used."""
+    sizes = gpus_per_server or (1,) * len(setting.gpu_models)
+    return tuple(int(n) // size * size for n, size in zip(setting.gpus__g, sizes, strict=True))
 
 
 def _loop(

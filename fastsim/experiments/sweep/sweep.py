@@ -70,10 +70,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from fastsim.errors import ScenarioError, kind_of, suggestion
+from fastsim.errors import FastsimError, ScenarioError, kind_of, suggestion
 from fastsim.experiments.sweep.axes import Cutoffs, Mistakes, axes_of, choices_of, cutoffs_of, is_cut
 from fastsim.experiments.sweep.run import FAILED, PLAN, TABLE, State, SweepFailed, Watch, Where, swept
 from fastsim.experiments.sweep.scenario_builder import FIELDS, JOB_KEYS, Builder
+from fastsim.foundation import interrupts
 from fastsim.foundation.displays import html_table
 from fastsim.foundation.limits.knobs import RUNS
 from fastsim.foundation.nested_text import toml_value
@@ -144,6 +145,10 @@ class Sweep:
         """The listed keys."""
         return list(dict.fromkeys(name for run in self.runs for name in run.listed))
 
+    def check(self) -> None:
+        """ScenarioError that lists the runs whose policy, workload and cluster do not go together; runs nothing."""
+        refuse_mismatches(self.runs, self.where)
+
     def run(
         self, out: str | os.PathLike[str], *, workers: int = 1, on: str = "processes", address: str | None = None,
         timeout_s: float | None = None, storage_options: Mapping[str, Any] | None = None, watch: Watch | None = None,
@@ -157,6 +162,28 @@ class Sweep:
         """
         where = Where(on, workers, address, timeout_s)
         return swept(self.runs, out, where=where, watch=watch, storage_options=storage_options)
+
+
+def refuse_mismatches(runs: Sequence[Run], where: str) -> None:
+    """ScenarioError that lists the runs whose policy, workload and cluster do not go together; nothing is run."""
+    from fastsim.foundation.object_cache import OBJECTS
+    from fastsim.simulation.uses.inputs import refuse_mismatch
+
+    found: dict[str, list[str]] = {}
+    OBJECTS.cache_for(where)
+    try:
+        for run in runs:
+            interrupts.check()
+            try:
+                refuse_mismatch(run.scenario)
+            except FastsimError as error:
+                found.setdefault(str(error), []).append(run.name)
+    finally:
+        OBJECTS.cache_for(None)
+    if found:
+        count = sum(map(len, found.values()))
+        lines = [f"{name}{f' and {len(more)} more' if more else ''}: {text}" for text, (name, *more) in found.items()]
+        raise ScenarioError(where, f"{count} of {len(runs)} runs that cannot begin", "none", "; ".join(lines))
 
 
 def sweep_from_toml(path: str | Path, allow_code: bool = False) -> list[Run]:
