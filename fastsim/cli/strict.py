@@ -52,9 +52,9 @@ def refuse_run(folder: Path) -> None:
     from fastsim.engine.result import Result
     from fastsim.scenario.scenario import Scenario
 
-    fields = Result.load(folder).provenance.get("scenario")
-    if isinstance(fields, Mapping):
-        refuse_scenario(Scenario.from_dict(fields, str(folder)))
+    provenance = Result.load(folder).provenance
+    if isinstance(provenance.get("scenario"), Mapping) and not provenance.get("objects"):
+        refuse_scenario(Scenario.from_dict(provenance["scenario"], str(folder)))
 
 
 def notice_key(message: Warning | str) -> str:

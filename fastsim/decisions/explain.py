@@ -210,31 +210,32 @@ class Explanation:
 
 def explain(
     source: Source, pods: Sequence[int | str] | int | str = (), *, sample: int = 0, attempt: str = "placed",
-    allow_code: bool = False,
+    allow_code: bool = False, **objects: Any,
 ) -> pl.DataFrame:  # fmt: skip
     """Why these pods, or ``sample`` of them, were placed on their nodes: one row for every node of every decision.
 
     ``source`` is a result, a scenario or the folder of a saved run, which is repeated up to the decisions. ``pods``
     are ids (numbers) or names in the source (texts). ``attempt`` selects the decisions about a pod that waited:
     the ``first``, the one that ``placed`` it (else its last), or ``all``. ``allow_code`` lets
-    the policy of a saved run import a function of the user's.
+    the policy of a saved run import a function of the user's. ``objects`` are inputs of a saved run that its folder
+    does not keep, such as ``policy=my_policy``.
 
     Columns: pod_id, native_id, attempt, t_s (seconds), outcome · node, position, feasible · failed, found and needed,
     the check a node failed and its figures · for each term T_raw, T_points (normalised) and T_weighted · total, rank,
     gpu_ids (devices it would take), chosen, why.
     """
-    return explained(source, pods, sample=sample, attempt=attempt, allow_code=allow_code).frame()
+    return explained(source, pods, sample=sample, attempt=attempt, allow_code=allow_code, **objects).frame()
 
 
 def explained(
     source: Source, pods: Sequence[int | str] | int | str = (), *, sample: int = 0, attempt: str = "placed",
-    progress: Progress | None = None, allow_code: bool = False,
+    progress: Progress | None = None, allow_code: bool = False, **objects: Any,
 ) -> Explanation:  # fmt: skip
     """The decisions of :func:`explain`; ``progress`` is called with the number of pods so far."""
     names = elements("explain: pods", pods, "ids or names of pods", alone=(int, str))
     if bool(names) == bool(sample) or sample < 0:
         raise ScenarioError("explain", f"{len(names)} pods and sample={sample}", "either pods or a sample of them")
-    scenario, saved = _origin(source, allow_code)
+    scenario, saved = _origin(source, allow_code, objects)
     scenario.check()
     inputs = prepared(scenario, progress=progress)
     if saved is not None:
@@ -301,14 +302,14 @@ def _failures(decision: Decision) -> dict[str, Any]:
 SOURCE = "a result, a Scenario or the folder of a saved run"
 
 
-def _origin(source: Source, allow_code: bool) -> tuple[Scenario, Result | None]:
+def _origin(source: Source, allow_code: bool, objects: dict[str, Any]) -> tuple[Scenario, Result | None]:
     """The scenario to repeat, and its saved result if there is one."""
     if isinstance(source, Scenario):
-        return source, None
+        return source.with_(**objects), None
     folder = source if isinstance(source, Result) else path_of("explain", source, SOURCE)
     result = folder if isinstance(folder, Result) else Result.load(folder)
     where = "result" if isinstance(source, Result) else str(Path(source))
-    return Scenario.from_provenance(result.provenance, where, allow_code), result
+    return result.origin(where, allow_code, **objects), result
 
 
 def _refuse_other_inputs(scenario: Scenario, inputs: Prepared, provenance: Mapping[str, Any]) -> None:

@@ -23,6 +23,9 @@ from fastsim.foundation.folder_lock import held, recover
 from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import open_parquet, parquet_table, replacing_folder, write_parquet
+from fastsim.foundation.written_folder import KEPT_INPUTS
+from fastsim.scenario.kept_inputs import kept_inputs, write_inputs
+from fastsim.scenario.scenario import Scenario
 from fastsim.telemetry.readings_table import SCHEMA
 from fastsim_ext.build import CHECKED, FLAGS
 
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
     import altair as alt
 
     from fastsim.engine.audit.audit import Audit
-    from fastsim.scenario.scenario import Scenario
 
 FRAMES = ("summary", "timeline", "placements", "jobs", "stages")
 """Tables of a result; each is one Parquet file of a saved run."""
@@ -91,13 +93,15 @@ class Result:
     :meth:`scan` queries them without reading them in full. ``timing`` (seconds of wall, of CPU and in the compiled
     loop, pods per second) is kept apart, so that equal runs have equal tables. ``frames`` has all tables by name;
     a table that the run did not record has no rows there. Results are equal if their tables, provenance and citations
-    are, whatever their ``timing``.
+    are, whatever their ``timing``. ``scenario`` is what was run, objects in memory included; a result that was loaded
+    from a folder, and that of a fork, has none.
     """
 
     frames: Frames
     provenance: dict[str, Any]
     timing: dict[str, float]
     citations: tuple[str, ...] = field(default=())
+    scenario: Scenario | None = field(default=None)
 
     @property
     def summary(self) -> pl.DataFrame:
@@ -207,10 +211,21 @@ class Result:
             return pl.scan_parquet(self.frames.path(name))
         return self.frames[name].lazy()
 
+    def origin(self, where: str = "result", allow_code: bool = False, **objects: Any) -> Scenario:
+        """The scenario that was run, to repeat it; in a folder with the inputs that the folder keeps.
+
+        ``objects`` are inputs that were objects in memory and are not kept; an InputError names those that are
+        missing. ``allow_code`` lets the policy of a saved run import a function of the user's.
+        """
+        if self.scenario is not None:
+            return self.scenario.with_(**objects)
+        kept = kept_inputs(self.frames.folder) if isinstance(self.frames, FolderFrames) else {}
+        return Scenario.from_provenance(self.provenance, where, allow_code, **(kept | objects))
+
     def audit(self, scenario: Scenario | None = None) -> Audit:
         """The run's figures worked out again from its placements and inputs, and what differs.
 
-        ``scenario`` is that of a run that was made from objects in memory; others have theirs.
+        ``scenario`` is needed only for a saved run with inputs that its folder does not keep.
         """
         from fastsim.engine.audit.audit import audited
 
@@ -224,15 +239,19 @@ class Result:
         """The same result with citations and further provenance entries."""
         return replace(self, citations=citations, provenance={**self.provenance, **provenance})
 
-    def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> Path:
-        """Write the run to a folder, which appears complete or not at all."""
+    def save(self, folder: str | os.PathLike[str], overwrite: bool = False, keep_inputs: bool = False) -> Path:
+        """Write the run to a folder, which appears complete or not at all.
+
+        The folder keeps clusters and workloads that were objects in memory, so that it can be explained and audited;
+        ``keep_inputs`` keeps workloads of more than ``kept_inputs.SMALL_ROWS`` pods, too.
+        """
         target = Path(folder)
         with held(target, overwrite), replacing_folder(target) as partial:
-            self.write(partial)
+            self.write(partial, keep_inputs)
         return target
 
-    def write(self, folder: str | os.PathLike[str]) -> None:
-        """Write tables and record into a folder that is there."""
+    def write(self, folder: str | os.PathLike[str], keep_inputs: bool = False) -> None:
+        """Write tables, inputs and record into a folder that is there."""
         folder = Path(folder)
         for name in self.frames:
             path = folder / f"{name}.parquet"
@@ -240,7 +259,17 @@ class Result:
                 shutil.copyfile(self.frames.path(name), path)
             else:
                 write_table(path, name, self.frames[name])
+        self.write_inputs(folder, keep_inputs)
         self.write_record(folder)
+
+    def write_inputs(self, folder: Path, large: bool = False) -> None:
+        """Write the inputs that were objects in memory, or copy those that the run's folder keeps."""
+        if self.scenario is not None:
+            write_inputs(self.scenario, folder, large)
+        elif isinstance(self.frames, FolderFrames):
+            for name in KEPT_INPUTS:
+                if self.frames.path(name).exists():
+                    shutil.copyfile(self.frames.path(name), folder / f"{name}.parquet")
 
     def write_record(self, folder: str | os.PathLike[str]) -> None:
         """Write ``run.json``, all of a saved run that is no table."""
@@ -270,11 +299,11 @@ class Result:
 
 
 RECORD_KINDS: Mapping[str, Any] = {
-    "scenario": dict | None, "cluster": dict, "workload": dict, "options": dict, "versions": dict, "build": dict,
-    "plan": dict, "policy": str, "scenario_id": str, "typical_pods": int, "compat": list, "forked_from": dict | None,
-    "rates": dict, "applications": dict,
+    "scenario": dict | None, "objects": list, "cluster": dict, "workload": dict, "options": dict, "versions": dict,
+    "build": dict, "plan": dict, "policy": str, "scenario_id": str, "typical_pods": int, "compat": list,
+    "forked_from": dict | None, "rates": dict, "applications": dict,
 }  # fmt: skip
-"""Types of entries of the provenance, where they are there; a run of objects in memory may have no scenario."""
+"""Types of entries of the provenance, where they are there; ``objects`` are fields that were objects in memory."""
 
 
 def _check_record(path: Path, record: Mapping[str, Any]) -> None:

@@ -187,7 +187,7 @@ def saved_run_ratios(
 ) -> pl.DataFrame:
     """The ratios of the jobs of a saved run, whose inputs must be unchanged."""
     result = Result.load(folder)
-    scenario = Scenario.from_provenance(result.provenance, str(folder), allow_code)
+    scenario = result.origin(str(folder), allow_code)
     if not result.jobs["jct_s"].count():
         raise ResultError(f"{folder}: found no finished jobs, expected some whose times alone can be compared")
     return finish_time_ratios(scenario, result, progress, workers)

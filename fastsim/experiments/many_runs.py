@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,13 +42,19 @@ def simulate_many(
     results: list[Result] = []
     shown: set[Message] = set()
     with executor(workers, len(checked), threads) as spread:
-        for result, messages in spread.map(played, checked):
-            results.append(result)
+        for scenario, (result, messages) in zip(checked, spread.map(played_without_inputs, checked), strict=True):
+            results.append(dataclasses.replace(result, scenario=scenario.with_(out=None, log=None)))
             warn(set(messages) - shown, depth=1)
             shown |= set(messages)
             if progress is not None:
                 progress(len(results))
     return results
+
+
+def played_without_inputs(scenario: Scenario) -> tuple[Result, list[Message]]:
+    """As :func:`played`; the scenario, which may be large, does not travel back with the result."""
+    result, messages = played(scenario)
+    return dataclasses.replace(result, scenario=None), messages
 
 
 def _scenario(number: int, item: Any) -> Scenario:

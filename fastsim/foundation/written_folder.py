@@ -21,8 +21,10 @@ from typing import Any
 from fastsim.errors import ResultError
 
 RUN_RECORD = "run.json"
+KEPT_INPUTS = ("cluster", "workload", "typical", "retarget")
+"""Inputs of a run that are kept in its folder if they were tables in memory."""
 RUN_FILES = frozenset(
-    f"{name}.parquet" for name in ("summary", "timeline", "placements", "jobs", "stages", "telemetry")
+    f"{name}.parquet" for name in ("summary", "timeline", "placements", "jobs", "stages", "telemetry", *KEPT_INPUTS)
 )
 """Files of a run beside its record."""
 DEMO_FILES = frozenset({"report.html", "report.png", "table.csv"})

@@ -28,6 +28,8 @@ UNDECIDED = ("name", "out", "log")
 """Fields that no result depends on."""
 PLAIN_PATH = re.compile(r"(?=.*[./\\])[^?:,*=]+")
 """Paths that mean the same as texts: of several parts or with an ending, without signs that mean something in texts."""
+UNNAMED_FUNCTION = re.compile(r"<(lambda|locals)>")
+"""Functions that no module has under a name."""
 LEAST_CHECKPOINT_S = 1e-6
 """Shortest work between two checkpoints of a pod, s; 0 is none at all."""
 
@@ -161,15 +163,25 @@ class Scenario:
         return cls.from_dict(values, where)
 
     @classmethod
-    def from_provenance(cls, provenance: Mapping[str, Any], where: str, allow_code: bool = False) -> Scenario:
-        """The scenario of a saved run, to repeat it; an error where its inputs were objects in memory."""
-        values = provenance.get("scenario")
+    def from_provenance(
+        cls, provenance: Mapping[str, Any], where: str, allow_code: bool = False, **objects: Any
+    ) -> Scenario:
+        """The scenario of a saved run, to repeat it; ``objects`` are those of its inputs that were objects in memory.
+
+        InputError for a fork, which no scenario alone leads to, and for an object that is not given.
+        """
+        values, needed = provenance.get("scenario"), provenance.get("objects", ())
         if not isinstance(values, Mapping):
-            found = "a run of objects in memory"
-            expected = "one whose cluster, workload and policy are texts"
-            raise InputError(where, found, expected, "give the Scenario itself, or save its tables to files")
+            raise InputError(where, "a fork, or a run without a scenario", "a run that a scenario leads to")
+        for name in needed:
+            if name not in objects:
+                found, expected = "an object in memory that the folder does not keep", "the object itself"
+                raise InputError(f"{where}: {name}", found, expected, f"give it: {name}=...")
+        for name in objects:
+            if name not in needed:
+                raise InputError(f"{where}: {name}", "a new value", "nothing: the run has it")
         _refuse_code(values, where, allow_code)
-        return cls.from_dict(values, where)
+        return cls.from_dict({**values, **objects}, where)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields that differ from their defaults, and cluster, workload and policy in any case."""
@@ -180,7 +192,9 @@ class Scenario:
         plain: dict[str, Any] = {}
         objects = []
         for name, value in self._changed_fields():
-            if isinstance(value, tuple) and not all(isinstance(item, str) for item in value):
+            if (isinstance(value, tuple) and not all(isinstance(item, str) for item in value)) or (
+                name == "policy" and not _has_text(value)
+            ):
                 objects.append(name)
                 continue
             try:
@@ -340,6 +354,18 @@ def _plain(name: str, value: Any) -> Any:
         return str(value)
     found = f"an object in memory ({type(value).__name__})"
     raise ScenarioError(name, found, "a text that can be written down", "save it to a file and give its path")
+
+
+def _has_text(policy: Any) -> bool:
+    """Whether the text of a policy brings it back: not of the user's own classes, nor of functions without a name."""
+    if isinstance(policy, str):
+        return True
+    text = str(policy)
+    try:
+        CHECKS["policy"](text)
+    except FastsimError:
+        return False
+    return not UNNAMED_FUNCTION.search(text)
 
 
 def _toml(value: Any) -> str:

@@ -85,7 +85,8 @@ def simulate(
     interference: float = 0.0,
     telemetry: Telemetry | float | str | None = None, out: Text | None = None,
     log: Text | None = None, overwrite: bool = False, checkpoint_pods: int | None = None,
-    checkpoint_s: float | None = None, keep_checkpoint: bool = False, progress: Progress | None = None,
+    checkpoint_s: float | None = None, keep_checkpoint: bool = False, keep_inputs: bool = False,
+    progress: Progress | None = None,
 ) -> Result:  # fmt: skip
     """The result of running a workload under a policy on this cluster: pods placed one by one, or jobs in rounds.
 
@@ -103,18 +104,19 @@ def simulate(
     :func:`fastsim.engine.shares.gavel_log.log_path` is the path that its notebooks read. With ``out`` the tables are
     streamed to that folder, so that memory follows the pods in the system; the folder appears complete or not at all.
     Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, a checkpoint is written beside it, from
-    which :func:`fastsim.resume` goes on; ``keep_checkpoint`` keeps the last one for :func:`fastsim.fork`. ``progress``
-    takes the number of arrived pods.
+    which :func:`fastsim.resume` goes on; ``keep_checkpoint`` keeps the last one for :func:`fastsim.fork`. The folder
+    also keeps clusters and workloads that are objects in memory, if they are small; ``keep_inputs`` keeps large
+    workloads, too. ``progress`` takes the number of arrived pods.
     """
     fields = dict(locals())
     if isinstance(deschedule, Iterable) and not isinstance(deschedule, str | Mapping):
         fields["deschedule"] = tuple(deschedule)
     elif hasattr(deschedule, "policy"):  # one step; other values are refused with the scenario
         fields["deschedule"] = (deschedule,)
-    report, force = fields.pop("progress"), fields.pop("overwrite")
+    report, force, keep_inputs = (fields.pop(name) for name in ("progress", "overwrite", "keep_inputs"))
     pods, seconds, keep = (fields.pop(name) for name in ("checkpoint_pods", "checkpoint_s", "keep_checkpoint"))
     checkpoints = None if pods is None and seconds is None else Checkpoints(pods, seconds, keep)
-    return run(Scenario(**fields), report, force, checkpoints)
+    return run(Scenario(**fields), report, force, checkpoints, keep_inputs=keep_inputs)
 
 
 def run(
@@ -123,9 +125,10 @@ def run(
     overwrite: bool = False,
     checkpoints: Checkpoints | None = None,
     start: Checkpoint | RoundCheckpoint | None = None,
+    keep_inputs: bool = False,
 ) -> Result:
     """The result of one scenario; ``overwrite`` allows its folder to replace another."""
-    result, messages = played(scenario, progress, overwrite, checkpoints, start)
+    result, messages = played(scenario, progress, overwrite, checkpoints, start, keep_inputs)
     warn(messages, depth=2)
     return result
 
@@ -161,10 +164,12 @@ def played(
     overwrite: bool = False,
     checkpoints: Checkpoints | None = None,
     start: Checkpoint | RoundCheckpoint | None = None,
+    keep_inputs: bool = False,
 ) -> tuple[Result, list[Message]]:
     """The result of a scenario, and warnings for the caller to give.
 
     ``checkpoints`` is the interval of checkpoints; ``start`` is one to resume, whose folder the caller has locked.
+    ``keep_inputs`` keeps workloads in memory of any size in the folder.
     """
     from fastsim.foundation.folder_lock import held
 
@@ -176,7 +181,7 @@ def played(
             stack.enter_context(held(out, overwrite))
         in_rounds = is_round_policy(policy) or is_monitored_policy(policy)
         play = _played_rounds if in_rounds else _played_pods
-        return play(stack, scenario, out, progress, overwrite, checkpoints, start)
+        return play(stack, scenario, out, progress, overwrite, checkpoints, start, keep_inputs)
 
 
 def checked_policy(scenario: Scenario) -> Any:
@@ -190,7 +195,7 @@ def checked_policy(scenario: Scenario) -> Any:
 
 def _played_pods(
     stack: ExitStack, scenario: Scenario, out: Path | None, progress: Progress | None, overwrite: bool,
-    checkpoints: Checkpoints | None, start: Checkpoint | RoundCheckpoint | None,
+    checkpoints: Checkpoints | None, start: Checkpoint | RoundCheckpoint | None, keep_inputs: bool,
 ) -> tuple[Result, list[Message]]:  # fmt: skip
     from fastsim.engine.checkpoint_folder import Checkpoint
     from fastsim.engine.online.checkpointing import opened_writer
@@ -227,10 +232,10 @@ def _played_pods(
     result = run_online(inputs.cluster, inputs.workload, inputs.plan, inputs.typical, options)
     result = with_emissions(result, carbon_from(scenario.carbon), folder)
     refuse_impossible(result.summary)
-    provenance = _provenance(scenario, None if writer is None else writer.forked_from)
-    result = result.labelled((*_citations(inputs.policy), FASTSIM), **provenance)
+    result = _with_origin(result, scenario, inputs.policy, None if writer is None else writer.forked_from)
     interrupts.check()
     if out is not None and folder is not None:
+        result.write_inputs(folder, keep_inputs)
         result.write_record(folder)
         result = _named(stack, result, out)
     absent = absent_tenants(inputs.workload, options.rules)
@@ -247,7 +252,7 @@ def _policy(scenario: Scenario) -> Any:
 
 def _played_rounds(
     stack: ExitStack, scenario: Scenario, out: Path | None, progress: Progress | None, overwrite: bool,
-    checkpoints: Checkpoints | None, start: Checkpoint | RoundCheckpoint | None,
+    checkpoints: Checkpoints | None, start: Checkpoint | RoundCheckpoint | None, keep_inputs: bool,
 ) -> tuple[Result, list[Message]]:  # fmt: skip
     from fastsim.engine.rounds.checkpoint import RoundCheckpoint, opened_writer
     from fastsim.simulation.adaptive import is_adaptive, played_adaptive
@@ -274,14 +279,13 @@ def _played_rounds(
         result, messages = played_rounds(scenario, policy, progress, writer)
     result = with_emissions(result, carbon_from(scenario.carbon))
     refuse_impossible(result.summary)
-    provenance = _provenance(scenario, None if writer is None else writer.forked_from)
-    result = result.labelled((*_citations(policy), FASTSIM), **provenance)
+    result = _with_origin(result, scenario, policy, None if writer is None else writer.forked_from)
     interrupts.check()
     folder = None if out is None else stack.enter_context(replacing_folder(out))
     if scenario.telemetry is not None:
         result = _sampled(scenario, policy, result, folder)
     if out is not None and folder is not None:
-        result.write(folder)
+        result.write(folder, keep_inputs)
         interrupts.check()
         result = _named(stack, result, out)
     facts = option_facts(scenario, policy, texts.cluster_from(scenario.cluster))
@@ -350,11 +354,18 @@ def _citations(policy: Any) -> tuple[str, ...]:
     return tuple(text for text in citations if text)
 
 
+def _with_origin(result: Result, scenario: Scenario, policy: Any, forked_from: Any) -> Result:
+    """The result with its citations and what leads to it: the scenario, or for a fork the run that it came from."""
+    made, origin = scenario.with_(out=None, log=None), _provenance(scenario, forked_from)
+    result = result.labelled((*_citations(policy), FASTSIM), **origin)
+    return dataclasses.replace(result, scenario=None if forked_from is not None else made)
+
+
 def _provenance(scenario: Scenario, forked_from: Any) -> dict[str, Any]:
     provenance = {"policy": str(scenario.policy), "compat": sorted(switches_on(scenario.compat))}
     if forked_from is not None:  # no scenario alone leads to such a run
         return {**provenance, "forked_from": forked_from}
-    try:
-        return {**provenance, "scenario": scenario.with_(out=None, log=None).to_dict(), "scenario_id": scenario.id}
-    except ScenarioError:  # objects in memory; the engine adds their checksums
-        return provenance
+    written = scenario.with_(out=None, log=None).written()
+    if written["objects"]:
+        return {**provenance, "scenario": written["fields"], "objects": written["objects"]}
+    return {**provenance, "scenario": written["fields"], "scenario_id": scenario.id}

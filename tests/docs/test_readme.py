@@ -44,8 +44,9 @@ def test_the_page_begins_with_an_example() -> None:
 
 @pytest.mark.spread(3)
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "pycon")])
-def test_sessions_print_what_they_show(page: str) -> None:
+def test_sessions_print_what_they_show(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All sessions of a page are one: later ones know the names of earlier ones."""
+    monkeypatch.chdir(tmp_path)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     session = "\n".join(blocks(page, "pycon"))
     if "rl_environment" in session:

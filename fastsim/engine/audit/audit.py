@@ -95,7 +95,7 @@ class Audit:
 
 
 def audited(result: RunTables, scenario: Scenario | None = None) -> Audit:
-    """The audit of a run; ``scenario`` is needed for a run that was made from objects in memory."""
+    """The audit of a run; ``scenario`` is needed for a saved run with inputs that its folder does not keep."""
     run, audit = evidence(result, scenario), Audit()
     if reason := unauditable(run):
         audit.skip("summary", ["*"], reason)

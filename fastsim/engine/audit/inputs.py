@@ -63,6 +63,9 @@ class RunTables(Protocol):
     def provenance(self) -> Mapping[str, Any]:
         """Everything that decided the tables."""
 
+    def origin(self, where: str = "result", allow_code: bool = False) -> Scenario:
+        """The scenario that was run."""
+
     @property
     def summary(self) -> pl.DataFrame:
         """One row for the run."""
@@ -152,17 +155,13 @@ def last_instant_s(jobs: pl.DataFrame, timeline: pl.DataFrame, makespan_s: float
 
 
 def evidence(result: RunTables, scenario: Scenario | None = None) -> Evidence:
-    """The run's tables and inputs; ``scenario`` is that of a run which was made from objects."""
-    if scenario is None and not isinstance(result.provenance.get("scenario"), Mapping):
-        raise ResultError(
-            "audit: found a run of objects in memory or of a fork, expected a scenario=, or a run of texts"
-        )
+    """The run's tables and inputs; ``scenario`` is that of a run whose folder does not keep all of its inputs."""
     result.require("placements", "audit")
     for table, names in NEEDED.items():
         for name in names:
             if name not in result.frames[table].columns:
                 raise ResultError(f"audit: {table}: {name}: found no such column, expected the tables of a run")
-    scenario = scenario or Scenario.from_dict(result.provenance["scenario"])
+    scenario = scenario or result.origin("audit", allow_code=True)  # its policy is never made
     cluster = texts.cluster_from(scenario.cluster)
     workload, untuned = texts.workload_from(scenario.workload, cluster)
     typical = texts.typical_from(scenario.typical, untuned, cluster)

@@ -293,7 +293,8 @@ def _stages_frame(stages: Sequence[tuple[str, Any, int]]) -> pl.DataFrame:
 
 def _provenance(run: OnlineRun) -> dict[str, Any]:
     """Everything that decides the result, and the versions that computed it."""
-    plan = asdict(replace(run.plan, terms=tuple(replace(t, scorer=None) for t in run.plan.terms)))
+    terms = [asdict(replace(term, scorer=None)) for term in run.plan.terms]
+    plan = asdict(replace(run.plan, terms=())) | {"terms": terms}
     options: dict[str, Any] = {n: getattr(run.options, n) for n in ("seed", "sample_s", "until_s", "record")}
     options["deschedule"] = [
         {"policy": type(step.policy).__qualname__, **vars(step.policy), "ratio": step.ratio, "at_s": step.at_s}

@@ -24,7 +24,6 @@ from fastsim.engine.result import Result
 from fastsim.errors import ResultError, reading
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import replacing
-from fastsim.scenario.scenario import Scenario
 from fastsim.workload.texts import cluster_from
 
 EXPECTED = "a line of JSON for each round, with timestamp and submitted_jobs"
@@ -119,12 +118,10 @@ def write_log(result: Result, path: Path) -> int:
 
     Epochs and batch sizes within a run are not recorded: both are null, and the epoch of a complete job is its last.
     """
-    jobs, scenario = result.jobs, result.provenance.get("scenario")
-    if scenario is None or "charged_restarts" not in jobs.columns:
-        raise ResultError(
-            f"{path}: found a run without adaptive jobs or texts, expected a run of sia, pollux or the like"
-        )
-    fields = Scenario.from_dict(scenario)
+    jobs = result.jobs
+    if "charged_restarts" not in jobs.columns:
+        raise ResultError(f"{path}: found a run without adaptive jobs, expected a run of sia, pollux or the like")
+    fields = result.origin(str(path), allow_code=True)  # its policy is never made
     nodes = cluster_from(fields.cluster).nodes
     models = dict(zip(nodes["name"].to_pylist(), nodes["gpu_model"].to_pylist(), strict=True))
     stays = _stays(result.placements, models)

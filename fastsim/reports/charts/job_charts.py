@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from fastsim.engine.result import Result
-from fastsim.errors import ResultError, ScenarioError, kind_of, suggestion
+from fastsim.errors import InputError, ResultError, ScenarioError, kind_of, suggestion
 from fastsim.foundation.option_texts import elements
 from fastsim.reports.charts.chart_files import charting, displayed
 from fastsim.reports.charts.seed_intervals import interval_of_mean
@@ -162,12 +162,13 @@ def _demand(result: Result, gpus: int | None) -> float:
 def _gpus(result: Result, gpus: int | None) -> int:
     if gpus is not None:
         return gpus
-    text = (result.provenance.get("scenario") or {}).get("cluster")
-    if text is None:
-        raise ScenarioError("demand_over_load: gpus", "nothing", "GPUs of the cluster: the run was not made from texts")
     from fastsim.workload.texts import cluster_from
 
-    return cluster_from(text).total_gpus
+    try:
+        scenario = result.origin("demand_over_load", allow_code=True)  # its policy is never made
+    except InputError as error:
+        raise ScenarioError("demand_over_load: gpus", "nothing", f"GPUs of the cluster: {error}") from None
+    return cluster_from(scenario.cluster).total_gpus
 
 
 def _load(result: Result) -> float:

@@ -53,11 +53,10 @@ def _fields(result: Result) -> dict[str, str]:
     """The fields that distinguish a run from those of other series; the policy first."""
     provenance = result.provenance
     fields = {"policy": str(provenance.get("policy", "run"))}
-    scenario = provenance.get("scenario")
-    if scenario is None:
-        for name in ("cluster", "workload"):
+    scenario = provenance.get("scenario") or {}
+    for name in ("cluster", "workload"):
+        if name not in scenario:
             fields[name] = str(provenance.get(name, {}).get("sha256", ""))[:8]
-        return fields
     for name, value in sorted(scenario.items()):
         if name not in SILENT and name != "policy":
             fields[name] = SEED.sub("", str(value)).rstrip("?&")

@@ -17,7 +17,7 @@ import polars as pl
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.result import Result
-from fastsim.errors import InputError, ResultError, ScenarioError
+from fastsim.errors import ResultError, ScenarioError
 from fastsim.foundation.parquet import replacing
 from fastsim.hardware import mig
 from fastsim.hardware.gpu_products import whole_of
@@ -26,7 +26,6 @@ from fastsim.kubernetes.devices.gpu_slots import REPLICAS
 from fastsim.kubernetes.nodes import IN_BYTES, TAINT
 from fastsim.kubernetes.pods import CREATED, DELETED
 from fastsim.reports.kubernetes.originals import bound
-from fastsim.scenario.scenario import Scenario
 from fastsim.workload import Workload, texts
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -57,12 +56,9 @@ def write_objects(objects: Iterable[Mapping[str, Any]], path: str | os.PathLike[
 
 
 def saved_run(folder: str | os.PathLike[str]) -> tuple[Result, Cluster, Workload]:
-    """A saved run with the cluster and the workload of its texts."""
+    """A saved run with its cluster and its workload."""
     result = Result.load(folder)
-    fields = result.provenance.get("scenario")
-    if not isinstance(fields, Mapping):
-        raise InputError(str(folder), "a run of objects in memory", "one whose cluster and workload are texts")
-    scenario = Scenario.from_dict(fields, str(folder))
+    scenario = result.origin(str(folder), allow_code=True)  # its policy is never made
     cluster = texts.cluster_from(scenario.cluster)
     return result, cluster, texts.workload_from(scenario.workload, cluster).workload
 

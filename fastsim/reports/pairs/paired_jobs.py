@@ -7,7 +7,7 @@ faster. The parts of a difference are those of :mod:`fastsim.reports.pairs.compl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from fastsim.errors import ResultError, ScenarioError, suggestion
+from fastsim.errors import InputError, ResultError, ScenarioError, suggestion
 from fastsim.foundation.option_texts import elements
 from fastsim.reports.charts.seed_intervals import half_width
 from fastsim.reports.pairs.completion_parts import PARTS, completion_parts
@@ -193,12 +193,13 @@ def _requests(run: Result) -> pl.DataFrame:
     jobs = run.jobs
     size = pl.col("num_gpu").cast(pl.Float64) if "num_gpu" in jobs.columns else pl.lit(None, pl.Float64)
     known = jobs.select("pod_id", size=size, tenant=pl.lit(None, pl.String))
-    scenario = run.provenance.get("scenario")
-    if not isinstance(scenario, Mapping):
+    try:
+        scenario = run.origin("paired_jobs", allow_code=True)  # its policy is never made
+    except InputError:
         return known
     from fastsim.workload.texts import cluster_from, workload_from
 
-    workload, _ = workload_from(scenario["workload"], cluster_from(scenario["cluster"]))
+    workload, _ = workload_from(scenario.workload, cluster_from(scenario.cluster))
     table = pl.DataFrame(pl.from_arrow(workload.table()))
     tenant = pl.col("tenant").cast(pl.String) if "tenant" in table.columns else pl.lit(None, pl.String)
     return table.select("pod_id", size=pl.col("num_gpu") * pl.col("gpu_milli") / 1000, tenant=tenant)

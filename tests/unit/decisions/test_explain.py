@@ -171,12 +171,23 @@ def test_pods_or_a_sample(names: Any, sample: int) -> None:
         explain(Scenario(**TEXTS), names, sample=sample)
 
 
-def test_a_run_of_objects_cannot_be_played_from_its_result() -> None:
+def test_a_run_of_objects_is_explained_from_its_result_and_from_its_folder(tmp_path: Path) -> None:
     workload = pods({})
     result = fs.simulate(t4(1), workload)
-    with pytest.raises(InputError, match=r"a run of objects in memory.*give the Scenario itself"):
-        explain(result, 10)
-    assert explain(Scenario(t4(1), workload), 10)["chosen"].to_list() == [True]
+    folder = result.save(tmp_path / "run")
+    whole = explain(Scenario(t4(1), workload), 10)
+    assert whole["chosen"].to_list() == [True]
+    assert all(explain(source, 10).equals(whole) for source in (result, fs.Result.load(folder), folder))
+
+
+def test_an_object_that_the_folder_does_not_keep_is_given(tmp_path: Path) -> None:
+    policy = fs.policies.PythonScorer(lambda nodes, pod: nodes.cpu_free)
+    folder = fs.simulate(t4(1), pods({}), policy).save(tmp_path / "run")
+    with pytest.raises(InputError, match=r"run: policy: found an object in memory .* give it: policy=\.\.\."):
+        explain(folder, 10)
+    with pytest.raises(InputError, match="run: seed: found a new value, expected nothing: the run has it"):
+        explain(folder, 10, policy=policy, seed=1)
+    assert explain(folder, 10, policy=policy)["chosen"].to_list() == [True]
 
 
 def test_inputs_that_changed_since(tmp_path: Path) -> None:
@@ -191,7 +202,7 @@ def test_inputs_that_changed_since(tmp_path: Path) -> None:
 def test_a_replay_that_goes_another_way_is_refused() -> None:
     result = fs.simulate(**{**TEXTS, "policy": "best_fit"})
     scenario = {**result.provenance["scenario"], "policy": "random"}
-    other = dataclasses.replace(result, provenance={**result.provenance, "scenario": scenario})
+    other = dataclasses.replace(result, provenance={**result.provenance, "scenario": scenario}, scenario=None)
     with pytest.raises(ResultError, match=r"pod .*: found position .* when repeated, expected .* as saved"):
         explain(other, sample=60)
 

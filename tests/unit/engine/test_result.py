@@ -13,7 +13,7 @@ import fastsim as fs
 from fastsim.engine import result as module
 from fastsim.engine.result import FRAMES, LATER, Result
 from fastsim.errors import InputError, ResultError
-from fastsim.foundation.written_folder import RUN_FILES, RUN_RECORD
+from fastsim.foundation.written_folder import KEPT_INPUTS, RUN_FILES, RUN_RECORD
 from tests.unit.engine.online.test_online import one_gpu_nodes, played, pods
 
 
@@ -61,7 +61,7 @@ def test_a_folder_in_use_is_kept_unless_overwritten(tmp_path: Path) -> None:
 
 def test_a_run_writes_the_files_that_may_be_replaced(tmp_path: Path) -> None:
     make().save(tmp_path / "run")
-    assert {f"{name}.parquet" for name in (*FRAMES, *LATER)} == RUN_FILES
+    assert {f"{name}.parquet" for name in (*FRAMES, *LATER, *KEPT_INPUTS)} == RUN_FILES
     assert {path.name for path in (tmp_path / "run").iterdir()} <= RUN_FILES | {RUN_RECORD}
 
 

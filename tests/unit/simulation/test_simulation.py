@@ -48,7 +48,7 @@ def test_objects_and_texts_give_the_same_run() -> None:
 def test_provenance_and_citations_name_what_ran() -> None:
     scenario = fs.Scenario("openb:20", pods(), "0.9*fgd + 0.1*pwr", name="mine")
     result = fs.simulate_many([scenario, fs.Scenario("openb:20", "synth:openb?pods=3&seed=1", "random")])
-    assert result[0].provenance["policy"] == "0.9*fgd + 0.1*pwr" and "scenario" not in result[0].provenance
+    assert result[0].provenance["policy"] == "0.9*fgd + 0.1*pwr" and result[0].provenance["objects"] == ["workload"]
     assert result[1].provenance["scenario_id"] == fs.Scenario("openb:20", "synth:openb?pods=3&seed=1", "random").id
     cited = result[0].cite()
     assert "weng2023fgd" in cited and "lettich2025pwr" in cited and cited.endswith("}")

@@ -190,7 +190,7 @@ def test_a_folder_in_use_is_kept_unless_overwritten(pods: Workload, tmp_path: Pa
     written(few, tmp_path / "run")
     written(few, tmp_path / "run", overwrite=True)
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == sorted(
-        ["run.json", *(f"{name}.parquet" for name in FRAMES)]
+        ["run.json", "workload.parquet", *(f"{name}.parquet" for name in FRAMES)]
     )
 
 

@@ -133,8 +133,11 @@ def test_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code([*words, "--every", "--at", "5"]) == 2 and "one of them" in capsys.readouterr().err
     with pytest.raises(ScenarioError, match=r"ends in \.txt"):
         write_objects([], tmp_path / "a.txt")
-    simulate(Cluster.mix(t4=1), Workload.synth("openb", pods=3), out=tmp_path / "b")
-    with pytest.raises(InputError, match="objects in memory"):
+    workload = Workload.from_arrow(Workload.synth("openb", pods=3).table())
+    simulate(Cluster.mix(t4=1), workload, out=tmp_path / "b")
+    assert saved_run(tmp_path / "b")[2].checksum() == workload.checksum()
+    (tmp_path / "b" / "workload.parquet").unlink()
+    with pytest.raises(InputError, match="workload: found an object in memory"):
         saved_run(tmp_path / "b")
 
 

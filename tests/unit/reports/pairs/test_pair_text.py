@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import polars as pl
+
 from fastsim.reports.pairs.completion_parts import PARTS
 from fastsim.reports.pairs.pair_text import pairs_text
 from fastsim.reports.pairs.paired_jobs import PairedJobs
-from tests.pairs import by_hand, by_hand_with_sizes
+from tests.pairs import by_hand
 
 
 def test_the_first_lines_name_the_faster_run_and_the_part_that_differs_most() -> None:
@@ -20,9 +22,11 @@ def test_the_first_lines_name_the_faster_run_and_the_part_that_differs_most() ->
 
 
 def test_groups_that_are_known_are_listed() -> None:
-    assert "By size: not known" in pairs_text(by_hand())
-    text = pairs_text(by_hand_with_sizes())
+    pairs = by_hand()
+    text = pairs_text(pairs)
     assert "By size (GPUs that the job asks for)" in text and "By tenant (tenant of the job)" in text
+    unknown = pairs.jobs.with_columns(size=pl.lit(None, pl.Float64))
+    assert "By size: not known" in pairs_text(replace(pairs, jobs=unknown))
 
 
 def test_equal_runs_and_jobs_that_are_left_out_are_named() -> None:
