@@ -85,7 +85,10 @@ def test_pictures_of_verbs_are_xml_without_programs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     command = COMMANDS[kind].replace("--html page.html", "--svg made.svg" if kind == "compare" else "--svg .")
-    assert exit_code(words_of(command.replace("page.html", "made.svg"), folder, tmp_path)) == 0, capsys.readouterr().err
+    words = words_of(command.replace("page.html", "made.svg"), folder, tmp_path)
+    if kind == "report":  # every chart, of some names; the other kinds have all names
+        words = [word for word in words if word not in runs_of(folder) or word in runs_of(folder)[::4]]
+    assert exit_code(words) == 0, capsys.readouterr().err
     pictures = list(tmp_path.rglob("*.svg"))
     assert pictures
     for picture in pictures:
@@ -118,9 +121,14 @@ VIEWS: dict[str, Callable[[Path, str], Any]] = {
 """Objects with a table in notebooks, made with a name."""
 
 
+def with_text(*texts: str) -> list[Path]:
+    """Modules of the package in which one of the texts stands."""
+    return [path for path in sources("fastsim", suffix=".py") if any(text in path.read_text() for text in texts)]
+
+
 def test_every_object_with_a_view_is_in_the_table() -> None:
     files = {
-        short(path) for path in sources("fastsim", suffix=".py")
+        short(path) for path in with_text("_repr_html_")
         for node in ast.walk(parsed(path)) if isinstance(node, ast.FunctionDef) and node.name == "_repr_html_"
     }  # fmt: skip
     assert {Path(file).stem for file in files} == set(VIEWS)
@@ -134,19 +142,32 @@ def test_views_in_notebooks(place: int, folder: Path) -> None:
         assert content.tags <= HARMLESS and not content.handlers and not content.programs
 
 
+CHARTS: tuple[Callable[[str, fs.Result], Any], ...] = (
+    lambda name, _: hostile_cluster(name).plot(), lambda name, _: hostile_cluster(name).plot("nodes"),
+    lambda _, result: result.plot(), lambda name, result: of_two(name, result).plot(),
+    lambda name, result: of_two(name, result).charts(),
+    lambda name, result: of_two(name, result).plot().properties(title=name),
+)  # fmt: skip
+"""Charts of every object that has some, by a name and a run that has it everywhere."""
+
+
+def of_two(name: str, result: fs.Result) -> fs.Comparison:
+    return fs.compare([result, result], [name, f"{name}2"])
+
+
 @pytest.mark.parametrize("place", range(len(NAMES)))
 def test_charts_in_notebooks_and_their_files(place: int, folder: Path, tmp_path: Path) -> None:
     name, result = NAMES[place], fs.Result.load(hostile_runs(folder)[place])
-    comparison = fs.compare([result, result], [name, f"{name}2"])
-    charts = (hostile_cluster(name).plot(), hostile_cluster(name).plot("nodes"), result.plot(), comparison.plot(),
-              comparison.charts(), comparison.plot().properties(title=name))  # fmt: skip
-    for chart in charts:
+    for at in {place % len(CHARTS), (place + 3) % len(CHARTS)}:  # each kind has several names
+        chart = CHARTS[at](name, result)
         chart.save(str(tmp_path / "chart.html"))
-        chart.save(str(tmp_path / "inline.html"), inline=True)
         shown = chart._repr_mimebundle_()
         assert isinstance(shown, dict)
-        pages = [chart.to_html(), *shown.values()]
-        for html in (*pages, *((tmp_path / file).read_text() for file in ("chart.html", "inline.html"))):
+        pages = [chart.to_html(), *shown.values(), (tmp_path / "chart.html").read_text()]
+        if place == at:
+            chart.save(str(tmp_path / "inline.html"), inline=True)
+            pages.append((tmp_path / "inline.html").read_text())
+        for html in pages:
             content = content_of(html)
             assert content.tags <= HARMLESS and not content.handlers
             assert not [one for one in content.programs if re.match(r"\s*alert\(1\)", one)]
@@ -174,7 +195,7 @@ def texts(path: Path) -> list[str]:
 
 
 def test_every_module_that_writes_tags_is_tested_here_and_one_writes_scripts() -> None:
-    found = {short(path): texts(path) for path in sources("fastsim", suffix=".py")}
+    found = {short(path): texts(path) for path in with_text("<") if TAG.search(path.read_text())}
     writers = {name for name, words in found.items() if any(TAG.search(word) for word in words)}
     known = {"fastsim/cli/grammar/standard_streams.py"}  # a pattern with a named group
     assert writers - known == set(WRITERS)
@@ -183,8 +204,5 @@ def test_every_module_that_writes_tags_is_tested_here_and_one_writes_scripts() -
 
 
 def test_no_library_writes_a_page() -> None:
-    for path in sources("fastsim", suffix=".py"):
-        for node in ast.walk(parsed(path)):
-            called = node.attr if isinstance(node, ast.Attribute) else ""
-            assert called not in ("vegalite_to_html", "vega_to_html", "spec_to_html"), short(path)
+    assert with_text(".vegalite_to_html", ".vega_to_html", ".spec_to_html") == []
     assert (ROOT / "fastsim/reports/charts/html_page.py").is_file()

@@ -1,17 +1,19 @@
-"""Every verb with standard streams that are closed or full: the same exit code, and nothing that is internal."""
+"""Every verb with standard streams that are closed or full, and in a working folder that was removed.
+
+It does its work, or refuses it in one line.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
 
 import fastsim as fs
+from tests.cli.command_children import Child, played
 from tests.cli.terminal import COMMAND, Outcome, environment
 from tests.cli.test_grammar import VERBS
 
@@ -58,38 +60,28 @@ BARE = (
 )  # fmt: skip
 """Verbs that are played without arguments, which most of them refuse."""
 WORDS |= dict.fromkeys(BARE, ())
-FULL = "/dev/full"
-STATES: dict[str, tuple[int, ...]] = {
-    ">&-": (1,), "2>&-": (2,), "<&-": (0,), "<&- >&- 2>&-": (0, 1, 2), ">/dev/full": (), "2>/dev/full": (),
+STATES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "<&- >&- 2>&-": ((0, 1, 2), ()), ">/dev/full": ((), (1,)), ">&-": ((1,), ()), "2>&-": ((2,), ()),
+    "<&-": ((0,), ()), "2>/dev/full": ((), (2,)),
 }  # fmt: skip
-"""Descriptors that are closed."""
-OFTEN = ("<&- >&- 2>&-", ">/dev/full")
-"""States that are tried without FASTSIM_LONG: all that may be closed at once, and what only a write notices."""
-END = "\x1e"
-ONE_BY_ONE = f"""
-import json, os, sys
-from fastsim.cli.main import exit_code
-from fastsim.cli.process_streams import prepare
-
-commands, codes, full = json.loads(sys.argv[1]), [], sys.argv[3] == ">/dev/full"
-for words in commands:
-    if full:  # again for each command: the rest that a command could not write was dropped
-        os.dup2(os.open({FULL!r}, os.O_WRONLY), 1)
-        sys.stdout = open(1, "w", closefd=False)
-    prepare()
-    codes.append(exit_code(words))
-    if not full:
-        sys.stdout.write({END!r})
-with open(sys.argv[2], "w") as file:
-    json.dump(codes, file)
-"""
-"""Runs commands one by one, as if each were the first of its process."""
+"""Standard streams that are closed, and those that lead to a device that is full."""
+WHOLE = 2
+"""So many states are tried with every verb, and each of the others with a part of them."""
+FOLDERS = {
+    f"removed, {paths} paths, {defaults} defaults": (paths, defaults)
+    for paths in ("whole", "relative") for defaults in ("some", "no")
+}  # fmt: skip
+"""Removed working folders: the paths that the command is given, and whether files of defaults are looked for."""
+GONE = "fastsim: the working folder: No such file or directory\n"
 
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
-    """A saved run, its pods, a sweep."""
-    folder = tmp_path_factory.mktemp("streams")
+    return write_places(tmp_path_factory.mktemp("streams"))
+
+
+def write_places(folder: Path) -> dict[str, Path]:
+    """Write a saved run, its pods and a sweep, as commands name them."""
     run, pods, sweep = folder / "run", folder / "pods.parquet", folder / "sweep.toml"
     fs.simulate("openb:4", "synth:openb?pods=5", out=run)
     fs.Workload.synth("openb", pods=4).write(pods)
@@ -97,64 +89,82 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     return {"run": run, "pods": pods, "sweep": sweep}
 
 
-def outcomes(places: Mapping[str, Path], folder: Path, state: str = "") -> dict[str, Outcome]:
-    """What each verb printed and its exit code; standard error is that of all of them."""
+def verbs_of(state: str) -> list[str]:
+    """The verbs that are tried with streams in this state."""
+    number = list(STATES).index(state)
+    others = len(STATES) - WHOLE
+    return [
+        name for at, name in enumerate(VERBS)
+        if number < WHOLE or at % others == number % others or "-" in WORDS[name] or name == "run"
+    ]  # fmt: skip
+
+
+def words_of(names: Iterable[str], places: Mapping[str, Path], out: str) -> list[list[str]]:
+    """Commands of these verbs, which write to ``out`` and what follows."""
     commands = []
-    for number, name in enumerate(VERBS):
-        here = {**places, "folder": folder, "out": folder / str(number)}
+    for number, name in enumerate(names):
+        here = {**places, "folder": places["run"].parent, "out": f"{out}{number}"}
         commands.append([*name.split(), *(word.format(**here) for word in WORDS[name])])
-    closed = STATES.get(state, ())
-
-    def close() -> None:
-        for descriptor in closed:
-            os.close(descriptor)
-
-    words = [sys.executable, "-c", ONE_BY_ONE, json.dumps(commands), str(folder / "codes"), state]
-    with open(FULL, "w") as full:
-        done = subprocess.run(
-            words, cwd=folder, env=environment(), text=True, timeout=280, preexec_fn=close, stdin=subprocess.DEVNULL,
-            stdout=full if state == ">/dev/full" else subprocess.PIPE,
-            stderr=full if state == "2>/dev/full" else subprocess.PIPE,
-        )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    codes = json.loads((folder / "codes").read_text())
-    texts = (done.stdout or "").split(END)[:-1] or [""] * len(codes)
-    told = zip(VERBS, codes, texts, strict=True)
-    return {name: Outcome(code, text, done.stderr or "") for name, code, text in told}
+    return commands
 
 
 @pytest.fixture(scope="module")
-def usual(places: Mapping[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Outcome]:
-    """The verbs with all three streams."""
-    told = outcomes(places, tmp_path_factory.mktemp("usual"))
-    assert all(one.code in (0, 1, 2) for one in told.values())
-    return told
+def told(places: Mapping[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Outcome]]:
+    """What each verb did: with all three streams, in each state of them, and in each folder that was removed."""
+    above = tmp_path_factory.mktemp("told")
+    children: dict[str, Child] = {}
+    names: dict[str, list[str]] = {}
+    for state in ("", *STATES):
+        folder = above / str(len(children))
+        folder.mkdir()
+        names[state] = verbs_of(state) if state else [*VERBS]
+        children[state] = Child(words_of(names[state], places, f"{folder}/"), str(folder), *STATES.get(state, ()))
+    for name, (paths, defaults) in FOLDERS.items():
+        folder, out = above / str(len(children)), f"{above}/removed_" if paths == "whole" else ""
+        folder.mkdir()
+        names[name] = [*VERBS]
+        variables = {} if defaults == "some" else {"FASTSIM_DEFAULTS": ""}
+        children[name] = Child(words_of(VERBS, places, out), str(folder), removed=True, variables=variables)
+    outcomes = played(children, tmp_path_factory.mktemp("reports"))
+    return {name: dict(zip(names[name], all_, strict=True)) for name, all_ in outcomes.items()}
 
 
 def test_the_table_has_every_verb() -> None:
     assert WORDS.keys() == VERBS.keys()
+    parts = [set(verbs_of(state)) for state in STATES]
+    assert all(part == VERBS.keys() for part in parts[:WHOLE]) and set().union(*parts[WHOLE:]) == VERBS.keys()
 
 
-@pytest.mark.parametrize(
-    "state", [pytest.param(state, marks=[] if state in OFTEN else [pytest.mark.long]) for state in STATES]
-)
-def test_every_verb_does_its_work_or_refuses(
-    state: str, places: Mapping[str, Path], usual: Mapping[str, Outcome], tmp_path: Path
-) -> None:
-    told = outcomes(places, tmp_path, state)
-    for name, before in usual.items():
+@pytest.mark.parametrize("state", STATES)
+def test_every_verb_does_its_work_or_refuses(state: str, told: Mapping[str, Mapping[str, Outcome]]) -> None:
+    usual, (lost, full) = told[""], (1 in descriptors for descriptors in STATES[state])
+    assert all(one.code in (0, 1, 2) for one in usual.values())
+    for name, found in told[state].items():
+        before = usual[name]
         expected = before.code
-        if state == ">/dev/full" and before.out:
+        if full and before.out:
             expected = 1
-        elif 1 in STATES[state] and "-" in WORDS[name]:  # its result would be lost
+        elif lost and "-" in WORDS[name]:  # its result would be lost
             expected = 2
-        assert told[name].code == expected, (name, told[name].err)
-        assert "internal error" not in told[name].err and "Traceback" not in told[name].err
-        if 1 not in STATES[state] and state != ">/dev/full" and expected == 0:
-            assert bool(told[name].out) == bool(before.out), name
-    if state == ">/dev/full":
-        assert "fastsim: standard output: No space left on device\n" in told["list"].err
-    assert (tmp_path / "0" / "run.json").is_file()
+        assert found.code == expected, (name, found.err)
+        assert "internal error" not in found.err and "Traceback" not in found.err
+        if not lost and not full and expected == 0:
+            assert bool(found.out) == bool(before.out), name
+    if full:
+        assert told[state]["list"].err == "fastsim: standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_verb_works_or_names_the_working_folder_that_was_removed(
+    folder: str, told: Mapping[str, Mapping[str, Outcome]]
+) -> None:
+    paths, defaults = FOLDERS[folder]
+    for name, found in told[folder].items():
+        assert "internal error" not in found.err and "Traceback" not in found.err, (name, found.err)
+        if defaults == "some":  # which lie in the working folder, or above it
+            assert (found.code, found.err) == (1, GONE), name
+        assert found.code in (0, 1, 2) and (not found.code or found.err.startswith("fastsim: ")), (name, found.err)
+    assert (told[folder]["run"].code == 0) == (paths == "whole" and defaults == "no")
 
 
 def test_a_closed_standard_stream_is_no_file_of_a_command(places: Mapping[str, Path], tmp_path: Path) -> None:
@@ -167,10 +177,9 @@ def test_a_closed_standard_stream_is_no_file_of_a_command(places: Mapping[str, P
         assert done.returncode == 2
         return done.stderr
 
-    names = {0: "input", 1: "output"}
     line = "fastsim: '-' is standard {}, which is closed here: expected a file or a pipe\n"
-    assert closed(0, "trace", "lint", "-") == line.format(names[0])
-    assert closed(1, "synth", "openb", "--pods", "4", "-o", "-") == line.format(names[1])
+    assert closed(0, "trace", "lint", "-") == line.format("input")
+    assert closed(1, "synth", "openb", "--pods", "4", "-o", "-") == line.format("output")
 
 
 def test_a_working_folder_that_was_removed_is_named(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from tests.fuzz import (
     kubernetes,
     names_in_files,
     physical_types,
+    processes,
     readings,
     relations,
     saved_runs,
@@ -23,6 +24,6 @@ from tests.fuzz.trial import Trial
 TARGETS: dict[str, Callable[[], Trial]] = {
     **checkpoints.TARGETS, **importers.TARGETS, **kubernetes.TARGETS, **readings.TARGETS, **scenarios.TARGETS,
     **saved_runs.TARGETS, **services.TARGETS, **tables.TARGETS, **physical_types.TARGETS,
-    **code_in_files.TARGETS, **names_in_files.TARGETS, **relations.TARGETS,
+    **code_in_files.TARGETS, **names_in_files.TARGETS, **processes.TARGETS, **relations.TARGETS,
 }  # fmt: skip
 """Functions that prepare the trial of each target, in the worker."""
