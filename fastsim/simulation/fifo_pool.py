@@ -13,11 +13,13 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from fastsim.engine.tables import NAMES
 from fastsim.errors import InputError
 from fastsim.foundation.parquet import arrow_table
 from fastsim.simulation.run_warnings import warn
 from fastsim.simulation.uses.columns import ColumnFacts, UnusedColumns
 from fastsim.workload import Workload
+from fastsim.workload.row_checks import UNIQUE
 from fastsim_ext.online.fifo_pool import fifo_starts
 
 MOST_GPUS = 2**24
@@ -30,8 +32,8 @@ def simulate_pool(jobs: Any, gpus: int) -> pl.DataFrame:
     """Start, end and wait of each job on a pool of ``gpus`` GPUs: seconds, in the jobs' order.
 
     ``jobs`` is a workload or any Arrow table with ``submit_s`` (rising), ``duration_s`` (null = for ever) and
-    ``num_gpu`` (whole GPUs; 0 = starts as soon as all jobs before it have). CPU and memory are ignored. A null
-    in the result means never.
+    ``num_gpu`` (whole GPUs; 0 = starts as soon as all jobs before it have). CPU and memory are ignored. Ids of jobs,
+    ``pod_id``, ``native_id`` and ``native_job_id``, stand before the times. A null time means never.
     """
     if not isinstance(gpus, int) or not 0 < gpus <= MOST_GPUS:
         raise InputError("gpus", repr(gpus), f"a whole number from 1 to {MOST_GPUS:,}")
@@ -44,13 +46,31 @@ def simulate_pool(jobs: Any, gpus: int) -> pl.DataFrame:
     if "gpu_milli" in table.column_names:
         milli = _column(table, "gpu_milli")
         _refuse("gpu_milli", milli, (wanted > 0) & (milli != WHOLE), "1000: a pool has whole GPUs only")
+    own = _own_ids(table)
     unused = UnusedColumns("pool", ColumnFacts(tuple(table.column_names)))
     unused.add(table)
     warn(unused.messages("jobs"), depth=1)
     start = np.empty(len(submit))
     fifo_starts(submit, duration, wanted.astype(np.int32), gpus, start)
     frame = pl.DataFrame({"start_s": start, "end_s": start + duration, "wait_s": start - submit})
-    return frame.with_columns(pl.all().fill_nan(None))
+    return pl.DataFrame([*own, *frame.with_columns(pl.all().fill_nan(None))])
+
+
+def _own_ids(table: pa.Table) -> list[pl.Series]:
+    """The columns by which jobs are known; InputError for a job without an id, or with that of an earlier one."""
+    names = [name for name in ("pod_id", *NAMES) if name in table.column_names]
+    own = [pl.Series(name, pl.from_arrow(table[name])) for name in names]
+    for ids in (one for one in own if one.name == "pod_id"):
+        if ids.null_count():
+            row = int(ids.is_null().arg_max() or 0)
+            raise InputError(f"jobs: pod_id, row {row + 1}", "null", "an id")
+        if ids.dtype.is_integer() and (ids.diff().drop_nulls() > 0).all():
+            continue
+        if repeats := ids.is_first_distinct().not_().arg_true().to_list():
+            row = repeats[0]
+            found = f"{ids[row]}, as in row {(ids.index_of(ids[row]) or 0) + 1}"
+            raise InputError(f"jobs: pod_id, row {row + 1}", found, UNIQUE)
+    return own
 
 
 def _column(table: pa.Table, name: str) -> Any:

@@ -1,6 +1,7 @@
 """Jobs from readings of GPUs: a pod ran while its label was on readings, and these give its usage.
 
-A pod begins at the last reading of its device before the first with its name, and ends at the first one after the last.
+A pod has the name of its label, after ``NAMESPACE/`` if pods of several namespaces are named so. It begins at the last
+reading of its device before the first with its name, and ends at the first one after the last.
 Pods that share a device have equal parts of its readings. Readings without pods' names yield no jobs.
 """
 
@@ -85,7 +86,7 @@ def _pod_table(pods: pl.DataFrame) -> pl.DataFrame:
         pl.when(several).then(1000).otherwise("gpu_milli").cast(pl.Int64).alias(s.GPU_MILLI),
         pl.col("gpu_memory_mib").alias(s.GPU_MEMORY_MIB), pl.col("workload").alias(s.WORKLOAD),
         pl.col("namespace").alias(s.TENANT), pl.col("begin_s").alias(s.ORIG_START_S),
-        pl.col("end_s").alias(s.ORIG_END_S), pl.col("pod").alias(s.NATIVE_ID),
+        pl.col("end_s").alias(s.ORIG_END_S), pl.col("workload").alias(s.NATIVE_ID),
     )  # fmt: skip
 
 

@@ -175,7 +175,7 @@ def obstacle_text(reason: str, kept: Kept, models: Sequence[str]) -> str:
 def fitting(workload: Workload, cluster: Cluster, how: str) -> Workload:
     """The workload with no job on more GPUs than the cluster has of one model; the others are counted in a warning.
 
-    ``how`` as in ``HOW``. Jobs that are left out leave no gap in the numbers of the others.
+    ``how`` as in ``HOW``. The ids of the other jobs stay.
     """
     from fastsim.workload.workload import Held, Workload
 

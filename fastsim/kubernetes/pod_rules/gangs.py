@@ -77,9 +77,11 @@ def with_gangs(
 
 
 def _form_gang(waiting: list[dict[str, Any]], size: int, job: str, notices: Counter[str]) -> None:
-    """Make the first pods a gang, and the others single pods of the same job."""
+    """Make the first pods a gang, and the others single pods of the same job, which has the name of their one owner."""
+    owners = {row["owner"] for row in waiting}
+    name = owners.pop() if len(owners) == 1 else ""
     for number, row in enumerate(waiting):
-        row["owner"], row["gang_size"] = job, size if number < size else None
+        row["owner"], row["gang_owner"], row["gang_size"] = job, name or job, size if number < size else None
     if len(waiting) > size:
         notices["pods: beyond the least number of their gang, placed one by one"] += len(waiting) - size
 

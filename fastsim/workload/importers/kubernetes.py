@@ -55,6 +55,7 @@ def _pod_table(rows: list[dict[str, Any]]) -> pa.Table:
     rows = sorted(rows, key=lambda row: row[s.SUBMIT_S])
     jobs = {owner: number for number, owner in enumerate(dict.fromkeys(row["owner"] for row in rows if row["owner"]))}
     columns: dict[str, Any] = {s.POD_ID: np.arange(len(rows)), s.JOB_ID: [jobs.get(row["owner"]) for row in rows]}
+    columns[s.NATIVE_JOB_ID] = [row.get("gang_owner") or row["owner"] or None for row in rows]
     columns |= {name: [row[name] for row in rows] for name in rows[0] if name in s.POD_SCHEMA.names}
     schema = s.pod_schema([
         name for name, values in columns.items() if name in s.REQUIRED or any(v is not None for v in values)

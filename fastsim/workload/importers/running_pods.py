@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fastsim.kubernetes.nodes import TAINT
 from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
@@ -45,7 +46,7 @@ def _of_objects(asked: Snapshot, there: Snapshot) -> Workload:
 
 
 def _in_front(offered: Workload, cluster: Cluster) -> Workload:
-    """Pods of any kind, with their ids, behind those that run, whose ids are -1 and below."""
+    """Pods of any kind, with their ids, behind those that run; these, and their jobs, have ids of -1 and below."""
     snapshot = cluster.snapshot
     assert snapshot is not None
     rows, taints = snapshot.running(), taints_of(cluster)
@@ -113,6 +114,9 @@ def _running(running: pa.Table, schema: pa.Schema, submit_s: float, rows: int) -
     table = running.set_column(at, running.schema.field(at), pa.array([submit_s] * len(running), pa.float64()))
     ids = pa.array(range(-len(running), 0), pa.int64())
     table = table.set_column(table.column_names.index(s.POD_ID), schema.field(s.POD_ID), ids)
+    if s.JOB_ID in table.column_names:
+        jobs = pc.subtract(-1, table[s.JOB_ID])
+        table = table.set_column(table.column_names.index(s.JOB_ID), schema.field(s.JOB_ID), jobs)
     yield from _filled(table, schema).to_batches(max_chunksize=rows)
 
 

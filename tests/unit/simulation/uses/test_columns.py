@@ -129,13 +129,13 @@ def outcome(engine: str, options: Mapping[str, Any], columns: Columns, without: 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if engine == "pool":
-            figures: Any = simulate_pool(table(columns), gpus=4).to_dict(as_series=False)
+            frames = [simulate_pool(table(columns), gpus=4)]
         else:
             workload = fs.Workload.from_arrow(table(columns), name="w")
             result = fs.simulate(workload=workload, typical=TYPICAL, **options)
             names = ("jobs", "placements", "timeline", "summary", "telemetry")
             frames = [getattr(result, name) for name in names if name != "telemetry" or "telemetry" in options]
-            figures = [frame.drop(drop_of(frame, without, engine)).to_dict(as_series=False) for frame in frames]
+        figures = [frame.drop(drop_of(frame, without, engine)).to_dict(as_series=False) for frame in frames]
     return repr(figures), [str(one.message) for one in caught if issubclass(one.category, fs.ColumnIgnored)]
 
 
