@@ -121,23 +121,29 @@ def init(kind: str, flags: tuple[str, ...], output: Path | None, data: Path | No
 @click.option("--higher/--lower", default=None, help="More, or less, is better.  [default: as the metric is defined]")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of intervals and verdict.")
 @click.option("--bootstrap", is_flag=True, help="Intervals from resampling instead of Student's t.")
+@click.option("--tie-within", type=float, metavar="PERCENT", help="A tie: closer than this part of the best mean.")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def stats(
-    folder: str, metric: str, over: str, pairs: str, higher: bool | None, level: float, bootstrap: bool, as_json: bool
-) -> None:
+    folder: str, metric: str, over: str, pairs: str, higher: bool | None, level: float, bootstrap: bool,
+    tie_within: float | None, as_json: bool,
+) -> None:  # fmt: skip
     """Means with confidence intervals, and the winner of each case: DIR is the folder of a sweep.
 
     The test compares each candidate with the best one, pair by pair; a difference counts if it is significant after
-    correction for the number of comparisons (Holm).
+    correction for the number of comparisons (Holm). What the pairs do not tell is "cannot tell"; two candidates tie
+    only within the bound of --tie-within, or if they are equal in every pair.
     """
     from fastsim.experiments.statistics import winners
-    from fastsim.experiments.sweep.run import sweep_table, winners_text
+    from fastsim.experiments.sweep.run import sweep_table
+    from fastsim.experiments.sweep.winners_text import winners_text
     from fastsim.reports import text_tables
 
     rows, axes = sweep_table(folder)
     method, repeated = "bootstrap" if bootstrap else "t", pairs.split(",")
     by = [name for name in axes if name not in (over, *repeated) and rows[name].n_unique() > 1]
-    ranking = winners(rows, metric, over=over, pairs=repeated, by=by, higher=higher, level=level, method=method)
+    bound = None if tie_within is None else tie_within / 100
+    ranking = winners(rows, metric, over=over, pairs=repeated, by=by, higher=higher, level=level, method=method,
+                      equivalence=bound)  # fmt: skip
     click.echo(text_tables.table_json(ranking) if as_json else winners_text(ranking, metric, [*by, over]), nl=as_json)
 
 

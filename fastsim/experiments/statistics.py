@@ -6,24 +6,35 @@ vary far less than the figures do.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fastsim.errors import ScenarioError, suggestion
-from fastsim.reports.charts.seed_intervals import half_width
 
 if TYPE_CHECKING:
     import polars as pl
 
 METHODS = ("t", "bootstrap")
 DRAWS = 10_000
-"""Resamples of a bootstrap, and random assignments of signs where there are too many to try all."""
-EXACT = 13
-"""Pairs up to which all signs are tried."""
+"""Resamples of a bootstrap, and random assignments of signs where there are more than that to try."""
+BEST, TIE, WORSE, UNKNOWN, INCOMPLETE, FAILED = "best", "tie", "worse", "cannot tell", "incomplete", "failed"
+VERDICTS = {
+    BEST: "the best mean, and no failed run if any candidate has none",
+    TIE: "within the equivalence bound of the best one, or equal to it in every pair",
+    WORSE: "significantly worse than the best one",
+    UNKNOWN: "too few or too different pairs for any of these",
+    INCOMPLETE: "some of its runs failed, which is not so of the best one",
+    FAILED: "none of its runs has a figure",
+}
+"""Verdicts about a candidate, and when each is given."""
+EVERYWHERE = (-math.inf, math.inf)
+"""The bounds of a quantity that may have any value."""
+POWER = 0.8
+"""Probability with which ``pairs_needed`` tell a difference of the size that was seen."""
 
 Floats = Sequence[float] | Any
 
@@ -45,23 +56,40 @@ class PairedComparison(NamedTuple):
     p_value: float
 
 
-def interval(values: Floats, level: float = 0.95, method: str = "t", seed: int = 0) -> Interval:
-    """Mean and confidence interval of some values: Student's t, or percentiles of a seeded bootstrap."""
+def interval(
+    values: Floats, level: float = 0.95, method: str = "t", seed: int = 0, within: tuple[float, float] = EVERYWHERE
+) -> Interval:
+    """Mean and confidence interval of some values: Student's t, or percentiles of a seeded bootstrap.
+
+    ``within`` are the least and the largest value that the quantity can have: the interval ends there at the latest,
+    which takes no possible mean from it.
+    """
     _check(level, method)
     numbers = np.asarray(values, np.float64)
     count = len(numbers)
     if not count:
         raise ScenarioError("interval", "no values", "at least one")
+    if not np.isfinite(numbers).all():
+        raise ScenarioError("interval", "values that are not finite", "finite ones")
     mean = float(numbers.mean())
     if count == 1:
         return Interval(mean, math.nan, math.nan, math.nan, 1)
     sd = float(numbers.std(ddof=1))
+    low, high = (mean, mean) if not sd > 0 else _ends(numbers, level, method, seed)
+    return Interval(mean, max(low, min(within[0], mean)), min(high, max(within[1], mean)), sd, count)
+
+
+def _ends(numbers: Any, level: float, method: str, seed: int) -> tuple[float, float]:
+    """Both ends of the confidence interval of the mean of different numbers."""
+    from scipy import stats
+
     if method == "bootstrap":
-        picks = np.random.Generator(np.random.PCG64(seed)).integers(0, count, (DRAWS, count))
-        low, high = np.quantile(numbers[picks].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
-        return Interval(mean, float(low), float(high), sd, count)
-    half = float(half_width(numbers, level))
-    return Interval(mean, mean - half, mean + half, sd, count)
+        random = np.random.Generator(np.random.PCG64(seed))
+        drawn = stats.bootstrap((numbers,), np.mean, n_resamples=DRAWS, confidence_level=level, method="percentile",
+                                rng=random).confidence_interval  # fmt: skip
+        return float(drawn.low), float(drawn.high)
+    low, high = stats.t.interval(level, len(numbers) - 1, numbers.mean(), stats.sem(numbers))
+    return float(low), float(high)
 
 
 def paired(ours: Floats, theirs: Floats, level: float = 0.95, method: str = "t", seed: int = 0) -> PairedComparison:
@@ -70,34 +98,23 @@ def paired(ours: Floats, theirs: Floats, level: float = 0.95, method: str = "t",
     if one.shape != two.shape:
         raise ScenarioError("paired", f"{len(one)} and {len(two)} values", "pairs")
     difference = one - two
-    mean = interval(difference, level, method, seed)
-    return PairedComparison(mean, _by_signs(difference, seed) if method == "bootstrap" else _by_t(mean))
+    return PairedComparison(interval(difference, level, method, seed), _p_value(difference, method, seed))
 
 
-def _by_t(mean: Interval) -> float:
-    """Two-sided p-value of a mean difference."""
-    if mean.n < 2:
+def _p_value(difference: Any, method: str, seed: int) -> float:
+    """Two-sided p-value of a mean difference; NaN for a single pair."""
+    from scipy import stats
+
+    if len(difference) < 2:
         return math.nan
-    if not mean.sd > 0:
-        return 1.0 if mean.mean == 0 else 0.0
-    from scipy.special import stdtr
-
-    return 2 * float(stdtr(mean.n - 1, -abs(mean.mean) / mean.sd * math.sqrt(mean.n)))
-
-
-def _by_signs(difference: Any, seed: int) -> float:
-    """P-value of a mean difference: the part of all assignments of signs with a mean at least as far from 0."""
-    count = len(difference)
-    if count < 2:
-        return math.nan
-    if count <= EXACT:
-        signs = np.array(list(itertools.product((-1.0, 1.0), repeat=count)))
-    else:
-        random = np.random.Generator(np.random.PCG64(seed)).integers(0, 2, (DRAWS - 1, count)) * 2.0 - 1
-        signs = np.vstack([np.ones(count), random])  # the observed signs are one of them
-    sums = np.abs(signs @ difference)
-    slack = 1e-12 * np.abs(difference).sum()  # sums of the same numbers in another order are the same
-    return float((sums >= abs(difference.sum()) - slack).mean())
+    if method == "t" and not difference.std() > 0:  # the test divides by it
+        return 1.0 if difference[0] == 0 else 0.0
+    if method == "t":
+        return float(stats.ttest_1samp(difference, 0.0).pvalue)
+    random = np.random.Generator(np.random.PCG64(seed))
+    signs = stats.permutation_test((difference,), np.mean, permutation_type="samples", vectorized=True,
+                                   n_resamples=DRAWS - 1, rng=random)  # fmt: skip
+    return float(signs.pvalue)
 
 
 def holm(p_values: Floats) -> list[float]:
@@ -112,38 +129,63 @@ def holm(p_values: Floats) -> list[float]:
     return [float(value) for value in corrected]
 
 
+@dataclass(frozen=True)
+class Method:
+    """How candidates are compared: confidence level, method of intervals, and the seed of its draws.
+
+    ``equivalence`` is the part of the best mean within which a difference counts for nothing; None = no difference is
+    too small to count.
+    """
+
+    level: float = 0.95
+    name: str = "t"
+    seed: int = 0
+    equivalence: float | None = None
+
+    def __post_init__(self) -> None:
+        _check(self.level, self.name)
+        if self.equivalence is not None and not 0 <= self.equivalence < math.inf:
+            raise ScenarioError("equivalence", repr(self.equivalence), "a part of the best mean, 0 or more")
+
+    @property
+    def drawn(self) -> tuple[float, str, int]:
+        """Arguments of :func:`interval` and :func:`paired`."""
+        return self.level, self.name, self.seed
+
+
 def winners(
     table: pl.DataFrame, metric: str, *, over: str = "policy", pairs: str | Sequence[str] = "seed",
     by: Sequence[str] = (), higher: bool | None = None, level: float = 0.95, method: str = "t", seed: int = 0,
+    equivalence: float | None = None,
 ) -> pl.DataFrame:  # fmt: skip
     """Candidates (values of ``over``) in the order of their mean ``metric``, the best first, for each case of ``by``.
 
     The definition of the metric (see `fastsim describe metrics`), or ``higher``, decides which of them is the best.
 
     ``difference`` is to the best one, over the repetitions (values of ``pairs``) that both have; ``p_value`` is
-    corrected for the number of candidates. ``failed`` counts runs without a figure, which are in no mean. ``verdict``:
-    ``best``; ``tie``, not significantly different from the best; ``worse``; ``unknown`` with less than two pairs;
-    ``failed`` where no run has a figure.
+    corrected for the number of candidates. ``pairs_needed`` is the number of pairs that would show a difference of this
+    size (Student's t, four times out of five), null where none would. ``failed`` counts runs without a finite figure,
+    which are in no mean; a candidate with failed runs comes after those without. ``verdict`` is one of ``VERDICTS``.
     """
     import polars as pl
 
-    _check(level, method)
+    how = Method(level, method, seed, equivalence)
     keys = [pairs] if isinstance(pairs, str) else list(pairs)
     for name in (metric, over, *keys, *by):
         if name not in table.columns:
             do = suggestion(name, table.columns)
             raise ScenarioError("winners", f"no column {name!r}", f"columns among {', '.join(table.columns)}", do)
     more = _more_is_better(metric) if higher is None else higher
+    finite = pl.when(pl.col(metric).cast(pl.Float64).is_finite()).then(metric)
+    table = table.with_columns(finite.alias(metric))
     rows: list[dict[str, Any]] = []
     cases = table.partition_by(list(by), maintain_order=True, as_dict=True) if by else {(): table}
     for case, part in cases.items():
-        failed = part.filter(pl.col(metric).is_null()).group_by(over, maintain_order=True).len().rows()
-        ranked = _ranked(part.drop_nulls(metric), metric, over, keys, more, (level, method, seed))
-        ranked += [_without_figures(over, name) for name, _ in failed if name not in {row[over] for row in ranked}]
-        counts = dict(failed)
-        rows += [dict(zip(by, case, strict=True)) | row | {"failed": counts.get(row[over], 0)} for row in ranked]
+        failed = dict(part.group_by(over, maintain_order=True).agg(pl.col(metric).null_count()).rows())
+        ranked = _ranked(part.drop_nulls(metric), metric, over, keys, more, how, failed)
+        rows += [dict(zip(by, case, strict=True)) | row for row in ranked]
     if not any(row["n"] for row in rows):
-        raise ScenarioError("winners", f"no value of {metric}", "at least one")
+        raise ScenarioError("winners", f"no finite value of {metric}", "at least one")
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -158,53 +200,87 @@ def _more_is_better(metric: str) -> bool:
 
 
 def _ranked(
-    part: pl.DataFrame, metric: str, over: str, keys: list[str], higher: bool, how: tuple[float, str, int]
+    part: pl.DataFrame, metric: str, over: str, keys: list[str], higher: bool, how: Method, failed: dict[Any, int]
 ) -> list[dict[str, Any]]:
-    level = how[0]
+    """The rows of one case; ``failed`` counts the runs without a figure of each candidate."""
+    from fastsim.engine.audit.metric_definitions import possible
+
     parts = {name[0]: rows for name, rows in part.partition_by(over, maintain_order=True, as_dict=True).items()}
-    means = {name: interval(rows[metric].to_numpy(), *how) for name, rows in parts.items()}
-    order = sorted(means, key=lambda name: -means[name].mean if higher else means[name].mean)
+    within = possible("summary", metric)
+    means = {name: interval(rows[metric].to_numpy(), *how.drawn, within) for name, rows in parts.items()}
+    order = sorted(means, key=lambda name: (failed[name] > 0, -means[name].mean if higher else means[name].mean))
     compared = [_compared(parts[name], parts[order[0]], metric, keys, how) for name in order[1:]]
     p_values = holm([one.p_value for one in compared])
     rows = []
     for rank, name in enumerate(order):
-        mean = means[name]
-        row = {over: name, "rank": rank + 1, "n": mean.n, "mean": mean.mean, "low": _null_if_nan(mean.low)}
-        row |= {"high": _null_if_nan(mean.high), "sd": _null_if_nan(mean.sd)}
-        far = compared[rank - 1].difference if rank else None
-        p_value = p_values[rank - 1] if rank else math.nan
-        row |= {"difference": None if far is None else _null_if_nan(far.mean)}
-        row |= {"difference_low": None if far is None else _null_if_nan(far.low)}
-        row |= {"difference_high": None if far is None else _null_if_nan(far.high), "p_value": _null_if_nan(p_value)}
-        rows.append(row | {"verdict": _verdict(rank, p_value, level)})
-    return rows
+        mean, pair = means[name], compared[rank - 1] if rank else None
+        row = {over: name, "rank": rank + 1, "n": mean.n, "mean": mean.mean, "low": mean.low, "high": mean.high}
+        row |= {"sd": mean.sd, "difference": None, "difference_low": None, "difference_high": None, "p_value": None}
+        row |= {"pairs_needed": None, "verdict": BEST}
+        if pair is not None:
+            far, p_value = pair.difference, p_values[rank - 1]
+            row |= {"difference": far.mean, "difference_low": far.low, "difference_high": far.high, "p_value": p_value}
+            verdict = _verdict(far, p_value, means[order[0]].mean, how)
+            row |= {"pairs_needed": _pairs_needed(far, how.level), "verdict": verdict}
+            if failed[name] and not failed[order[0]]:
+                row["verdict"] = INCOMPLETE
+        rows.append({key: _null_if_nan(value) for key, value in row.items()} | {"failed": failed[name]})
+    return rows + [_without_figures(over, name, count) for name, count in failed.items() if name not in parts]
 
 
-def _without_figures(over: str, name: Any) -> dict[str, Any]:
+def _without_figures(over: str, name: Any, failed: int) -> dict[str, Any]:
     """The row of a candidate none of whose runs has a figure."""
-    unknown = ("rank", "mean", "low", "high", "sd", "difference", "difference_low", "difference_high", "p_value")
-    return {over: name, "n": 0, **dict.fromkeys(unknown), "verdict": "failed"}
+    unknown = ("rank", "mean", "low", "high", "sd", "difference", "difference_low", "difference_high", "p_value",
+               "pairs_needed")  # fmt: skip
+    return {over: name, "n": 0, **dict.fromkeys(unknown), "verdict": FAILED, "failed": failed}
 
 
-def _compared(
-    mine: pl.DataFrame, best: pl.DataFrame, metric: str, keys: list[str], how: tuple[float, str, int]
-) -> PairedComparison:
+def _compared(mine: pl.DataFrame, best: pl.DataFrame, metric: str, keys: list[str], how: Method) -> PairedComparison:
+    """The differences of a candidate from the best one, over the repetitions that both have."""
     both = mine.select(*keys, metric).join(best.select(*keys, metric), on=keys, maintain_order="left")
     if both.is_empty():
         return PairedComparison(Interval(math.nan, math.nan, math.nan, math.nan, 0), math.nan)
-    return paired(both[metric].to_numpy(), both[f"{metric}_right"].to_numpy(), *how)
+    return paired(both[metric].to_numpy(), both[f"{metric}_right"].to_numpy(), *how.drawn)
 
 
-def _verdict(rank: int, p_value: float, level: float) -> str:
-    if not rank:
-        return "best"
-    if math.isnan(p_value):
-        return "unknown"
-    return "worse" if p_value <= 1 - level else "tie"
+def _verdict(far: Interval, p_value: float, best: float, how: Method) -> str:
+    """What the pairs tell about a candidate that is not the best one.
+
+    A difference is within the bound if its interval of two one-sided tests is, so at the level 0.95 that of 0.9.
+    """
+    if far.n < 2:
+        return UNKNOWN
+    if far.mean == 0 and far.sd == 0:
+        return TIE
+    if how.equivalence is not None:
+        bound, wide = how.equivalence * abs(best), 1 - 2 * (1 - how.level)
+        half = far.sd / math.sqrt(far.n) * _quantile(far.n - 1, (1 + wide) / 2) if wide > 0 else math.inf
+        if -bound <= far.mean - half and far.mean + half <= bound:
+            return TIE
+    return WORSE if p_value <= 1 - how.level else UNKNOWN
 
 
-def _null_if_nan(value: float) -> float | None:
-    return None if math.isnan(value) else value
+def _quantile(freedom: int, part: float) -> float:
+    from scipy import stats
+
+    return float(stats.t.ppf(part, freedom))
+
+
+def _pairs_needed(far: Interval, level: float) -> int | None:
+    """Pairs with which Student's t shows a difference of this mean and deviation with the probability ``POWER``."""
+    from scipy import stats
+
+    if far.n < 2 or far.mean == 0 or not math.isfinite(far.mean):
+        return None
+    effect, most = abs(far.mean) / far.sd if far.sd > 0 else math.inf, 1_000_000
+    if not effect < math.inf:
+        return 2
+    z = stats.norm.ppf((1 + level) / 2) + stats.norm.ppf(POWER)
+    return max(2, math.ceil(min((float(z) / effect) ** 2 + float(stats.norm.ppf((1 + level) / 2)) ** 2 / 2, most)))
+
+
+def _null_if_nan(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _check(level: float, method: str) -> None:

@@ -8,6 +8,7 @@ pattern, such as `utilization_{model}_pct`.
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ class Definition:
     """One column of a table, or one chart; fields that do not apply are ``""``.
 
     ``engines`` those that it holds for · ``over`` the time or the jobs that it covers · ``gpus`` how shared, leased,
-    idle and failed GPUs count · ``better`` as in ``BETTER``.
+    idle and failed GPUs count · ``better`` as in ``BETTER`` · ``most`` the largest value that it can have.
     """
 
     table: str
@@ -47,6 +48,7 @@ class Definition:
     over: str
     gpus: str
     better: str
+    most: str
 
     def defines(self, table: str, column: str) -> bool:
         """Whether this is the definition of a column of a table, for any engine."""
@@ -77,6 +79,14 @@ def unit(table: str, column: str) -> str:
     """The unit of a column; "" for one without unit or without a definition."""
     units = (one.unit for one in definitions() if one.unit and one.defines(table, column))
     return next(units, "")
+
+
+def possible(table: str, column: str) -> tuple[float, float]:
+    """The least and the largest value that a column can have; no bounds for one without a definition."""
+    found = next((one for one in definitions() if one.defines(table, column)), None)
+    if found is None:
+        return -math.inf, math.inf
+    return 0.0, float(found.most or math.inf)
 
 
 def chosen(names: Sequence[str] = (), table: str = "") -> list[Definition]:

@@ -320,32 +320,3 @@ def sweep_table(place: str | os.PathLike[str], options: Mapping[str, Any] | None
     if plan is None or rows is None:
         raise ResultError(f"{place}: found no {TABLE}, expected the folder of a sweep that has come to an end")
     return SweepTable(rows, tuple(json_value(plan)["axes"]))
-
-
-def winners_text(ranking: pl.DataFrame, metric: str, keys: Sequence[str]) -> str:
-    """The table of :func:`~fastsim.experiments.statistics.winners` as text; columns ``keys`` name a row."""
-    from fastsim.reports.text_tables import text_table
-
-    columns = [(name, name.replace("_", " ")) for name in keys]
-    failed = int(ranking["failed"].sum())
-    columns += [
-        ("n", "runs"),
-        *([("failed", "failed")] if failed else []),
-        ("mean", f"mean\n{metric}"),
-        ("low", "from"),
-        ("high", "to"),
-    ]
-    columns += [("difference", "to the\nbest"), ("p_value", "p"), ("verdict", "verdict")]
-    runs = "1 run has" if failed == 1 else f"{failed:,} runs have"
-    note = f"{runs} no {metric} and count in no mean: a candidate that fails on hard cases looks better than it is\n"
-    return text_table(ranking, columns, left=(*keys, "verdict")) + _legend(metric) + (note if failed else "")
-
-
-def _legend(metric: str) -> str:
-    """The unit of a metric and which end of it is the better one, where they are known."""
-    from fastsim.engine.audit.metric_definitions import better, unit
-
-    measure, direction = unit("summary", metric), better("summary", metric)
-    parts = (f"in {measure}" if measure else "", f"{direction} is better" if direction else "")
-    legend = ", ".join(filter(None, parts))
-    return f"{metric}: {legend}\n" if legend else ""

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 import fastsim as fs
 from fastsim.errors import ResultError, ScenarioError
 from fastsim.experiments.statistics import winners
-from fastsim.experiments.sweep.run import LongestFirst, sweep_table, winners_text
+from fastsim.experiments.sweep.run import LongestFirst, sweep_table
 from fastsim.experiments.sweep.sweep import FAILED, PLAN, TABLE, State, Sweep, SweepFailed, Where, sweep_of, swept
+from fastsim.experiments.sweep.winners_text import winners_text
 from fastsim.foundation.folder_lock import held
 from fastsim.scenario.scenario import Scenario
 from tests.needs import needs
@@ -216,9 +217,10 @@ def test_a_sweep_is_read_back_and_told(tmp_path: Path) -> None:
     assert axes == ("policy", "seed") and len(rows) == 6
     text = winners_text(winners(rows, "jct_mean_s"), "jct_mean_s", ["policy"])
     lines = text.splitlines()
-    assert "policy" in lines[1] and "verdict" in lines[1] and len(lines) == 6
+    assert "policy" in lines[1] and "verdict" in lines[1] and len(lines) == 7
     assert lines[5] == "jct_mean_s: in s, less is better"
     assert lines[3].split()[1] == "3" and lines[3].split()[-1] == "best"
+    assert lines[6].startswith("cannot tell: too few pairs, or too different ones; about ")
 
 
 def test_no_sweep_is_one_error(tmp_path: Path) -> None:
