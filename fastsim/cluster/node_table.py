@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.errors import InputError
-from fastsim.foundation.columns.physical_types import Unconvertible, canonical, is_text, plain
+from fastsim.foundation.columns.physical_types import Unconvertible, canonical, cell_text, is_text, plain
 from fastsim.foundation.limits.quantities import MOST_SECONDS, MOST_SECONDS_TEXT
 from fastsim.hardware import mig
 from fastsim.hardware.model_catalog import MOST_WATTS, Catalog
@@ -66,7 +66,7 @@ def node_table(table: pa.Table, name: str, where: Where, catalog: Catalog) -> pa
         bad = pc.fill_null(mask, False)
         if pc.any(bad).as_py():
             row = int(pc.index(bad, True).as_py())
-            raise InputError(f"{where(row)}: {column}", nodes[column][row].as_py(), expected)
+            raise InputError(f"{where(row)}: {column}", cell_text(nodes[column], row), expected)
     _unique_names(nodes, where)
     _known_models(nodes, where, catalog)
     _possible_layouts(nodes, where)
@@ -200,7 +200,7 @@ def _known_models(nodes: pa.Table, where: Where, catalog: Catalog) -> None:
                 how = "watts=FILE.csv in the cluster's text, or Catalog.from_csv"
                 do = f"extend the catalogue ({how}) or fill {', '.join(own)}"
                 models = ", ".join(sorted(filter(None, known)))
-                raise InputError(f"{where(row)}: {column}", repr(nodes[column][row].as_py()), f"one of: {models}", do)
+                raise InputError(f"{where(row)}: {column}", cell_text(nodes[column], row), f"one of: {models}", do)
 
 
 def _possible_layouts(nodes: pa.Table, where: Where) -> None:

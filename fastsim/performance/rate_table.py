@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.errors import InputError
-from fastsim.foundation.columns.physical_types import column_of
+from fastsim.foundation.columns.physical_types import cell_text, column_of
 from fastsim.foundation.csv_table import read_csv
 from fastsim.foundation.parquet import write_parquet
 
@@ -162,7 +162,7 @@ def _first_bad(bad: pa.ChunkedArray, values: pa.ChunkedArray, where: str, expect
     row = pc.index(bad, True).as_py()
     if row >= 0:
         at, _, column = where.rpartition(": ")
-        raise InputError(f"{at}:{row + 1}: {column}", values[row].as_py(), expected)
+        raise InputError(f"{at}:{row + 1}: {column}", cell_text(values, row), expected)
 
 
 def _partners(

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from fastsim.engine.rounds.accepted_kinds import accepted_models
 from fastsim.errors import InputError
+from fastsim.foundation.columns.physical_types import cell_text
 from fastsim.hardware.node_constraints import further
 from fastsim.simulation.run_warnings import Message, unknown_memory
 from fastsim.simulation.uses.columns import UnusedColumns, asks
@@ -93,7 +94,7 @@ def checked_columns(
     for batch in workload.batches():
         for name, wrong, expected in _faults(batch, nodes, by_model):
             row = int(np.flatnonzero(wrong)[0])
-            raise InputError(f"{workload.name}:{start + row + 1}: {name}", _text(batch[name][row]), expected)
+            raise InputError(f"{workload.name}:{start + row + 1}: {name}", _text(batch[name], row), expected)
         unused.add(batch)
         asks_memory = asks_memory or (s.GPU_MEMORY_MIB in batch.schema.names and asks(batch, s.GPU_MEMORY_MIB))
         start += batch.num_rows
@@ -155,6 +156,5 @@ class _Nodes:
         return most
 
 
-def _text(value: pa.Scalar) -> str:
-    plain = value.as_py()
-    return f"{plain:,}" if isinstance(plain, int) else repr(plain)
+def _text(column: pa.Array, row: int) -> str:
+    return f"{int(column[row].as_py()):,}" if pa.types.is_integer(column.type) else cell_text(column, row)

@@ -20,6 +20,7 @@ from fastsim.engine.rounds.job_batches import JobBatch, JobBatches, PodBatches, 
 from fastsim.engine.rounds.options import LATE_SHARES, ORDERED_QUIRKS, QUIRKS, USE_FROM_ZERO, RoundOptions, Setting
 from fastsim.engine.shares.plan import SharePlan, setting_of
 from fastsim.errors import PolicyError, ScenarioError
+from fastsim.foundation.columns.physical_types import cell_text
 from fastsim.foundation.limits.knobs import WINDOW
 from fastsim.performance.gavel_rates import JOB_NAMES
 from fastsim.policies.adaptive.served import ORDERS
@@ -198,8 +199,8 @@ def _refuse_adaptive(workload: Workload, oracle: Oracle, policy: Any) -> None:
     if not {s.WORKLOAD, s.BATCH_SIZE} <= set(workload.columns):
         return
     batch = next(iter(workload.batches(STREAM_ROWS)), None)
-    names = [] if batch is None else batch[s.WORKLOAD].drop_null().unique().to_pylist()
-    if names and {name for name, _ in oracle.kinds}.isdisjoint(names):
+    names = None if batch is None else batch[s.WORKLOAD].drop_null().unique()
+    if names and {name for name, _ in oracle.kinds}.isdisjoint(names.to_pylist()):
         name = re.split(r"\W", str(policy), maxsplit=1)[0]
         order = {"fcfs": "fifo"}.get(name, name)
         do = (
@@ -208,7 +209,7 @@ def _refuse_adaptive(workload: Workload, oracle: Oracle, policy: Any) -> None:
             else "policies served, sia and pollux are for them"
         )
         expected = f"jobs with rates; those of {oracle.name} are of other kinds (rates= names others)"
-        raise PolicyError(f"policy {policy}", f"adaptive jobs, such as {names[0]!r}", expected, do)
+        raise PolicyError(f"policy {policy}", f"adaptive jobs, such as {cell_text(names, 0)}", expected, do)
 
 
 def _gpu_models(cluster: Cluster) -> tuple[str, ...]:

@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.cluster.column_mapping import MISSING, Columns, Mapped, Source, mapped
-from fastsim.errors import InputError, ScenarioError, short
+from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.columns.physical_types import cell_text
 from fastsim.workload import schema as s
 from fastsim.workload.row_checks import UNIQUE, Fault, Repeats, conformed, request_fault, required_columns
 from fastsim.workload.workload import Held, Workload
@@ -124,7 +125,7 @@ def _refuse_requests_of_no_gpu(mapping: Mapped, table: pa.Table) -> None:
         row = int(pc.index(pc.fill_null(asking, False), True).as_py())
         if row >= 0:
             expected = f"a column {s.NUM_GPU}, the number of GPUs that {name} is about"
-            found = f"{column[row].as_py()} without {s.NUM_GPU}"
+            found = f"{cell_text(column, row)} without {s.NUM_GPU}"
             raise InputError(mapping.where(row, name), found, expected, f"{s.NUM_GPU}=1 is one GPU for every pod")
 
 
@@ -193,7 +194,7 @@ class _GivenIds(NamedTuple):
         repeats = Repeats.of(codes.astype(np.int64)) if _may_repeat(codes) else None
         if repeats is not None and len(repeats.row):
             row, earlier = int(repeats.row[0]), int(repeats.earlier[0])
-            found = f"{short(ids[row].as_py())}, as in {mapping.source.place(earlier)}"
+            found = f"{cell_text(ids, row)}, as in {mapping.source.place(earlier)}"
             raise InputError(f"{mapping.source.place(row)}: {label}", found, UNIQUE)
 
 

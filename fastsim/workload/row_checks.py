@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.errors import InputError
-from fastsim.foundation.columns.physical_types import Unconvertible, canonical
+from fastsim.foundation.columns.physical_types import Unconvertible, canonical, cell_text
 from fastsim.foundation.limits.quantities import MOST_SECONDS, MOST_SECONDS_TEXT
 from fastsim.hardware import mig
 from fastsim.hardware.node_constraints import MOST_SPREAD, constraint_fault, further
@@ -111,7 +111,7 @@ def _weights(weights: pa.Array) -> Iterable[Fault]:
     bad = pc.invert(good).fill_null(False)
     if pc.any(bad).as_py():
         row = _first(bad)
-        yield Fault(row, s.WEIGHT, weights[row].as_py(), "a number above 0, at most 2**53; null = 1")
+        yield Fault(row, s.WEIGHT, float(weights[row].as_py()), "a number above 0, at most 2**53; null = 1")
 
 
 def _passed_deadlines(batch: pa.RecordBatch) -> Iterable[Fault]:
@@ -119,8 +119,8 @@ def _passed_deadlines(batch: pa.RecordBatch) -> Iterable[Fault]:
     bad = pc.less(deadlines, batch.column(s.SUBMIT_S)).fill_null(False)
     if pc.any(bad).as_py():
         row = _first(bad)
-        submit_s = batch.column(s.SUBMIT_S)[row].as_py()
-        yield Fault(row, s.DEADLINE_S, deadlines[row].as_py(), f"submit_s ({submit_s:g}) or later; null = none")
+        submit_s = float(batch.column(s.SUBMIT_S)[row].as_py())
+        yield Fault(row, s.DEADLINE_S, float(deadlines[row].as_py()), f"submit_s ({submit_s:g}) or later; null = none")
 
 
 def _outside(batch: pa.RecordBatch, name: str, low: int, high: int) -> Iterable[Fault]:
@@ -130,7 +130,7 @@ def _outside(batch: pa.RecordBatch, name: str, low: int, high: int) -> Iterable[
         return
     full = batch.column(name)
     row = _first(pc.or_(pc.less(full, low), pc.greater(full, high)))
-    yield Fault(row, name, full[row].as_py(), f"{low} to {high}")
+    yield Fault(row, name, int(full[row].as_py()), f"{low} to {high}")
 
 
 def _not_finite(batch: pa.RecordBatch, name: str, negative: bool) -> Iterable[Fault]:
@@ -141,7 +141,7 @@ def _not_finite(batch: pa.RecordBatch, name: str, negative: bool) -> Iterable[Fa
     bad = pc.invert(good).fill_null(False)
     if pc.any(bad).as_py():
         row = _first(bad)
-        found = column[row].as_py()
+        found = float(column[row].as_py())
         null = "; null = runs for ever" if name == s.DURATION_S else ""
         kind = "a finite number of seconds" if name.endswith("_s") else "a finite number"
         if MOST_SECONDS < abs(found) < np.inf:
@@ -174,8 +174,8 @@ def _models(batch: pa.RecordBatch) -> Iterable[Fault]:
     names = lists.flatten()
     nameless = pc.or_kleene(names.is_null(), pc.equal(names, "")).fill_null(True)
     if pc.any(nameless).as_py():
-        row = pc.list_parent_indices(lists)[_first(nameless)].as_py()
-        yield Fault(row, s.GPU_MODELS, str(lists[row].as_py()), "model names")
+        row = int(pc.list_parent_indices(lists)[_first(nameless)].as_py())
+        yield Fault(row, s.GPU_MODELS, cell_text(lists, row), "model names")
 
 
 def _partners(batch: pa.RecordBatch) -> Iterable[Fault]:

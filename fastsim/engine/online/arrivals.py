@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fastsim.errors import InputError
+from fastsim.foundation.columns.physical_types import cell_text
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ def bound(batch: pa.RecordBatch, positions: Mapping[str, int]) -> tuple[Any, Any
     names = batch.column(s.BOUND_NODE).to_pylist()
     for row, name in enumerate(names):
         if name is not None and name not in positions:
-            pod = batch.column(s.POD_ID)[row].as_py()
-            raise InputError(f"workload: pod {pod}: {s.BOUND_NODE}", repr(name), "a node of the cluster")
+            pod, found = (cell_text(batch.column(one), row) for one in (s.POD_ID, s.BOUND_NODE))
+            raise InputError(f"workload: pod {pod}: {s.BOUND_NODE}", found, "a node of the cluster")
     node = np.array([-1 if name is None else positions[name] for name in names], np.int32)
     held = batch.column(s.BOUND_GPUS).to_pylist() if s.BOUND_GPUS in batch.schema.names else [None] * len(names)
     return node, np.array([sum(1 << gpu for gpu in gpus or ()) for gpus in held], np.uint64)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastsim.errors import InputError
+from fastsim.errors import InputError, short
 
 t = pa.types
 PLAIN = "a column of numbers, texts, truth values, times, or lists of them"
@@ -98,7 +98,7 @@ def plain(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     return column if kind == column.type else canonical(column, kind)
 
 
-def cell_text(column: pa.Array, row: int) -> str:
+def cell_text(column: pa.Array | pa.ChunkedArray, row: int) -> str:
     """A cell as messages show it; a time that Python has no value for, such as one of nanoseconds, by its type.
 
     Times of nanoseconds are shown as those of microseconds: pyarrow shows them as objects of pandas where it is there.
@@ -111,7 +111,7 @@ def cell_text(column: pa.Array, row: int) -> str:
             cell = cell.cast(pa.timestamp("us", cell.type.tz))
         elif t.is_duration(cell.type) and cell.type.unit == "ns":
             cell = cell.cast(pa.duration("us"))
-        return repr(cell[0].as_py())
+        return short(cell[0].as_py())
     except _FAULTS:
         return f"a value of type {short_type(column.type)}"
 

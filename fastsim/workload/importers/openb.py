@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from fastsim.cluster.importers import list_row, read_list
 from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.columns.physical_types import cell_text
 from fastsim.foundation.limits.packed_file import file_checksum
 from fastsim.foundation.limits.work_budget import Work
 from fastsim.workload import schema as s
@@ -127,7 +128,9 @@ def _check(path: str | os.PathLike[str], table: pa.Table, source: pa.Table) -> N
         return
     column = {v: k for k, v in _RENAMED.items()}.get(fault.column, fault.column)
     column = "creation_time" if column == s.SUBMIT_S else column
-    found = source[column][fault.row].as_py() if column in source.column_names else fault.found
+    found = fault.found
+    if column in source.column_names:
+        found = cell_text(source[column], fault.row) if source[column][fault.row].is_valid else None
     if fault.column == s.DURATION_S:
         found, expected = f"{found} (duration {fault.found:g} s)", "no earlier than creation and scheduling"
     else:
@@ -143,7 +146,7 @@ def _refuse_inexact_times(path: str | os.PathLike[str], source: pa.Table) -> Non
         if pc.any(beyond).as_py():
             row = pc.index(beyond, True).as_py()
             where = f"{list_row(path, row)}: {name}"
-            raise InputError(where, column[row].as_py(), f"-{MOST_TIME_S} to {MOST_TIME_S} seconds")
+            raise InputError(where, cell_text(column, row), f"-{MOST_TIME_S} to {MOST_TIME_S} seconds")
 
 
 def _null_fault(batch: pa.RecordBatch) -> Fault | None:
