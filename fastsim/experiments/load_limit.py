@@ -101,16 +101,16 @@ def knees(
 ) -> pl.DataFrame:  # fmt: skip
     """The largest stable load of each combination in a sweep, which lies between ``stable`` and ``unstable``.
 
-    ``values`` are the keys of a sweep without that of the load; the growth is the mean over seeds. ``stable`` is null
-    if even ``low`` is not stable, ``unstable`` if ``high`` is.
+    ``values`` are the keys of a sweep; loads that it has under ``key`` are not looked at, nor loads from which on a
+    policy is left out. The growth is the mean over seeds. ``stable`` is null if even ``low`` is not stable,
+    ``unstable`` if ``high`` is.
     """
     import polars as pl
 
     if not 0 < low < high < math.inf or not 0 < tolerance < 1 or not 0 < growth < 1:
         arguments = f"low {low:g}, high {high:g}, tolerance {tolerance:g}, growth {growth:g}"
         raise ScenarioError("knee", arguments, "0 < low < high, 0 < tolerance < 1, 0 < growth < 1")
-    if key in values:
-        raise ScenarioError(f"{where}: {key}", repr(values[key]), "no such key: loads are searched for")
+    values = {name: value for name, value in values.items() if name not in (key, "cutoff_rates")}
     refuse_sweep_code(sweep_of({**values, key: low}, where), where, allow_code)
     cases = list(_cases(values, key, low, where))
     searches = {case: _Search(low, high) for case in cases}

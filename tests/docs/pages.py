@@ -21,6 +21,11 @@ def all_blocks(kind: str) -> list[tuple[str, str]]:
     return [(page, block) for page in PAGES for block in blocks(page, kind)]
 
 
+def files(page: str) -> list[tuple[str, str]]:
+    """Name and text of every file that a page shows; its name ends the line before the block."""
+    return re.findall(r"`([\w.]+)`:\n\n```toml\n(.*?)^```$", PAGES[page], re.M | re.S)
+
+
 def commands(page: str, kind: str) -> list[list[str]]:
     """The words of every ``fastsim`` command in blocks of a kind; several stand in a line with && between them."""
     lines = "".join(blocks(page, kind)).splitlines()

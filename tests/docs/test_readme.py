@@ -15,7 +15,7 @@ import pytest
 
 from fastsim.cli.main import commands as verbs
 from fastsim.cli.main import exit_code
-from tests.docs.pages import PAGES, ROOT, all_blocks, blocks, commands
+from tests.docs.pages import PAGES, ROOT, all_blocks, commands, files
 
 SCRIPTS = [(page, block) for page, block in all_blocks("python") if "sys.argv" not in block]
 TRAINING = "sb3_contrib"
@@ -42,18 +42,22 @@ def test_the_page_begins_with_an_example() -> None:
     assert lines.index("```pycon") < 25 and len(lines) <= FIRST_SCREEN
 
 
-@pytest.mark.spread(3)
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "pycon")])
-def test_sessions_print_what_they_show(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All sessions of a page are one: later ones know the names of earlier ones."""
+@pytest.mark.spread(5)
+@pytest.mark.parametrize("session", [pytest.param(block, id=page) for page, block in all_blocks("pycon")])
+def test_each_session_alone_prints_what_it_shows(session: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader pastes one block, into an empty folder."""
     monkeypatch.chdir(tmp_path)
-    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
-    session = "\n".join(blocks(page, "pycon"))
     if "rl_environment" in session:
         pytest.importorskip("gymnasium", reason="gymnasium is not installed (extra rl)")
-    runner.run(doctest.DocTestParser().get_doctest(session, {}, page, f"{page}.md", 0))
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    runner.run(doctest.DocTestParser().get_doctest(session, {}, "page", "page.md", 0))
     assert runner.tries > 0
     assert runner.failures == 0
+
+
+@pytest.mark.parametrize("block", [pytest.param(block, id=page) for page, block in all_blocks("sh")])
+def test_commands_that_need_more_say_so_before(block: str) -> None:
+    assert block.startswith("# needs ")
 
 
 @pytest.mark.spread(1)
@@ -95,11 +99,16 @@ def test_commands_run_one_after_the_other(page: str, tmp_path: Path, monkeypatch
     """``console`` blocks need nothing but the package; those that need files or servers of the reader are ``sh``."""
     if "report" in {words[1] for words in commands(page, "console")}:
         pytest.importorskip("altair", reason="altair is not installed (extra report)")
-    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "reader"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    for name, text in files(page):
+        Path(name).write_text(text)
     for words in commands(page, "console"):
         if words != ["fastsim", "demo"]:  # CI runs it as it stands
             assert exit_code(words[1:]) in expected_codes(words), words
-    shutil.rmtree(tmp_path)
+    assert [*tmp_path.iterdir()] == [folder], "a command wrote outside its folder"
+    shutil.rmtree(folder)
 
 
 def expected_codes(words: list[str]) -> set[int]:

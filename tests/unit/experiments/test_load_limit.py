@@ -57,5 +57,12 @@ def test_both_ends_may_be_alike() -> None:
 def test_mistakes(low: float, high: float, more: dict[str, Any]) -> None:
     with pytest.raises(ScenarioError, match="knee: found low"):
         knees({**BASE, "policy": "isolated"}, low, high, **more)
-    with pytest.raises(ScenarioError, match="loads are searched for"):
-        knees({**BASE, "policy": "fifo", "rate_per_hour": 1}, 1, 2)
+
+
+def test_loads_of_the_file_are_not_looked_at() -> None:
+    loads = {
+        "rate_per_hour": {"from": 0.0, "to": 6.0, "points": 16},
+        "cutoff_rates": {"gavel:2:2:2": {"isolated": 5.0}},
+    }
+    base = {**BASE, "policy": "isolated"}
+    assert knees(base | loads, 0.05, 0.1).equals(knees(base, 0.05, 0.1))
