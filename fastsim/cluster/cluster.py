@@ -22,6 +22,7 @@ from fastsim.foundation.columns.checksum import content_checksum
 from fastsim.foundation.columns.content_equality import ComparedByContent
 from fastsim.foundation.csv_table import map_text
 from fastsim.foundation.displays import chart_of, html_table
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.option_texts import elements
 from fastsim.foundation.parquet import parquet_table, replacing, write_parquet
@@ -41,6 +42,7 @@ PRESETS = {"openb": False, "openb-all": True}
 """Presets by name; True includes nodes without GPUs."""
 
 
+@whole_process
 @dataclass(frozen=True, eq=False)
 class Cluster(ComparedByContent):
     """Nodes as an Arrow table with the columns of `NODE_SCHEMA`, and the catalogue of their models.
@@ -199,7 +201,7 @@ class Cluster(ComparedByContent):
 
         snapshot = Snapshot.read(path, memory_unit=memory_unit)
         cluster = cluster_of(snapshot, catalog)
-        snapshot.warn(2)
+        snapshot.warn(3)
         return cluster if not empty else cluster.emptied()
 
     # ------------------------------------------------------------------ reading

@@ -14,6 +14,7 @@ from fastsim.cluster.node_table import NODE_SCHEMA
 from fastsim.errors import InputError
 from fastsim.foundation.columns.physical_types import column_of
 from fastsim.foundation.csv_table import csv_line, read_csv
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.parquet import parquet_table
 from fastsim.hardware.gpu_products import with_products
@@ -32,6 +33,7 @@ NODE_COLUMNS = {
 """Columns of a node list."""
 
 
+@whole_process
 def import_nodes(path: str | os.PathLike[str], *, catalog: Catalog | None = None) -> Cluster:
     """The nodes of a node list (CSV, CSV.gz or Parquet), in the file's order, with openb's limit of 1,001 pods."""
     from fastsim.cluster.cluster import Cluster

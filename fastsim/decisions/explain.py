@@ -32,6 +32,7 @@ from fastsim.engine.online.plan import PodRequest
 from fastsim.engine.result import Result
 from fastsim.engine.tables import REASONS, device_lists
 from fastsim.errors import InputError, ResultError, ScenarioError
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.option_texts import elements, path_of
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import Prepared, Progress, RunWarning, prepared
@@ -208,6 +209,7 @@ class Explanation:
         return Decision(pod, 0, 0.0, request, zeros, zeros, zeros, table, table, zeros.astype(np.uint64))
 
 
+@whole_process
 def explain(
     source: Source, pods: Sequence[int | str] | int | str = (), *, sample: int = 0, attempt: str = "placed",
     allow_code: bool = False, **objects: Any,
@@ -343,4 +345,4 @@ def _warn_of_untried(selected: Mapping[int, SelectedPod], decisions: list[Decisi
     if untried:
         names = ", ".join(str(selected[seq].pod_id) for seq in sorted(untried)[:5]) + (" …" if len(untried) > 5 else "")
         text = f"never tried: pod {names}; the run ended while others were ahead in the queue or before it arrived"
-        warnings.warn(text, NeverTried, stacklevel=3)
+        warnings.warn(text, NeverTried, stacklevel=5)

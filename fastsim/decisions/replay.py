@@ -21,6 +21,7 @@ from fastsim.engine.online.plan import PodRequest
 from fastsim.engine.online.run import OnlineRun
 from fastsim.engine.tables import REASONS
 from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.work_budget import Work, amount_text, refuse_excess, refuse_progress
 from fastsim_ext.online.decision_trace import DecisionTrace, RulesDecisionTrace, filtered, picked, scored
 
@@ -215,6 +216,7 @@ class Replay(OnlineRun):
             )
 
 
+@whole_process
 def replayed(inputs: Prepared, pods: Mapping[int, SelectedPod], attempt: str = "placed") -> list[Decision]:
     """The decisions about these pods, by order of arrival; the run ends with the last of them."""
     if attempt not in ATTEMPTS:

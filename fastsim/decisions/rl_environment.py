@@ -31,6 +31,7 @@ from fastsim.decisions.rl_episode_env import EpisodeEnv, Observation, Reward
 from fastsim.decisions.rl_render import rendered_picture, rendered_text
 from fastsim.engine.online.kernel_columns import read_only
 from fastsim.engine.online.run import OnlineOptions
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim_ext.online.stepped_loop import NODE_FEATURES, POD_FEATURES, stepped
 
 # Gymnasium after the module that says which extra brings it.
@@ -56,6 +57,7 @@ def observation_space(nodes: int) -> spaces.Dict:
     })  # fmt: skip
 
 
+@whole_process
 class SchedulingEnv(EpisodeEnv[PlacementEpisode]):
     """One cluster, one pod a step.
 
@@ -93,6 +95,7 @@ class SchedulingEnv(EpisodeEnv[PlacementEpisode]):
         return self.episode.stepping.advice()
 
 
+@whole_process
 class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]]):
     """Many clusters side by side, each with the pods of its own seed: ``seed``, ``seed + 1``, ...
 

@@ -13,6 +13,7 @@ from fastsim.decisions.rl_render import RENDER_MODES, known_mode
 from fastsim.engine.online.run import OnlineOptions
 from fastsim.engine.result import Result
 from fastsim.errors import FastsimError
+from fastsim.foundation.limits.forked_process import whole_process
 
 try:
     import gymnasium
@@ -24,6 +25,7 @@ Reward = str | Mapping[str, float]
 OneEpisode = TypeVar("OneEpisode", bound=Episode)
 
 
+@whole_process
 class EpisodeEnv(gymnasium.Env[Observation, SupportsInt], Generic[OneEpisode]):
     """One cluster, one decision a step; subclasses say how an episode begins, how it looks and what the spaces are."""
 

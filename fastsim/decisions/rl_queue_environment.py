@@ -26,6 +26,7 @@ from fastsim.decisions.rl_render import rendered_line, rendered_squares
 from fastsim.engine.online.kernel_columns import read_only
 from fastsim.engine.online.run import OnlineOptions
 from fastsim.errors import ScenarioError
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim_ext.online.stepped_loop import NODE_FEATURES
 from fastsim_ext.online.stepped_queue import JOB_FEATURES, LINE_FEATURES, restarted, served
 
@@ -57,6 +58,7 @@ def _checked(places: int) -> int:
     return places
 
 
+@whole_process
 class QueueEnv(EpisodeEnv[QueueEpisode]):
     """One cluster, one decision a step: a place of the line, or ``places`` to wait for the next event.
 
@@ -93,6 +95,7 @@ class QueueEnv(EpisodeEnv[QueueEpisode]):
         return 0 if self.episode.mask[0] else self.places
 
 
+@whole_process
 class QueueVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]]):
     """Many clusters side by side, each with the jobs of its own seed: ``seed``, ``seed + 1``, ...
 

@@ -20,6 +20,7 @@ from fastsim.engine.tables import arrow, check_table
 from fastsim.errors import InputError, ResultError, StoredError, on_one_line, reading
 from fastsim.foundation.displays import chart_of, html_table
 from fastsim.foundation.folder_lock import held, recover
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import open_parquet, parquet_table, replacing_folder, write_parquet
@@ -85,6 +86,7 @@ class FolderFrames(Mapping[str, pl.DataFrame]):
         return self.folder / f"{name}.parquet"
 
 
+@whole_process
 @dataclass(frozen=True, repr=False, eq=False)
 class Result:
     """Tables of one run; a table that the run did not record is a ResultError that names the ``record`` to choose.

@@ -30,6 +30,7 @@ from fastsim.engine.totals.job_totals import HOUR_S
 from fastsim.errors import InputError, ScenarioError, suggestion
 from fastsim.experiments.executors.executor import executor
 from fastsim.experiments.node_prices import Tariffs, node_prices_from, price_per_h
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.option_texts import names_file
 from fastsim.scenario.carbon import carbon_from
 from fastsim.scenario.scenario import Scenario
@@ -111,6 +112,7 @@ class Search:
         return max((size for size in self.figures if size < self.high), default=0)
 
 
+@whole_process
 def smallest_additions(
     scenario: Scenario | Mapping[str, Any], kinds: Sequence[str], *, p95_wait_s: float | None = None, most: int = MOST,
     workers: int = 1, progress: Callable[[int], None] | None = None, node_prices: Any = None,

@@ -19,6 +19,7 @@ import numpy as np
 from fastsim.errors import ScenarioError
 from fastsim.experiments.executors.executor import executor
 from fastsim.experiments.sweep.sweep import refuse_sweep_code, sweep_of
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.simulation.simulate import played
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ class _Search:
         return {"stable": below, "unstable": above, **growth, "loads": len(self.growth)}
 
 
+@whole_process
 def knees(
     values: Mapping[str, Any], low: float, high: float, *, key: str = "rate_per_hour", tolerance: float = 0.05,
     growth: float = 0.05, workers: int = 1, where: str = "sweep", allow_code: bool = True,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastsim.errors import ScenarioError, kind_of
 from fastsim.experiments.executors.executor import executor
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.option_texts import elements
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.run_warnings import Message, warn
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 SCENARIOS = "a list of scenarios, each a Scenario or a dict of its fields"
 
 
+@whole_process
 def simulate_many(
     scenarios: Iterable[Scenario | Mapping[str, Any]],
     workers: int = 1,
@@ -44,7 +46,7 @@ def simulate_many(
     with executor(workers, len(checked), threads) as spread:
         for scenario, (result, messages) in zip(checked, spread.map(played_without_inputs, checked), strict=True):
             results.append(dataclasses.replace(result, scenario=scenario.with_(out=None, log=None)))
-            warn(set(messages) - shown, depth=1)
+            warn(set(messages) - shown, depth=2)
             shown |= set(messages)
             if progress is not None:
                 progress(len(results))

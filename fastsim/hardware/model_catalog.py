@@ -11,6 +11,7 @@ from typing import Any
 
 from fastsim.errors import InputError
 from fastsim.foundation.columns.content_equality import ComparedByContent
+from fastsim.foundation.limits.forked_process import whole_process
 
 TABLES = Path(__file__).parent / "tables"
 """Folder of the tables that ship with the package."""
@@ -42,6 +43,7 @@ class CpuModel:
     cores_per_socket: int
 
 
+@whole_process
 @dataclass(frozen=True, eq=False)
 class Catalog(ComparedByContent):
     """GPU and CPU models by name; the CPU model "" stands for a node that names none."""

@@ -130,7 +130,7 @@ class Snapshot:
         return [row for row in rows if row is not None]
 
     def warn(self, depth: int = 1, nodes: bool = True) -> None:
-        """Issue one warning for each notice, `depth` public functions up; ``nodes`` includes those about nodes."""
+        """Issue one warning for each notice, `depth` functions up; ``nodes`` includes those about nodes."""
         for text, count in sorted(self.notices.items()):
             if not nodes and text.startswith("nodes: "):
                 continue

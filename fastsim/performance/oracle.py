@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fastsim.errors import InputError
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.option_texts import elements
 from fastsim.foundation.parquet import arrow_table, parquet_table
@@ -29,6 +30,7 @@ Kind = tuple[str, int]
 """Workload and number of GPUs."""
 
 
+@whole_process
 @dataclass(frozen=True, eq=False)
 class Oracle:
     """Measured rates in steps/s; NaN where nothing was measured, 0 where the job cannot run.

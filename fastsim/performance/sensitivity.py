@@ -32,6 +32,7 @@ import pyarrow.csv
 
 from fastsim.cluster.server import Server
 from fastsim.errors import InputError, suggestion
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.option_texts import elements
 from fastsim.foundation.parquet import replacing, write_parquet
 from fastsim.performance.oracle import Kind, Oracle
@@ -93,6 +94,7 @@ class Demands:
         return iterations
 
 
+@whole_process
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
     """Profiles of workloads, in the order that mixes count them; an object is equal to itself alone."""

@@ -15,6 +15,7 @@ import polars as pl
 
 from fastsim.errors import ResultError, ScenarioError, suggestion
 from fastsim.foundation.displays import html_table
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.option_texts import elements
 from fastsim.reports.charts.chart_files import charting, displayed, drawn_picture, written_file
 from fastsim.reports.charts.series import HEIGHT, POINTS, WIDTH, distinct_names, run_name
@@ -83,6 +84,7 @@ SATURATION = 70.0
 """Arrived demand, in per cent of the GPUs, below which nearly every policy places every pod."""
 
 
+@whole_process
 def compare(results: Runs, names: Sequence[str] | None = None) -> Comparison:
     """Results side by side, named after their scenario or policy unless ``names`` are given.
 
@@ -94,6 +96,7 @@ def compare(results: Runs, names: Sequence[str] | None = None) -> Comparison:
     return Comparison(runs, tuple(distinct_names(given or [run_name(run) for run in runs])))
 
 
+@whole_process
 @dataclass(frozen=True, repr=False)
 class Comparison:
     """Several results side by side."""

@@ -15,6 +15,7 @@ import polars as pl
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.result import Result
 from fastsim.errors import ResultError, ScenarioError, kind_of, suggestion
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.reports.charts.chart_files import charting, displayed
 from fastsim.reports.charts.gpu_occupancy import STEPS
 from fastsim.reports.charts.series import WIDTH, series_of
@@ -34,6 +35,7 @@ ROW_HEIGHT = 22
 """Height of a bar with its gap, pixels."""
 
 
+@whole_process
 def plot(shown: Any, chart: str | None = None, **options: Any) -> alt.TopLevelMixin:
     """The named chart of a run, comparison or cluster; without a name its first one.
 

@@ -20,6 +20,7 @@ import polars as pl
 from fastsim.engine.result import Result
 from fastsim.errors import ResultError, ScenarioError, kind_of, short, suggestion
 from fastsim.foundation.csv_table import without_formulas
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.option_texts import elements, names_file, names_folder
 from fastsim.reports.charts.chart_files import drawn_picture, page_scripts, picturing, written_file
 from fastsim.reports.charts.gpu_occupancy import STEPS, Window
@@ -44,6 +45,7 @@ NO_MOMENT = -1
 """Step of time in pictures of nodes over time, the ``MAPS``: no line stands there."""
 
 
+@whole_process
 @dataclass(frozen=True)
 class Report:
     """Several runs in one page; ``wanted`` names the charts (default: all that have data)."""
@@ -139,6 +141,7 @@ class Report:
         return paths
 
 
+@whole_process
 def report(
     results: Runs, names: Sequence[str] | None = None, *, window: tuple[float, float] | None = None,
     charts: Sequence[str] = (),

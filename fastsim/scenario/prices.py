@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.columns.content_equality import ComparedByContent
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.option_texts import elements
 from fastsim.foundation.parquet import one_line
@@ -45,6 +46,7 @@ MOST_PRICE = 1_000_000.0
 """Highest price of a GPU, $/h; sums of much higher ones lose their cents."""
 
 
+@whole_process
 @dataclass(frozen=True, eq=False)
 class Prices(ComparedByContent):
     """$/h of one GPU of each model: row `t` of `price__tg` holds from `since_s[t]` on, the first row from the start."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from fastsim.engine.tables import NAMES
 from fastsim.errors import InputError
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.parquet import arrow_table
 from fastsim.simulation.run_warnings import warn
 from fastsim.simulation.uses.columns import ColumnFacts, UnusedColumns
@@ -28,6 +29,7 @@ WHOLE = 1000
 """Milli-GPU of a whole device."""
 
 
+@whole_process
 def simulate_pool(jobs: Any, gpus: int) -> pl.DataFrame:
     """Start, end and wait of each job on a pool of ``gpus`` GPUs: seconds, in the jobs' order.
 
@@ -49,7 +51,7 @@ def simulate_pool(jobs: Any, gpus: int) -> pl.DataFrame:
     own = _own_ids(table)
     unused = UnusedColumns("pool", ColumnFacts(tuple(table.column_names)))
     unused.add(table)
-    warn(unused.messages("jobs"), depth=1)
+    warn(unused.messages("jobs"), depth=2)
     start = np.empty(len(submit))
     fifo_starts(submit, duration, wanted.astype(np.int32), gpus, start)
     frame = pl.DataFrame({"start_s": start, "end_s": start + duration, "wait_s": start - submit})

@@ -32,6 +32,7 @@ from fastsim.engine.rounds.checkpoint import (
 )
 from fastsim.errors import FastsimError, PolicyError, ResultError, ScenarioError
 from fastsim.foundation.folder_lock import held
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.option_texts import path_of
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
@@ -54,6 +55,7 @@ ROUND_FORK_FIELDS = ("policy", "until_s", "name", "log")
 """Those of a run in rounds."""
 
 
+@whole_process
 def resume(
     folder: str | os.PathLike[str],
     *,
@@ -80,6 +82,7 @@ def resume(
         return simulation.run(scenario, progress, overwrite, Checkpoints(**checkpoint.meta["checkpoints"]), checkpoint)
 
 
+@whole_process
 def fork(
     folder: str | os.PathLike[str],
     out: str | os.PathLike[str],

@@ -168,6 +168,6 @@ class MissingValues:
 
 
 def warn(messages: Iterable[Message], depth: int) -> None:
-    """Issue the warnings at the caller's line; ``depth`` public functions lie between."""
+    """Issue the warnings at the caller's line; ``depth`` functions lie between."""
     for category, text in sorted(messages, key=lambda pair: pair[1]):
         warnings.warn(text, category, stacklevel=depth + 2)

@@ -14,7 +14,7 @@ from fastsim.engine.online.plan import OnlinePlan, OnlinePolicy
 from fastsim.engine.summary import refuse_impossible
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
-from fastsim.foundation.limits.forked_process import refuse_forked
+from fastsim.foundation.limits.forked_process import note_run
 from fastsim.foundation.parquet import replacing_folder
 from fastsim.policies import registry
 from fastsim.scenario.carbon import carbon_from
@@ -173,7 +173,7 @@ def played(
     """
     from fastsim.foundation.folder_lock import held
 
-    refuse_forked()
+    note_run()
     with interrupts.deferred(), ExitStack() as stack:
         policy = checked_policy(scenario)
         out = None if scenario.out is None else Path(scenario.out).absolute()

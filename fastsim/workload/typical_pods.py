@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fastsim.errors import InputError, ScenarioError, reading
+from fastsim.foundation.limits.forked_process import whole_process
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,6 +45,7 @@ class RequestShape(NamedTuple):
     gpu_models: tuple[str, ...]
 
 
+@whole_process
 @dataclass(frozen=True)
 class TypicalPods:
     """The most popular requests of a workload, most popular first, as columns of equal length.

@@ -14,6 +14,7 @@ from fastsim.errors import InputError, ScenarioError, reading
 from fastsim.foundation import interrupts
 from fastsim.foundation.columns.checksum import content_checksum
 from fastsim.foundation.displays import html_table
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.parquet import arrow_table, one_line, open_parquet, parquet_batches, rechunked, write_parquet
 from fastsim.workload import schema as s
 from fastsim.workload.row_checks import checked, required_columns
@@ -59,6 +60,7 @@ class Held:
         return iter(self.table.to_batches(max_chunksize=rows))
 
 
+@whole_process
 class Workload:
     """A stream of pods sorted by `submit_s` (seconds); every row is checked as it is read.
 
@@ -208,7 +210,7 @@ class Workload:
 
         snapshot = Snapshot.read(path, *nodes, memory_unit=memory_unit)
         workload = workload_of(snapshot, read_as)
-        snapshot.warn(2, nodes=False)  # warnings about nodes come with the nodes
+        snapshot.warn(3, nodes=False)  # warnings about nodes come with the nodes
         return workload
 
     @classmethod

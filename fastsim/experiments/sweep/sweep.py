@@ -76,6 +76,7 @@ from fastsim.experiments.sweep.run import FAILED, PLAN, TABLE, State, SweepFaile
 from fastsim.experiments.sweep.scenario_builder import FIELDS, JOB_KEYS, Builder
 from fastsim.foundation import interrupts
 from fastsim.foundation.displays import html_table
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.knobs import RUNS
 from fastsim.foundation.nested_text import toml_value
 
@@ -106,6 +107,7 @@ class Run(NamedTuple):
     scenario: Scenario
 
 
+@whole_process
 @dataclass(frozen=True, repr=False)
 class Sweep:
     """Many scenarios: the keys of a sweep file, and the runs they stand for; no sweep has a hash.

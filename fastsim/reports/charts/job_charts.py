@@ -20,6 +20,7 @@ import polars as pl
 
 from fastsim.engine.result import Result
 from fastsim.errors import InputError, ResultError, ScenarioError, kind_of, suggestion
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.option_texts import elements
 from fastsim.reports.charts.chart_files import charting, displayed
 from fastsim.reports.charts.seed_intervals import interval_of_mean
@@ -46,6 +47,7 @@ SHORTEST_H = 1 / 3600
 """Start of the logarithmic axis of completion times: one second."""
 
 
+@whole_process
 def job_chart(
     results: Sequence[Result], chart: str = "jct_cdf", *, names: Sequence[str] | None = None,
     loads: Sequence[float] | None = None, gpus: int | None = None,

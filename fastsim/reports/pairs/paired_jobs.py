@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from fastsim.errors import InputError, ResultError, ScenarioError, suggestion
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.option_texts import elements
 from fastsim.reports.charts.seed_intervals import half_width
 from fastsim.reports.pairs.completion_parts import PARTS, completion_parts
@@ -41,6 +42,7 @@ LONGEST = 10
 HOUR_S, DAY_H = 3600.0, 24
 
 
+@whole_process
 @dataclass(frozen=True, repr=False, eq=False)
 class PairedJobs:
     """Jobs that are done in both of two runs, with completion times and their parts.
@@ -126,6 +128,7 @@ class PairedJobs:
         return mean - half, mean + half
 
 
+@whole_process
 def paired_jobs(a: Runs, b: Runs, names: Sequence[str] = ("a", "b")) -> PairedJobs:
     """The jobs of two runs, or of as many runs of each policy, such as one for each seed, pair by pair.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 
 from fastsim.cluster.column_mapping import source_of
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.workload import schema as s
 from fastsim.workload.published_traces import LAST, NODE_PODS, table_of, with_last_moment
 from fastsim.workload.workload import Workload
@@ -26,6 +27,7 @@ MEMORY = "mem_per_pod_GB"
 RAN = "start_time IS NOT NULL AND (end_time IS NOT NULL OR state = 'RUNNING')"
 
 
+@whole_process
 def import_jobs(
     path: str | os.PathLike[str], *, gangs: bool = False, where: str | None = None, origin: str = "min"
 ) -> Workload:

@@ -19,6 +19,7 @@ import polars as pl
 from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.column_mapping import Source, source_of
 from fastsim.errors import InputError
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.workload import schema as s
 from fastsim.workload.published_traces import nodes_table, table_of
 from fastsim.workload.workload import Workload
@@ -58,6 +59,7 @@ NODES = {
 """Columns of the nodes of v2026; their memory is not recorded, and neither is that of jobs."""
 
 
+@whole_process
 def import_jobs(
     path: str | os.PathLike[str], *, rdma: bool = False, where: str | None = None, origin: str = "min"
 ) -> Workload:
@@ -76,6 +78,7 @@ def import_jobs(
     raise InputError(f"{path}", f"columns {', '.join(source.frame.columns)}", f"{signs} among them")
 
 
+@whole_process
 def import_nodes(path: str | os.PathLike[str]) -> Cluster:
     """The nodes of v2026, in the file's order; GPUs whose watts the catalogue lacks draw 0 W."""
     return nodes_table(source_of(path), NODES, "gpu_model")

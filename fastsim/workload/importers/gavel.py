@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.errors import InputError
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.packed_file import file_checksum, opened_text
 from fastsim.foundation.parquet import one_line, replacing
 from fastsim.performance.gavel_rates import JOB_TYPES, JobType
@@ -48,6 +49,7 @@ _EXPECTED = {
 }
 
 
+@whole_process
 def import_jobs(path: str | os.PathLike[str]) -> Workload:
     """The jobs of one trace (plain or .gz) in the order of the file; `total_work` counts steps.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.workload import schema as s
 from fastsim.workload.published_traces import NODE_PODS, table_of
 from fastsim.workload.workload import Workload
@@ -21,6 +22,7 @@ JOBS = {
 STARTED = "start_time IS NOT NULL"
 
 
+@whole_process
 def import_jobs(
     path: str | os.PathLike[str], *, gangs: bool = False, where: str | None = None, origin: str = "min"
 ) -> Workload:

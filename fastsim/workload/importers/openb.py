@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from fastsim.cluster.importers import list_row, read_list
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.columns.physical_types import cell_text
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.packed_file import file_checksum
 from fastsim.foundation.limits.work_budget import Work
 from fastsim.workload import schema as s
@@ -47,6 +48,7 @@ _CHOICES = {
 }
 
 
+@whole_process
 def import_pods(
     path: str | os.PathLike[str],
     *,

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from fastsim.cluster.column_mapping import source_of
 from fastsim.errors import InputError
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.parquet import replacing
 from fastsim.workload import schema as s
 from fastsim.workload.published_traces import chosen, table_of
@@ -29,6 +30,7 @@ CPU_MHZ, GPU_MHZ = 2000.0, 1000.0
 TASKS, FRAGMENTS = "tasks.parquet", "fragments.parquet"
 
 
+@whole_process
 def import_jobs(
     path: str | os.PathLike[str], *, time_unit: str = "ms", memory_unit: str = "KB", where: str | None = None,
     origin: str = "min",

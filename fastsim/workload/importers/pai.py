@@ -17,6 +17,7 @@ import polars as pl
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.column_mapping import Source, source_of
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.packed_file import opened_text
 from fastsim.workload import schema as s
 from fastsim.workload.published_traces import LAST, nodes_table, table_of, with_last_moment
@@ -53,6 +54,7 @@ MACHINES = {
 }  # fmt: skip
 
 
+@whole_process
 def import_jobs(
     path: str | os.PathLike[str], *, models: bool = False, where: str | None = None, origin: str = "min"
 ) -> Workload:
@@ -73,6 +75,7 @@ def import_jobs(
     return table_of(source, columns, title, where=(RAN, where), origin=origin, expand=True)
 
 
+@whole_process
 def import_nodes(path: str | os.PathLike[str]) -> Cluster:
     """The machines, in the file's order; GPUs whose watts the catalogue lacks draw 0 W."""
     source = source_of(path, header=None if _headed(path, "machine") else MACHINE_HEADER)

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from fastsim.errors import InputError, ScenarioError, short
 from fastsim.foundation.csv_table import csv_line, read_csv
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.packed_file import file_checksum, opened_text
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import one_line
@@ -67,6 +68,7 @@ class _Kept(NamedTuple):
     job: PhillyJob
 
 
+@whole_process
 def import_jobs(
     path: str | os.PathLike[str], *, rules: str = "all", exponential: bool = False, multi_gpu: bool = True
 ) -> Workload:

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from fastsim.errors import InputError
 from fastsim.foundation.csv_table import csv_line, read_csv
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.packed_file import file_checksum
 from fastsim.foundation.parquet import replacing
 from fastsim.workload import schema as s
@@ -42,6 +43,7 @@ COLUMNS = {
 _NEEDED = tuple(name for name in COLUMNS if name != "category")
 
 
+@whole_process
 def import_jobs(path: str | os.PathLike[str]) -> Workload:
     """The jobs of one list (plain or .gz) in the order of the file."""
     table = read_csv(path, COLUMNS, _NEEDED)

@@ -21,6 +21,7 @@ import polars as pl
 
 from fastsim.cluster.column_mapping import Source, source_of
 from fastsim.errors import InputError, short
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.packed_file import opened_text
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import one_line
@@ -62,6 +63,7 @@ MIB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.
 """MiB of the units of memory."""
 
 
+@whole_process
 def import_jobs(
     path: str | os.PathLike[str], *, gangs: bool = False, models: bool = True, where: str | None = None,
     origin: str = "min",

@@ -16,6 +16,7 @@ import polars as pl
 from fastsim.cluster.column_mapping import Source
 from fastsim.errors import InputError, short
 from fastsim.foundation import interrupts
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.packed_file import opened_text
 from fastsim.foundation.parquet import one_line
 from fastsim.workload import schema as s
@@ -43,6 +44,7 @@ PART_LINES = 100_000
 """Lines that are taken apart together."""
 
 
+@whole_process
 def import_jobs(
     path: str | os.PathLike[str], *, processors: str = "cpu", where: str | None = None, origin: str = "min"
 ) -> Workload:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.errors import InputError
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.packed_file import file_checksum, opened_text
 from fastsim.foundation.parquet import one_line, replacing
 from fastsim.workload import schema as s
@@ -37,6 +38,7 @@ _FIELDS = (
 )
 
 
+@whole_process
 def import_jobs(path: str | os.PathLike[str]) -> Workload:
     """The jobs of one trace (plain or .gz) by arrival; `total_work` counts iterations, `native_id` is the job's id.
 

@@ -12,6 +12,7 @@ import os
 import polars as pl
 
 from fastsim.cluster.column_mapping import source_of
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.workload import schema as s
 from fastsim.workload.published_traces import table_of
 from fastsim.workload.workload import Workload
@@ -25,6 +26,7 @@ DEADLINES = {s.DEADLINE_S: f"CASE WHEN best_effort = 0 THEN submit_time + {EXPEC
 """Further columns of Chronus's jobs."""
 
 
+@whole_process
 def import_jobs(path: str | os.PathLike[str], *, where: str | None = None, origin: str = "min") -> Workload:
     """The jobs, which run for their recorded time on whole GPUs; CPUs and memory are not recorded."""
     source = source_of(path)
