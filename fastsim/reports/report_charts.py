@@ -99,7 +99,8 @@ def figures(series: Sequence[RunSeries], window: Window | None = None, keys: Seq
     read = [(one, [line for run in one.runs if (line := timeline_of(run, by_time)) is not None]) for one in series]
     with_lines = [(one, lines) for one, lines in read if lines]
     chosen = [line for line in (*LINES, *ON_DEMAND) if line[0] in keys] if keys else LINES
-    charts = list(_lines(with_lines, by_time, chosen)) if with_lines else []
+    every = [one.name for one in series]
+    charts = list(_lines(with_lines, by_time, chosen, every)) if with_lines else []
     charts += [
         *_distributions(series),
         *_classes(with_lines[:DETAILED], by_time),
@@ -125,6 +126,7 @@ def _lines(
     with_lines: Sequence[tuple[RunSeries, list[Timeline]]],
     by_time: bool,
     chosen: Sequence[tuple[str, str, str, str, bool]],
+    among: Sequence[str],
 ) -> Iterator[ReportChart]:
     every = [line for _, lines in with_lines for line in lines]
     edges = edges_of(every, line_points(len(with_lines)))
@@ -142,7 +144,9 @@ def _lines(
         late = frame.filter(pl.col("x") >= SATURATION)
         if key in LATE and not by_time and len(late) > len(frame) // 5:
             frame, zero, remark = late, False, f"{note}; from {SATURATION:g} % on, before which nearly all fits"
-        yield ReportChart(key, heading, remark, specs.lines(names, title, axis, band=several, zero=zero), frame)
+        yield ReportChart(
+            key, heading, remark, specs.lines(names, title, axis, band=several, zero=zero, among=among), frame
+        )
 
 
 def _distributions(series: Sequence[RunSeries]) -> Iterator[ReportChart]:
@@ -191,7 +195,7 @@ def _readings(series: Sequence[RunSeries], keys: Sequence[str]) -> Iterator[Repo
             continue
         data = data if several else data.drop("low", "high")
         note = "mean of all GPUs over steps of time" + ("; shaded: 95 % interval of the mean over seeds" * several)
-        spec = specs.lines(names, title, reading.axis, band=several, step=not several, zero=reading.zero)
+        spec = specs.lines(names, title, reading.axis, band=several, step=not several, zero=reading.zero, among=names)
         yield ReportChart(reading.key, reading.title, note, spec, data)
 
 

@@ -6,6 +6,7 @@ Parameters of the specifications: ``hidden``, the list of hidden runs, ``chosen`
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,9 +21,9 @@ HEIGHT = 240
 
 
 def lines(names: Sequence[str], x: str, y: str, *, log: bool = False, band: bool = False, zero: bool = True,
-          step: bool = False, top: float | None = None) -> Spec:  # fmt: skip
-    """A line for each run over ``x``, with the range of its seeds behind it."""
-    look = channels(names, "run")
+          step: bool = False, top: float | None = None, among: Sequence[str] = ()) -> Spec:  # fmt: skip
+    """A line for each run over ``x``, with the interval of its seeds behind it; ``among`` as for `channels`."""
+    look = channels(names, "run", among=among)
     colour = {"color": look["color"]}
     scale: Spec = {"type": "log", "nice": False} if log else {"nice": False, "zero": False}
     over = {"field": "x", "type": "quantitative", "title": x, "scale": scale,
@@ -51,7 +52,7 @@ def _marks(names: Sequence[str], encoding: Spec) -> Spec:
     numbered = {"window": [{"op": "row_number", "as": "number"}], "groupby": ["run"]}
     counted = {"joinaggregate": [{"op": "count", "as": "points"}], "groupby": ["run"]}
     step = f"max(1, floor(datum.points / {MARKED}))"
-    shift = f"floor({step} * indexof({list(names)!r}, datum.run) / {max(len(names), 1)})"
+    shift = f"floor({step} * indexof({json.dumps(list(names))}, datum.run) / {max(len(names), 1)})"
     chosen = {"filter": f"(datum.number + {shift}) % {step} === 0"}
     mark = {"type": "point", "filled": True, "opacity": 1, "size": 42, "clip": True}
     return {"mark": mark, "encoding": encoding, "transform": [numbered, counted, chosen]}
@@ -70,7 +71,7 @@ def areas(parts: Sequence[str], x: str, y: str, colours: Mapping[str, str]) -> S
         "order": {"field": "place", "type": "quantitative"},
         "tooltip": [_tooltip("part", "part", "nominal"), _tooltip("x", x), _tooltip("y", y)],
     }  # fmt: skip
-    placed = {"calculate": f"indexof({list(parts)!r}, datum.part)", "as": "place"}
+    placed = {"calculate": f"indexof({json.dumps(list(parts))}, datum.part)", "as": "place"}
     return _one([{"mark": {"type": "area", "interpolate": "step-before"}, "encoding": encoding}], [placed])
 
 
