@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 OF_DATA = {"ArrowException", "PolarsError", "PanicException", "LZMAError", "error"}
 """Names of base classes of what libraries raise because of data, in the modules of ``OF_LIBRARIES``."""
+GUESS, LISTED = "did you mean", 160
+"""Beginning of a guess at the name that was meant, and the signs of all known names that are shown beside one."""
 OF_LIBRARIES = ("pyarrow", "polars", "pyo3_runtime", "zlib", "_lzma")
 
 
@@ -40,6 +42,8 @@ class _BadInput(FastsimError):
 
     def __init__(self, where: str, found: object, expected: str, do: str = "") -> None:
         self.where, self.found, self.expected, self.do = where, found, expected, do
+        if do.startswith(GUESS):
+            expected = _beginning(expected)
         tail = f"; {on_one_line(do, 4000)}" if do else ""
         listed = [on_one_line(item, 200) for item in (found if isinstance(found, tuple) else (found,))]
         super().__init__(
@@ -103,11 +107,27 @@ def reading(where: object, expected: str, also: tuple[type[Exception], ...] = ()
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """The sentence ``did you mean 'x'?`` for the known name closest to ``word``, or nothing."""
+    """The sentence ``did you mean 'x'?`` for the known name closest to ``word``, or nothing.
+
+    Capital letters and separators count for nothing, so that FGD is near ``fgd`` and A-100 near ``a100``.
+    """
     from difflib import get_close_matches
 
-    close = get_close_matches(word, list(known), n=1)
-    return f"did you mean {close[0]!r}?" if close else ""
+    plain = {_plain_name(name): name for name in reversed(list(known))}
+    close = get_close_matches(_plain_name(word), list(plain), n=1)
+    return f"{GUESS} {plain[close[0]]!r}?" if close else ""
+
+
+def _plain_name(name: str) -> str:
+    return "".join(sign for sign in name.casefold() if sign.isalnum())
+
+
+def _beginning(names: str) -> str:
+    """The first names of a long list: a guess says more than the others."""
+    if len(names) <= LISTED:
+        return names
+    head = names[:LISTED].rpartition(", ")[0]
+    return f"{head}, ... ({names.count(', ') + 1} names)" if head else names
 
 
 def short(value: object, most: int = 60) -> str:

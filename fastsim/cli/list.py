@@ -74,8 +74,9 @@ def new_policy(name: str, out: Path, kind: str) -> None:
 def describe(policy: str, names: tuple[str, ...], table: str | None, as_json: bool) -> None:
     """Idea, formula, parameters and citation of a policy; definitions of metrics; support of Kubernetes fields.
 
-    After the word metrics, each NAME is a column of a result table or a chart, after the word kubernetes a part of a
-    field's, resource's or object's name; without names, all are printed.
+    POLICY may also be the name of a metric, such as wait_p99_s. After the word metrics, each NAME is a column of a
+    result table or a chart, after the word kubernetes a part of a field's, resource's or object's name; without names,
+    all are printed.
     """
     if policy == METRICS:
         _describe_metrics(names, table or "", as_json)
@@ -83,8 +84,18 @@ def describe(policy: str, names: tuple[str, ...], table: str | None, as_json: bo
         _describe_fields(names, as_json)
     elif names or table:
         raise click.UsageError(f"NAME goes with the words {METRICS} and {KUBERNETES}, --table with {METRICS}")
+    elif policy in _metric_names():
+        _describe_metrics((policy,), "", as_json)
     else:
         _describe_policy(policy, as_json)
+
+
+def _metric_names() -> set[str]:
+    """Names of columns and charts that no policy has."""
+    from fastsim.engine.audit.metric_definitions import definitions
+    from fastsim.policies import registry
+
+    return {one.column for one in definitions()} - set(registry.names())
 
 
 def _describe_metrics(names: tuple[str, ...], table: str, as_json: bool) -> None:

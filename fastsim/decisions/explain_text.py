@@ -13,6 +13,7 @@ from fastsim.errors import on_one_line
 from fastsim.foundation.csv_table import without_formulas
 from fastsim.foundation.parquet import replacing
 from fastsim.kubernetes.nodes import TAINT
+from fastsim.reports.text_tables import terminal_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,7 +102,6 @@ def _score_columns(explanation: Explanation, nodes: pl.DataFrame) -> dict[str, s
 
 def _table(columns: dict[str, str], rows: pl.DataFrame) -> str:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
@@ -110,10 +110,7 @@ def _table(columns: dict[str, str], rows: pl.DataFrame) -> str:
         grid.add_column(title, justify="right" if numeric else "left", no_wrap=name != "why")
     for row in rows.select(list(columns)).iter_rows():
         grid.add_row(*map(_cell, row))
-    console = Console(markup=False, emoji=False)  # expressions contain brackets and colons
-    with console.capture() as captured:
-        console.print(grid)
-    return captured.get()
+    return terminal_text(grid)
 
 
 def _cell(value: Any) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shutil import get_terminal_size
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from fastsim.engine.result import Result
 
 Column = tuple[str, str, int, int]
+WIDEST = 10_000
+"""Characters of a line that is not for a terminal, at most."""
 
 FIGURES: tuple[tuple[str, str, str, int], ...] = (
     ("pods", "pods", "", 0),
@@ -191,7 +195,7 @@ def _printed(table: pl.DataFrame, columns: list[Column]) -> str:
         )
     for row in table.iter_rows(named=True):
         grid.add_row(*map(_on_a_line, _cells(row, columns)))
-    return _terminal_text(grid)
+    return terminal_text(grid)
 
 
 def text_table(table: pl.DataFrame, columns: Sequence[tuple[str, str]], left: Sequence[str] = ()) -> str:
@@ -205,14 +209,19 @@ def text_table(table: pl.DataFrame, columns: Sequence[tuple[str, str]], left: Se
         grid.add_column(heading, justify="left" if words else "right", overflow="fold", no_wrap=not words)
     for row in table.iter_rows(named=True):
         grid.add_row(*(_on_a_line(_short(row.get(name))) for name, _ in columns))
-    return _terminal_text(grid)
+    return terminal_text(grid)
 
 
-def _terminal_text(grid: Any) -> str:
-    """A grid of rich as text; brackets and colons of names are no commands."""
+def terminal_text(grid: Any) -> str:
+    """A grid of rich as text; brackets and colons of names are no commands.
+
+    It is as wide as the terminal. What goes to a file or another program is as wide as it needs, unless ``COLUMNS`` is
+    set.
+    """
     from rich.console import Console
 
-    console = Console(markup=False, emoji=False)
+    wide = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDEST
+    console = Console(markup=False, emoji=False, width=wide)
     with console.capture() as captured:
         console.print(grid)
     return captured.get()

@@ -164,3 +164,19 @@ def test_an_error_that_names_its_place_stays_as_it_is() -> None:
 def test_what_is_expected_and_what_to_do_are_one_bounded_line() -> None:
     message = str(InputError("t.csv", "no column", f"one of: a, \x00, \u202e{'b' * 5000}", "rename\nit"))
     assert message.isprintable() and len(message) < 2200 and r"\x00, \u202eb" in message and r"rename\nit" in message
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("FGD", "fgd"), ("best-fit", "best_fit"), ("Best Fit", "best_fit"), ("SRTF", "srtf")]
+)
+def test_a_guess_looks_at_letters_and_digits_alone(word: str, meant: str) -> None:
+    assert suggestion(word, ["fgd", "best_fit", "srtf"]) == f"did you mean {meant!r}?"
+
+
+def test_a_guess_shortens_a_long_list() -> None:
+    names = [f"name_{number}" for number in range(60)]
+    text = str(ScenarioError("x", "an unknown name", f"one of {', '.join(names)}", suggestion("NAME-7", names)))
+    assert text.startswith("x: found an unknown name, expected one of name_0, name_1, ") and len(text) < 260
+    assert text.endswith(", ... (60 names); did you mean 'name_7'?")
+    whole = str(ScenarioError("x", "an unknown name", f"one of {', '.join(names)}", suggestion("zzz", names)))
+    assert whole.endswith("name_59")

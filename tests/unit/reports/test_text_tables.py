@@ -149,3 +149,14 @@ def test_a_name_stays_on_its_line_and_moves_no_cursor() -> None:
         text_table(table(name="a\x1b[31m\nb"), [("name", "run")]),
     ):
         assert cells(text)[0] == r"a\x1b[31m\nb"
+
+
+@pytest.mark.parametrize("columns", [None, "60"])
+def test_what_goes_through_a_pipe_is_as_wide_as_it_needs(columns: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns:
+        monkeypatch.setenv("COLUMNS", columns)
+    row = {"policy": "max_min_fairness_water_filling(mode=packed)", "verdict": "cannot tell"}
+    row |= {f"a_column_of_figures_{number}": str(number) for number in range(4)}
+    lines = text_table(pl.DataFrame([row]), [(name, name) for name in row], left=("policy", "verdict")).splitlines()
+    assert (max(map(len, lines)) > 100) == (columns is None)
