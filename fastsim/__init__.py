@@ -98,6 +98,8 @@ def __getattr__(name: str) -> "Any":
             return "0+unknown"
     if name not in _HOME_OF:
         raise AttributeError(f"module 'fastsim' has no attribute {name!r}")
+    if _HOME_OF[name] != "errors":  # which are there in any process, for those who catch them
+        import_module("fastsim.foundation.limits.environment").refuse_unfit()
     value = getattr(import_module(f"fastsim.{_HOME_OF[name]}"), name)
     globals()[name] = value
     return value

@@ -33,7 +33,7 @@ from fastsim.errors import FastsimError, ScenarioError, short
 from fastsim.foundation import interrupts
 from fastsim.foundation.durable_file import is_utf8
 from fastsim.foundation.limits import work_budget
-from fastsim.foundation.limits.environment import refuse_odd_numbers
+from fastsim.foundation.limits.environment import refuse_little_room, refuse_odd_numbers
 
 BROKEN_PIPE = 141
 MOST_CHARACTERS = 1000
@@ -43,6 +43,8 @@ COMPLETION = "_FASTSIM_COMPLETE"
 SAFE_PATH = "PYTHONSAFEPATH"
 """The environment variable with which Python adds no folder of its own to the places of modules."""
 
+LIGHT = {"list", "describe", "guide", "new-policy", "-h", "--help", "--version"}
+"""Words of commands that load no large library, and need little memory."""
 
 VERBS: list[click.Command] = [
     run, resume, fork, sweep, reproduce, demo, compare, report, plot, explain, audit, fairness, import_, synth,
@@ -127,6 +129,8 @@ def _invoke(arguments: list[str], messages: Messages) -> int:
 
         return shell_complete(commands, {}, "fastsim", COMPLETION, completion)
     refuse_odd_numbers()
+    if LIGHT.isdisjoint(arguments):
+        refuse_little_room()
     work_budget.factor()  # which refuses one that is no factor
     _refuse_other_bytes(arguments)
     try:

@@ -1,6 +1,7 @@
-"""Variables of the environment that must be whole numbers, looked at before a library or a reader uses them.
+"""What a process needs before libraries are loaded: variables that are whole numbers, and room for addresses.
 
-polars panics at 0 threads, and a number that is too large keeps the whole machine busy with starting threads.
+polars panics at 0 threads, and a number that is too large keeps the whole machine busy with starting threads. Where
+addresses are limited too tightly, its memory cannot be reserved, and the process is aborted.
 """
 
 from __future__ import annotations
@@ -16,6 +17,36 @@ BOUNDS = {
     "POLARS_MAX_BLOCKING_THREAD_COUNT": (1, MOST_THREADS),
 }  # fmt: skip
 """The smallest and the largest value of each variable."""
+FEW_THREADS, ROOM_OF_FEW = 2, 1200
+"""With so few threads of polars a small run needs so many MiB of addresses; with fewer MiB it does not always succeed."""
+ROOM, ROOM_OF_THREAD = 2400, 16
+"""MiB of addresses that a run of some pods reserves with more threads, and what each of them adds."""
+
+
+def refuse_unfit() -> None:
+    """ScenarioError in a process in which libraries would fail as soon as they are loaded or used."""
+    refuse_odd_numbers()
+    refuse_little_room()
+
+
+def refuse_little_room() -> None:
+    """ScenarioError if addresses of this process are limited (``ulimit -v``) to fewer than the libraries reserve."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    found, _ = resource.getrlimit(resource.RLIMIT_AS)
+    threads = number_of("POLARS_MAX_THREADS") or _processors()
+    needed = ROOM_OF_FEW if threads <= FEW_THREADS else ROOM + ROOM_OF_THREAD * threads
+    if found != resource.RLIM_INFINITY and found < needed << 20:
+        expected = f"at least {needed:,} MiB for {threads:,} threads of polars"
+        less = "POLARS_MAX_THREADS=1 needs less" if needed > ROOM_OF_FEW else ""
+        raise ScenarioError("ulimit -v", f"{found >> 20:,} MiB of addresses", expected, less)
+
+
+def _processors() -> int:
+    """Processors that this process may use, which is the usual number of threads of polars."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def refuse_odd_numbers() -> None:
