@@ -18,7 +18,7 @@ BOUNDS = {
 }  # fmt: skip
 """The smallest and the largest value of each variable."""
 FEW_THREADS, ROOM_OF_FEW = 2, 1200
-"""With so few threads of polars a small run needs so many MiB of addresses; with fewer MiB it does not always succeed."""
+"""With so few threads of polars a small run needs so many MiB of addresses; with less it fails at times."""
 ROOM, ROOM_OF_THREAD = 2400, 16
 """MiB of addresses that a run of some pods reserves with more threads, and what each of them adds."""
 
