@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -59,7 +60,8 @@ def main() -> None:
     """Fork a child for each of the list, one after another."""
     told = json.load(sys.stdin)
     for module in LOADED:
-        import_module(module)
+        with suppress(ModuleNotFoundError):  # an extra is not installed
+            import_module(module)
     for child in told:
         if not (process := os.fork()):
             report = _report(child)

@@ -18,7 +18,6 @@ from unittest.mock import patch
 
 import polars as pl
 import pyarrow as pa
-import yaml
 
 import fastsim as fs
 from fastsim.decisions.explain_text import write_csv
@@ -245,6 +244,8 @@ def scenarios(draw: random.Random, folder: Path) -> None:
 
 def kubernetes(draw: random.Random, folder: Path) -> None:
     """Kubernetes objects in YAML and JSON."""
+    import yaml
+
     result, name = one_run(draw)
     cluster, pods = hostile_cluster(name), hostile_pods(name)
     objects = [*node_objects(cluster), *bound_pods(result, pods, every=True)]

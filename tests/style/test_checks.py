@@ -6,8 +6,7 @@ import re
 import tomllib
 from typing import Any
 
-import yaml
-
+from tests.needs import needed
 from tests.style.tree import ROOT
 
 PIN = re.compile(r"[\w.-]+==[\w.]+ ; python_version == \"3\.\d+\"")
@@ -43,7 +42,7 @@ def test_the_landing_asks_for_the_long_tests_once() -> None:
 def workflow(name: str) -> dict[str, Any]:
     """A workflow of the forge, read as data."""
     text = (ROOT / ".github" / "workflows" / f"{name}.yml").read_text(encoding="utf-8")
-    return dict(yaml.safe_load(text))
+    return dict(needed("yaml").safe_load(text))
 
 
 def test_workflows_run_the_landing_and_the_commands_of_the_page() -> None:

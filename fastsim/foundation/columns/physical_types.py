@@ -78,7 +78,8 @@ def canonical(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array
 
 def _validated(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     whole = converted(column, kind)
-    whole.validate(full=True)
+    same_bytes = t.is_large_string(column.type) and t.is_string(kind)  # with offsets of half the size
+    whole.validate(full=not same_bytes)
     return whole
 
 
