@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fastsim.cli.grammar.durations import DURATION
 from fastsim.cli.grammar.option_defaults import written_out
 from fastsim.cli.grammar.standard_streams import READ, READ_NAME, READ_TEXT, FileWritten
 from fastsim.cli.grammar.verbs import UsualVerb
@@ -36,7 +37,7 @@ def sweep() -> None:
     "--on", type=click.Choice(PLACES), default="processes", show_default=True, help="Executor; all give the same bytes."
 )
 @click.option("--address", metavar="A", help="Existing Ray or Dask cluster.  [default: one is started here]")
-@click.option("--timeout", "timeout_s", type=float, metavar="S", help="Give up a run after S seconds.")
+@click.option("--timeout", "timeout_s", type=DURATION, metavar="S", help="Give up a run after S seconds.")
 @click.option("--storage-option", "options", multiple=True, metavar="K=V", help="Option of fsspec for a URL.")
 @click.option("--resume", is_flag=True, help="Only resume: an error if DIR has no sweep.")
 @click.option("--dry-run", is_flag=True, help="Check everything and list the runs; run nothing.")
@@ -216,7 +217,7 @@ def knee(
 @click.option("--add", "kinds", multiple=True, required=True, metavar="NODE_TYPE",
               help="Possible addition, again for more: g2, 2*g2+t4, node:NAME (a copy), a YAML file.")  # fmt: skip
 @click.option(
-    "--p95-wait-s", type=float, metavar="S", help="95 % of the pods shall wait less; else all shall just fit."
+    "--p95-wait-s", type=DURATION, metavar="S", help="95 % of the pods shall wait less; else all shall just fit."
 )
 @click.option("--node-prices", metavar="P", help="$ an hour of a node: 'g2=12.5&t4=1', or a CSV file of tariffs.")
 @click.option("--carbon", metavar="C", help="g of CO2 for a kWh: 350, '350?pue=1.2', 'FILE.csv?pue=1.2'.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fastsim.cli.grammar.durations import DURATION, Duration
 from fastsim.cli.grammar.saved_runs import reads_saved_runs
 from fastsim.cli.grammar.standard_streams import FileWritten, refuse_output
 from fastsim.cli.grammar.verbs import UsualVerb
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 @click.option("--listen", default="127.0.0.1:8888", show_default=True, metavar="HOST:PORT", help="HTTP address.")
 @click.option("--typical", metavar="PODS", help="Pods that fragmentation is measured with.  [default: those there]")
 @click.option(
-    "--refresh-s", type=click.FloatRange(0), default=1.0, show_default=True, help="Greatest age of the snapshot."
+    "--refresh-s", type=Duration("of 0 or more"), default=1.0, show_default=True, help="Greatest age of the snapshot."
 )
-@click.option("--timeout-s", type=click.FloatRange(0, min_open=True), default=5.0, show_default=True,
+@click.option("--timeout-s", type=Duration("above 0"), default=5.0, show_default=True,
               help="Time limit of a request's arrival and of the API server's answer, seconds.")  # fmt: skip
 @click.option("--limit-mib", type=click.IntRange(1, 256), default=16, show_default=True, help="Longest request.")
 @click.option("--memory-unit", type=click.Choice(("GiB", "MiB")), default="GiB", show_default=True,
@@ -86,7 +87,7 @@ def export() -> None:
 @export.command("kubernetes", epilog="Example: fastsim export kubernetes runs/now --nodes -o placed.yaml")
 @click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
 @click.option("-o", "--out", "output", required=True, metavar="FILE", type=FileWritten(".yaml"), help=".yaml or .json.")
-@click.option("--at", "at_s", type=float, metavar="S", help="Pods that run after S seconds.  [default: at the end]")
+@click.option("--at", "at_s", type=DURATION, metavar="S", help="Pods that run after S seconds.  [default: at the end]")
 @click.option("--every", is_flag=True, help="All pods that ever ran, with the times of their lives.")
 @click.option("--nodes", is_flag=True, help="The nodes, too.")
 @reads_saved_runs

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fastsim.cli.grammar.durations import DURATION, Duration
 from fastsim.cli.grammar.standard_streams import READ, READ_NAME, FileWritten
 from fastsim.cli.kubernetes import until_ended
 from fastsim.cli.report import to_chart_file
@@ -102,10 +103,10 @@ def export(
 )
 @click.option("--start", metavar="TIME", help="Begin, such as 2024-01-01T00:00:00Z or Unix seconds.")
 @click.option("--end", metavar="TIME", help="End.  [default: now]")
-@click.option("--last", type=float, metavar="S", help="The last S seconds, instead of --start.")
+@click.option("--last", type=DURATION, metavar="S", help="The last S seconds, instead of --start.")
 @click.option("--step", type=click.IntRange(1), metavar="S", help="One value every S seconds.  [default: as stored]")
 @click.option("--where", default="", metavar="M", help="Only series with these labels: 'Hostname=\"n1\"'.")
-@click.option("--timeout-s", type=click.FloatRange(0, min_open=True), default=30.0, show_default=True,
+@click.option("--timeout-s", type=Duration("above 0"), default=30.0, show_default=True,
               help="Time limit of the server's answer, seconds.")  # fmt: skip
 @_names
 def import_(

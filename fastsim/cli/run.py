@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from fastsim.cli.grammar.durations import DURATION
 from fastsim.cli.grammar.option_defaults import written_out
 from fastsim.cli.grammar.saved_runs import reads_saved_runs
 from fastsim.cli.grammar.standard_streams import READ_NAME, READ_TEXT, FileWritten
@@ -53,25 +54,25 @@ GROUPS = ("size", "tenant", "hour")
 )
 @click.option("--gpu-pick", type=click.Choice(GPU_PICKS), help="Rule for the GPUs of a node.  [default: the policy's]")
 @click.option("--record", type=click.Choice(RECORDS), help="Tables to keep.  [default: all with --out, else summary]")
-@click.option("--sample-s", type=float, metavar="S", help="A timeline row every S seconds, not for every event.")
-@click.option("--until", "until_s", type=float, metavar="S", help="Stop after S seconds of simulated time.")
+@click.option("--sample-s", type=DURATION, metavar="S", help="A timeline row every S seconds, not for every event.")
+@click.option("--until", "until_s", type=DURATION, metavar="S", help="Stop after S seconds of simulated time.")
 @click.option("--deschedule", multiple=True, metavar="D", help="After the run: frag_one_pod:0.05; at 60 s: …:0.05@60.")
 @click.option("--inflation", type=float, metavar="R", help="After the run: clones up to R times the pods.")
 @click.option("--preempt", type=click.Choice(("none", "priority")), help="Victims of a pod that fits nowhere.")
 @click.option(
-    "--checkpoint-every-s", type=float, metavar="S", help="Work a stopped pod keeps.  [default: none; 0: all]"
+    "--checkpoint-every-s", type=DURATION, metavar="S", help="Work a stopped pod keeps.  [default: none; 0: all]"
 )
-@click.option("--restart-s", type=float, metavar="S", help="Seconds that a restart of a stopped pod or job adds.")
+@click.option("--restart-s", type=DURATION, metavar="S", help="Seconds that a restart of a stopped pod or job adds.")
 @click.option("--quotas", metavar="Q", help="Most a tenant may use: 'anna:gpu_milli=8000;*:gpu_milli=4000'.")
 @click.option("--weights", metavar="W", help="Weights of tenants for --queue drf: 'anna=2,bert=1'.")
 @click.option("--failures", metavar="F", help="Random failures of nodes, mean seconds: 'mtbf=86400,mttr=3600'.")
 @click.option("--maintenance", type=READ_NAME, metavar="FILE", help="CSV or Parquet file with node, down_s, up_s.")
 @click.option("--on-node-loss", type=click.Choice(("lost", "requeue")), help="Pods of a lost node.")
-@click.option("--round-s", type=float, metavar="S", help="Jobs: seconds of a round.  [default: 360]")
+@click.option("--round-s", type=DURATION, metavar="S", help="Jobs: seconds of a round.  [default: 360]")
 @click.option(
-    "--realloc-s", type=float, metavar="S", help="Jobs: least time between allocations.  [default: 1920, fifo: 0]"
+    "--realloc-s", type=DURATION, metavar="S", help="Jobs: least time between allocations.  [default: 1920, fifo: 0]"
 )
-@click.option("--begin-s", type=float, metavar="S", help="Jobs in an order: when rounds may begin.  [default: 0]")
+@click.option("--begin-s", type=DURATION, metavar="S", help="Jobs in an order: when rounds may begin.  [default: 0]")
 @click.option("--window", metavar="A:B", help="Jobs: ids that count; others go on arriving.")
 @click.option("--rates", metavar="R", help="Jobs: steps/s, a file, 'default' or 'synergy'.  [default: the workload's]")
 @click.option("--prices", metavar="P", help="'fixed?v100=2.48&k80=0.45' or a folder of recorded prices.")
@@ -146,12 +147,14 @@ def resume(folder: Path, force: bool, allow_code: bool, as_json: bool) -> None:
 
 @click.command()
 @click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
-@click.option("--at", "at_s", type=float, metavar="S", help="Seconds of simulated time.  [default: the checkpoint's]")
+@click.option(
+    "--at", "at_s", type=DURATION, metavar="S", help="Seconds of simulated time.  [default: the checkpoint's]"
+)
 @click.option("--policy", metavar="P", help="Another policy from then on.")
 @click.option("--queue", metavar="Q", help="Another rule for pods that fit nowhere.")
 @click.option("--gpu-pick", type=click.Choice(GPU_PICKS), help="Another rule for the GPUs of a node.")
 @click.option("--seed", type=int, help="Another seed.")
-@click.option("--until", "until_s", type=float, metavar="S", help="Stop after S seconds of simulated time.")
+@click.option("--until", "until_s", type=DURATION, metavar="S", help="Stop after S seconds of simulated time.")
 @click.option("--inflation", type=float, metavar="R", help="After the run: clones up to R times the pods.")
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Folder of the fork.")
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
@@ -344,13 +347,23 @@ def _checkpoints(text: str | None, keep: bool) -> Any:
         return None
     try:
         checkpoints = (
-            Checkpoints(wall_s=float(text[:-1]), keep=keep) if text.endswith("s") else Checkpoints(int(text), keep=keep)
+            Checkpoints(int(text), keep=keep) if text.isdigit() else Checkpoints(wall_s=_wall_s(text), keep=keep)
         )
         checkpoints.check()
     except (ValueError, ScenarioError):
-        expected = "a number of pods such as 100000, or seconds such as 60s"
+        expected = "a number of pods such as 100000, or a length of time such as 60s or 5min"
         raise ScenarioError("--checkpoint", repr(text), expected) from None
     return checkpoints
+
+
+def _wall_s(text: str) -> float:
+    """Seconds of a text with a unit; ValueError for any other."""
+    from fastsim.foundation.limits.quantities import seconds_of
+
+    seconds = seconds_of(text) if text[-1:].isalpha() else None
+    if seconds is None:
+        raise ValueError(text)
+    return seconds
 
 
 def _warn_of_dropped(result: Any) -> None:

@@ -31,6 +31,7 @@ from fastsim.cluster.node_table import NATIVE
 from fastsim.errors import InputError, reading, short, suggestion
 from fastsim.foundation.columns.physical_types import PLAIN, Unconvertible, plain
 from fastsim.foundation.csv_table import csv_line, csv_texts, map_of
+from fastsim.foundation.limits import quantities
 from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.parquet import arrow_table, one_line, parquet_table
 
@@ -38,7 +39,7 @@ MISSING = ("", "NA", "N/A", "None", "NULL", "null", "NaN", "nan")
 """Texts that stand for an unknown value."""
 DIVISORS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 """Units of time, in parts of a second."""
-FACTORS = {"min": 60.0, "h": 3600.0, "d": 86_400.0}
+FACTORS = {unit: quantities.UNITS[unit] for unit in ("min", "h", "d")}
 """Units of time, in seconds."""
 UNITS = (*DIVISORS, *FACTORS, "iso", "hms")
 """Units that may stand in brackets behind a column."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -35,8 +35,12 @@ from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.option_texts import elements, path_of
 from fastsim.scenario.scenario import Scenario
+from fastsim.simulation.run_warnings import incomplete_gangs
 from fastsim.simulation.simulate import Prepared, Progress, RunWarning, prepared
 from fastsim_ext.online.decision_trace import ABSENT, NO_GPU_MEMORY
+
+if TYPE_CHECKING:
+    from fastsim.workload import Workload
 
 CHECKS = (
     "absent", "no_match", "no_gpu_model", "no_gpu", "no_gpu_memory", "no_cpu", "no_memory", "no_extra", "no_pod_slot",
@@ -246,7 +250,7 @@ def explained(
     decisions = replayed(inputs, selected, attempt)
     if saved is not None:
         _refuse_other_placements(decisions, saved.recorded_rows("placements"))
-    _warn_of_untried(selected, decisions)
+    _warn_of_untried(inputs.workload, selected, decisions)
     return Explanation(inputs, decisions)
 
 
@@ -340,8 +344,14 @@ def _refuse_other_placements(decisions: list[Decision], placements: pl.LazyFrame
             raise ResultError(f"pod {decision.pod.pod_id}: found {found}, expected {saved} as saved; {do}")
 
 
-def _warn_of_untried(selected: Mapping[int, SelectedPod], decisions: list[Decision]) -> None:
+def _warn_of_untried(workload: Workload, selected: Mapping[int, SelectedPod], decisions: list[Decision]) -> None:
     untried = selected.keys() - {decision.pod.seq for decision in decisions}
+    incomplete = incomplete_gangs(workload, untried)
+    for seq in sorted(untried & incomplete.keys()):
+        gang = incomplete[seq]
+        text = f"never tried: pod {selected[seq].pod_id}; its gang, that of job {gang.job}, has {gang.count_text}"
+        warnings.warn(text, NeverTried, stacklevel=3)
+    untried -= incomplete.keys()
     if untried:
         names = ", ".join(str(selected[seq].pod_id) for seq in sorted(untried)[:5]) + (" …" if len(untried) > 5 else "")
         text = f"never tried: pod {names}; the run ended while others were ahead in the queue or before it arrived"

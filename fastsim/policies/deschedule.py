@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastsim.engine.online.closing_stages import Deschedule
 from fastsim.errors import PolicyError, ScenarioError, kind_of, short, suggestion
+from fastsim.foundation.limits.quantities import WITH_UNITS, seconds_of
 
 if TYPE_CHECKING:
     from fastsim.engine.online.closing_stages import RunningPod, RunView
@@ -113,17 +114,20 @@ DESCHEDULERS = {"cos_sim": CosSim, "frag_one_pod": FragOnePod, "frag_multi_pod":
 
 def deschedule_from(step: Any) -> Deschedule:
     """The step ``"frag_one_pod:0.05"`` (after the run) or ``"cos_sim:0.1@3600"`` (at a time in seconds)."""
-    expected = "a text such as 'frag_one_pod:0.05' or 'cos_sim:0.1@3600', or a Deschedule(policy, ratio, at_s)"
+    expected = "a text such as 'frag_one_pod:0.05' or 'cos_sim:0.1@1h', or a Deschedule(policy, ratio, at_s)"
     if isinstance(step, Deschedule):
         return _checked(step)
     if not isinstance(step, str):
         raise ScenarioError("deschedule", kind_of(step), expected)
     name, _, rest = str(step).partition(":")
     ratio, at, when = rest.partition("@")
+    at_s = seconds_of(when) if at else None
     try:
-        share, at_s = float(ratio), float(when) if at else None
+        share = float(ratio)
     except ValueError:
         raise ScenarioError("deschedule", repr(step), expected) from None
+    if at and at_s is None:
+        raise ScenarioError(f"deschedule {step!r}", repr(when), f"seconds, or {WITH_UNITS}")
     if not 0 <= share <= 1 or (at_s is not None and not 0 <= at_s < float("inf")):
         raise ScenarioError("deschedule", repr(step), "a ratio from 0 to 1 and a time of 0 or more")
     return Deschedule(_descheduler(name.strip()), share, at_s)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fastsim.errors import ScenarioError
+from fastsim.errors import ScenarioError, suggestion
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,7 @@ def switches_on(compat: str) -> frozenset[str]:
     known = {*SYSTEMS, *(switch.name for switch in SWITCHES)}
     for word in words:
         if word not in known:
-            raise ScenarioError("compat", repr(word), f"one of {', '.join(sorted(known))}")
+            expected = f"one of {', '.join(sorted(SYSTEMS))}, or a switch: SWITCHES of fastsim.scenario.compat"
+            raise ScenarioError("compat", repr(word), expected, suggestion(word, known))
     chosen = {switch.name for switch in SWITCHES if switch.default or {switch.name, switch.system} & set(words)}
     return frozenset(chosen)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.errors import InputError, ScenarioError, short
-from fastsim.foundation.limits.quantities import is_span
+from fastsim.foundation.limits.quantities import is_span, seconds_of
 from fastsim.foundation.random_streams import Stream
 
 if TYPE_CHECKING:
@@ -56,20 +56,26 @@ NO_OUTAGES = Outages()
 
 
 def failures_from(text: str) -> tuple[float | None, float | None]:
-    """Mean seconds between failures and to repair from ``"mtbf=86400,mttr=3600"``; an empty text is no failures."""
+    """Mean seconds between failures and to repair from ``"mtbf=1d,mttr=3600"``; an empty text is no failures."""
     if not text.strip():
         return None, None
-    expected = "mean seconds such as 'mtbf=86400,mttr=3600'"
+    expected = "both means, as seconds or with units, such as 'mtbf=86400,mttr=3600' or 'mtbf=1d,mttr=1h'"
     means: dict[str, float] = {}
     for item in text.split(","):
-        name, _, number = item.partition("=")
-        try:
-            means[name.strip()] = float(number)
-        except ValueError:
-            raise ScenarioError("failures", repr(text), expected) from None
+        name, _, span = item.partition("=")
+        seconds = seconds_of(span)
+        if seconds is None:
+            raise ScenarioError("failures", repr(text), expected)
+        means[name.strip()] = seconds
     if set(means) != {"mtbf", "mttr"} or not all(is_span(mean, math.ulp(0)) for mean in means.values()):
         raise ScenarioError("failures", repr(text), expected)
     return means["mtbf"], means["mttr"]
+
+
+def failures_text(means: Mapping[str, Any]) -> str:
+    """The text that :func:`failures_from` reads, of a mapping such as ``{"mtbf": "1d", "mttr": 3600}``."""
+    numbers = {name: f"{span:.17g}" if isinstance(span, float) else str(span) for name, span in means.items()}
+    return ",".join(f"{name}={span}" for name, span in numbers.items())
 
 
 def maintenance_from(value: Any) -> tuple[Maintenance, ...]:

@@ -120,7 +120,7 @@ def _split(text: str, where: str) -> dict[str, str]:
 
 def _amounts(tenant: str, value: Any) -> dict[str, int]:
     where = f"quotas: {tenant}"
-    pairs = _pairs(value, where)
+    pairs = _pairs(value, where, "{'gpu_milli': 8000} for 8 GPUs")
     for name, amount in pairs.items():
         if name not in RESOURCES:
             raise ScenarioError(where, f"a limit of {name!r}", f"limits of {', '.join(RESOURCES)}")
@@ -130,11 +130,11 @@ def _amounts(tenant: str, value: Any) -> dict[str, int]:
     return {name: int(pairs[name]) for name in RESOURCES if name in pairs}
 
 
-def _pairs(value: Any, where: str) -> dict[str, Any]:
+def _pairs(value: Any, where: str, example: str) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return dict(value)
     if not isinstance(value, str):
-        raise ScenarioError(where, repr(value), "names and numbers")
+        raise ScenarioError(where, repr(value), f"names and numbers, such as {example}")
     numbers: dict[str, Any] = {}
     for item in filter(None, (part.strip() for part in value.split(","))):
         name, _, number = item.partition("=")
@@ -147,7 +147,7 @@ def _pairs(value: Any, where: str) -> dict[str, Any]:
 
 def weights_from(value: Mapping[str, float] | str) -> dict[str, float]:
     """Weights by tenant from a mapping or a text such as ``"alice=2,bob=1"``."""
-    weights = {str(tenant): weight for tenant, weight in _pairs(value, "weights").items()}
+    weights = {str(tenant): weight for tenant, weight in _pairs(value, "weights", "{'anna': 2, 'bert': 1}").items()}
     for tenant, weight in weights.items():
         number = isinstance(weight, int | float) and not isinstance(weight, bool)
         if not number or not 1 / MOST_WEIGHT <= weight <= MOST_WEIGHT:

@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from fastsim.errors import FastsimError, InputError, ScenarioError, suggestion
-from fastsim.foundation.limits.quantities import MOST_SECONDS_TEXT, is_span
+from fastsim.foundation.limits.quantities import MOST_SECONDS_TEXT, WITH_UNITS, is_span, seconds_of
 from fastsim.foundation.nested_text import json_value, toml_value
+from fastsim.foundation.option_texts import quoted
+from fastsim.scenario.outages import failures_text
 from fastsim.scenario.run_rules import quotas_from, quotas_text, weights_from, weights_text
 from fastsim.scenario.user_code import refuse_user_code
 
@@ -38,6 +40,10 @@ CHECKS: dict[str, Callable[[Any], object]] = {}
 RELATIVE: dict[str, tuple[Callable[[Any], bool], str]] = {}
 """By field: whether one of its values depends on another field, and the name of that field, whose value is then the
 second argument of the check."""
+
+
+DURATIONS = ("sample_s", "until_s", "checkpoint_every_s", "restart_s", "round_s", "realloc_s", "begin_s")
+"""Fields that are lengths of time; texts such as ``1h`` stand for seconds."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,9 @@ class Scenario:
 
     def __post_init__(self) -> None:
         """Names of queues may be spelled with a hyphen, files and folders may be paths, and texts stand for tables."""
-        for name, text in (("quotas", _quotas), ("weights", _weights)):
+        for name, text in (
+            ("quotas", _quotas), ("weights", _weights), ("prices", _prices), ("failures", failures_text),
+        ):  # fmt: skip
             if isinstance(getattr(self, name), Mapping):
                 object.__setattr__(self, name, text(getattr(self, name)))
         if isinstance(self.window, Sequence) and not isinstance(self.window, str):
@@ -123,6 +131,10 @@ class Scenario:
                 item.name in ("out", "log") or PLAIN_PATH.fullmatch(os.fspath(value))
             ):
                 object.__setattr__(self, item.name, os.fspath(value))
+        for name in DURATIONS:
+            text = getattr(self, name)
+            if isinstance(text, str) and (seconds := seconds_of(text)) is not None:
+                object.__setattr__(self, name, seconds)
         if isinstance(self.queue, str):
             object.__setattr__(self, "queue", self.queue.replace("-", "_"))
 
@@ -276,14 +288,13 @@ class Scenario:
         if not (isinstance(self.record, str) and self.record in RECORDS):
             yield _problem("record", repr(self.record), f"one of {', '.join(RECORDS)}")
         if self.sample_s is not None and not is_span(self.sample_s, math.ulp(0)):
-            yield _problem("sample_s", repr(self.sample_s), f"seconds above 0, at most {MOST_SECONDS_TEXT}")
+            yield _problem("sample_s", repr(self.sample_s), _seconds("above 0", self.sample_s))
         if self.until_s is not None and not is_span(self.until_s):
-            yield _problem("until_s", repr(self.until_s), f"seconds of 0 or more, at most {MOST_SECONDS_TEXT}")
+            yield _problem("until_s", repr(self.until_s), _seconds("of 0 or more", self.until_s))
         for name, least in (("round_s", math.ulp(0)), ("realloc_s", 0), ("begin_s", 0)):
             value = getattr(self, name)
             if value is not None and not is_span(value, least):
-                expected = f"seconds {'above 0' if least else 'of 0 or more'}, at most {MOST_SECONDS_TEXT}"
-                yield _problem(name, repr(value), expected)
+                yield _problem(name, repr(value), _seconds("above 0" if least else "of 0 or more", value))
         if not (_is_number(self.profiling) and 0 <= self.profiling <= 1):
             yield _problem("profiling", repr(self.profiling), "a part from 0 to 1")
         if not (_is_number(self.interference) and 0 <= self.interference < 1):
@@ -297,10 +308,10 @@ class Scenario:
             yield _problem("inflation", repr(self.inflation), "a ratio of 1 or more")
         every_s = self.checkpoint_every_s
         if not (every_s is None or every_s == 0 or is_span(every_s, LEAST_CHECKPOINT_S)):
-            expected = f"0, or seconds from {LEAST_CHECKPOINT_S:g} to {MOST_SECONDS_TEXT}"
-            yield _problem("checkpoint_every_s", repr(every_s), expected)
+            bounds = f"from {LEAST_CHECKPOINT_S:g} s, or 0"
+            yield _problem("checkpoint_every_s", repr(every_s), _seconds(bounds, every_s))
         if not is_span(self.restart_s):
-            yield _problem("restart_s", repr(self.restart_s), f"seconds of 0 or more, at most {MOST_SECONDS_TEXT}")
+            yield _problem("restart_s", repr(self.restart_s), _seconds("of 0 or more", self.restart_s))
         if not isinstance(self.deschedule, tuple):
             yield _problem("deschedule", repr(self.deschedule), "a list such as ['frag_one_pod:0.05']")
         for name, what in (("out", "a folder"), ("log", "a file")):
@@ -317,6 +328,12 @@ def _problem(path: str, found: str, expected: str) -> Problem:
     return Problem(path, str(error), error)
 
 
+def _seconds(bounds: str, value: object) -> str:
+    """What a length of time may be; units are news to those who wrote a text alone."""
+    either = f", or {WITH_UNITS}" if isinstance(value, str) else ""
+    return f"seconds {bounds}, at most {MOST_SECONDS_TEXT}{either}"
+
+
 def _refuse_code(values: Mapping[str, Any], where: str, allowed: bool) -> None:
     if "policy" in values:
         refuse_user_code(values["policy"], where, allowed)
@@ -328,6 +345,13 @@ def _quotas(table: Any) -> str:
 
 def _weights(table: Any) -> str:
     return weights_text(weights_from(table))
+
+
+def _prices(table: Any) -> str:
+    for model, price in table.items():
+        if not _is_number(price):
+            raise ScenarioError(f"prices: {model}", repr(price), "$ for an hour of one GPU")
+    return f"fixed?{'&'.join(f'{quoted(str(model))}={price:.17g}' for model, price in table.items())}"
 
 
 def _counted(mistakes: int) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -120,6 +120,71 @@ def absent_tenants(workload: Workload, rules: Rules) -> list[Message]:
     return [(TenantAbsent, text)] if absent else []
 
 
+class IncompleteGang(NamedTuple):
+    """The last gang of a job, which has fewer members than its size."""
+
+    job: int
+    members: int
+    size: int
+
+    @property
+    def count_text(self) -> str:
+        """Its members out of those that it needs."""
+        return f"{self.members} of {self.size} members"
+
+
+class GangMembers:
+    """Counts members of gangs, batch by batch; as many as a gang needs are one, the next ones another."""
+
+    def __init__(self) -> None:
+        self._count: dict[tuple[int, int], int] = {}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count the members of one batch."""
+        import numpy as np
+
+        if not {s.GANG_SIZE, s.JOB_ID} <= set(batch.schema.names):
+            return
+        together = pc.fill_null(pc.greater(batch.column(s.GANG_SIZE), 1), False)
+        rows = batch.select([s.JOB_ID, s.GANG_SIZE]).filter(together)
+        if not rows.num_rows:
+            return
+        columns = [rows.column(name).to_numpy(zero_copy_only=False).astype(np.int64) for name in rows.schema.names]
+        pairs, counts = np.unique(np.stack(columns), axis=1, return_counts=True)
+        for job, size, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
+            self._count[job, size] = self._count.get((job, size), 0) + count
+
+    def count(self, job: int, size: int) -> int:
+        """Members so far of the gangs of this size that a job has."""
+        return self._count.get((job, size), 0)
+
+    def incomplete(self) -> list[IncompleteGang]:
+        """The gangs that lack members."""
+        counts = self._count.items()
+        return [IncompleteGang(job, count % size, size) for (job, size), count in counts if count % size]
+
+
+def incomplete_gangs(workload: Workload, places: Collection[int]) -> dict[int, IncompleteGang]:
+    """Of the pods at these places in the order of arrival, those of incomplete gangs."""
+    gangs, own, first = GangMembers(), dict[int, tuple[int, int, int]](), 0
+    for batch in workload.batches() if {s.GANG_SIZE, s.JOB_ID} <= set(workload.columns) else ():
+        for place in (place for place in places if 0 <= place - first < batch.num_rows):
+            row = batch.slice(place - first, 1).select([s.JOB_ID, s.GANG_SIZE]).to_pylist()[0]
+            before = GangMembers()
+            before.add(batch.slice(0, place - first))
+            if (row[s.GANG_SIZE] or 1) > 1:
+                job, size = row[s.JOB_ID], row[s.GANG_SIZE]
+                own[place] = job, size, gangs.count(job, size) + before.count(job, size)
+        gangs.add(batch)
+        first += batch.num_rows
+    lacking = {(gang.job, gang.size): gang for gang in gangs.incomplete()}
+    return {
+        place: lacking[job, size]
+        for place, (job, size, number) in own.items()
+        if (job, size) in lacking and number // size == gangs.count(job, size) // size
+    }
+
+
 class MissingValues:
     """Counts pods without a duration and members of gangs, batch by batch while the workload streams past."""
 
@@ -127,8 +192,7 @@ class MissingValues:
         self.cluster = cluster
         self.pods, self.endless = 0, 0
         self.asks_memory = False
-        self.members: dict[tuple[int, int], int] = {}
-        """Members so far, by job and size of its gangs."""
+        self.gangs = GangMembers()
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Count the pods of one batch."""
@@ -137,20 +201,7 @@ class MissingValues:
         self.endless += batch.column(s.DURATION_S).null_count if s.DURATION_S in names else batch.num_rows
         if s.GPU_MEMORY_MIB in names and not self.asks_memory:
             self.asks_memory = bool(pc.any(pc.greater(batch.column(s.GPU_MEMORY_MIB), 0)).as_py())
-        if s.GANG_SIZE in names and s.JOB_ID in names:
-            self._count_members(batch)
-
-    def _count_members(self, batch: pa.RecordBatch) -> None:
-        import numpy as np
-
-        together = pc.fill_null(pc.greater(batch.column(s.GANG_SIZE), 1), False)
-        rows = batch.select([s.JOB_ID, s.GANG_SIZE]).filter(together)
-        if not rows.num_rows:
-            return
-        columns = [rows.column(name).to_numpy(zero_copy_only=False).astype(np.int64) for name in rows.schema.names]
-        pairs, counts = np.unique(np.stack(columns), axis=1, return_counts=True)
-        for job, size, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
-            self.members[job, size] = self.members.get((job, size), 0) + count
+        self.gangs.add(batch)
 
     def messages(self, name: str, complete: bool) -> Iterable[Message]:
         """Warnings about the workload of this name; ``complete``: all of its pods arrived."""
@@ -159,11 +210,11 @@ class MissingValues:
             yield DurationMissing, f"{name}: {text}"
         if self.asks_memory:
             yield from unknown_memory(self.cluster, name)
-        short = [(job, count % size, size) for (job, size), count in self.members.items() if count % size]
+        short = self.gangs.incomplete()
         if complete and short:
-            job, count, size = min(short)
+            gang = min(short)
             gangs = "1 gang is" if len(short) == 1 else f"{len(short):,} gangs are"
-            text = f"{gangs} incomplete and never start, for example that of job {job} with {count} of {size} members"
+            text = f"{gangs} incomplete and never start, for example that of job {gang.job} with {gang.count_text}"
             yield GangIncomplete, f"{name}: {text}"
 
 

@@ -66,21 +66,23 @@ FASTSIM = """@software{fastsim,
 
 Text = str | os.PathLike[str]
 """A text that names something, or the path of a file or folder."""
+Span = float | str
+"""A length of time: seconds, or a text such as ``1h``."""
 
 
 def simulate(
     cluster: Cluster | Text, workload: Workload | Text, policy: OnlinePolicy | RoundPolicy | str = "fgd", *,
     seed: int = 0, typical: TypicalPods | Workload | Text | None = None,
     queue: str = "drop", gpu_pick: str | None = None,
-    sample_s: float | None = None, until_s: float | None = None, record: str = "all",
+    sample_s: Span | None = None, until_s: Span | None = None, record: str = "all",
     deschedule: Sequence[Deschedule | str] = (), inflation: float | None = None,
     retarget: TypicalPods | Workload | Text | None = None,
-    preempt: str = "none", on_node_loss: str = "lost", checkpoint_every_s: float | None = None, restart_s: float = 0.0,
+    preempt: str = "none", on_node_loss: str = "lost", checkpoint_every_s: Span | None = None, restart_s: Span = 0.0,
     quotas: Mapping[str, Mapping[str, int]] | str = "", weights: Mapping[str, float] | str = "",
-    failures: str = "", maintenance: Any = None, compat: str = "",
-    round_s: float | None = None, realloc_s: float | None = None, begin_s: float | None = None,
+    failures: Mapping[str, Span] | str = "", maintenance: Any = None, compat: str = "",
+    round_s: Span | None = None, realloc_s: Span | None = None, begin_s: Span | None = None,
     window: str | Sequence[int] | None = None, rates: Oracle | Sensitivity | Text | None = None,
-    prices: Prices | Text | None = None, carbon: Carbon | float | Text | None = None,
+    prices: Prices | Mapping[str, float] | Text | None = None, carbon: Carbon | float | Text | None = None,
     global_queue: bool = False, profiling: float = 1.0, references: int | None = None, ideal: bool = False,
     interference: float = 0.0,
     telemetry: Telemetry | float | str | None = None, out: Text | None = None,
@@ -92,7 +94,8 @@ def simulate(
 
     Texts are explained in ``fastsim.workload.texts`` and :func:`fastsim.policies.parse`. ``typical`` are the pods
     fragmentation is measured with (the workload itself by default). ``queue`` is the rule for pods that fit nowhere;
-    ``sample_s`` (seconds) thins the timeline and ``until_s`` (seconds) ends the run early. ``deschedule``,
+    ``sample_s`` thins the timeline and ``until_s`` ends the run early; lengths of time are seconds or texts such as
+    ``1h``. ``prices`` may be a dict of $/h by GPU model. ``deschedule``,
     ``inflation`` and ``retarget`` follow the main run; from ``preempt`` to ``maintenance`` see
     :class:`fastsim.scenario.run_rules.Rules`. A policy for jobs takes ``round_s`` to ``ideal`` and ``restart_s``
     (seconds), one for pods ``restart_s`` and ``prices``; ``carbon`` is the intensity of the grid for both, see

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.limits.quantities import seconds_of
 from fastsim.foundation.option_texts import named, parted
 from fastsim.telemetry.reading_model import V100, Device
 from fastsim.telemetry.sample_and_hold import refresh_gaps
@@ -21,7 +22,7 @@ QUANTITIES = ("copy_pct", "energy_j", "memory_free_mib", "memory_used_mib", "pow
 """Readings of every GPU, in the order of the table."""
 RECORDED = {"V100M32": V100}
 """Devices whose tables were published, by GPU model; all others follow the catalogue."""
-EXPECTED = "seconds such as 15, with options such as 15?refresh_s=6:8&epoch=2024-01-01T00:00:00Z"
+EXPECTED = "seconds such as 15 (1min, 1h), with options such as 15?refresh_s=6:8&epoch=2024-01-01T00:00:00Z"
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def _option(source: str, name: str, text: str) -> Any:
 
 
 def _number(source: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ScenarioError(f"telemetry {source!r}", repr(text), EXPECTED) from None
+    seconds = seconds_of(text)
+    if seconds is None:
+        raise ScenarioError(f"telemetry {source!r}", repr(text), EXPECTED)
+    return seconds

@@ -45,6 +45,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.errors import InputError, ScenarioError, kind_of, reading, short, suggestion
+from fastsim.foundation.limits.quantities import seconds_of
 from fastsim.foundation.object_cache import OBJECTS
 from fastsim.foundation.option_texts import named, names_file, names_folder, parted
 
@@ -380,10 +381,10 @@ def _written(value: Any, kind: str) -> str:
 
 def settings_of(where: str, words: Iterable[str]) -> dict[str, Any]:
     """Options that stand as `name=value`, with numbers and true or false for what looks like them."""
-    return {name: _value(value) for name, value in named(filter(None, words), where).items()}
+    return {name: _value(name, value) for name, value in named(filter(None, words), where).items()}
 
 
-def _value(text: str) -> Any:
+def _value(name: str, text: str) -> Any:
     if text in ("true", "false"):
         return text == "true"
     for kind in (int, float):
@@ -391,7 +392,8 @@ def _value(text: str) -> Any:
             return kind(text)
         except ValueError:
             continue
-    return text
+    seconds = seconds_of(text) if name.endswith("_s") else None
+    return text if seconds is None else seconds
 
 
 def _joined(head: str, options: Mapping[str, Any]) -> str:

@@ -165,6 +165,17 @@ def test_a_pod_that_was_never_tried_is_a_warning() -> None:
     assert frame.is_empty() and frame.columns == explain(queue, 10).columns
 
 
+def test_a_pod_of_an_incomplete_gang_says_how_many_members_it_has() -> None:
+    columns = {"submit_s": [0.0] * 6, "num_gpu": [0] * 6, "cpu_milli": [1] * 6, "job_id": [7, 7, 8, 8, 8, 9],
+               "gang_size": [4, 4, 2, 2, 2, 1]}  # fmt: skip
+    scenario = Scenario(t4(1), fs.Workload.from_polars(pl.DataFrame(columns)), "best_fit", queue="fifo")
+    for pod, text in ((1, "pod 1; its gang, that of job 7, has 2 of 4 members"), (4, "job 8, has 1 of 2 members")):
+        with pytest.warns(fs.NeverTried, match=text):
+            assert explain(scenario, pod).is_empty()
+    for pod in (3, 5):
+        assert not explain(scenario, pod).is_empty()
+
+
 @pytest.mark.parametrize(("names", "sample"), [((), 0), ([1], 2), ((), -1)])
 def test_pods_or_a_sample(names: Any, sample: int) -> None:
     with pytest.raises(ScenarioError, match="expected either pods or a sample of them"):

@@ -36,8 +36,8 @@ def test_an_unknown_word_is_told_what_there_is() -> None:
     with pytest.raises(ScenarioError) as error:
         switches_on("fgd, slurm")
     assert (
-        str(error.value)
-        == "compat: found 'slurm', expected one of fgd, gavel, late, monitored, pwr, round_down, strict, synergy"
+        str(error.value) == "compat: found 'slurm', expected one of fgd, gavel, monitored, pwr, synergy, "
+        "or a switch: SWITCHES of fastsim.scenario.compat"
     )
 
 

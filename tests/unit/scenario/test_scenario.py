@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pickle
 from pathlib import Path
@@ -12,9 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastsim.errors import FastsimError, PolicyError, ScenarioError
+from fastsim.policies.deschedule import deschedule_from
 from fastsim.scenario import scenario as spec
 from fastsim.scenario.compat import SWITCHES, switches_on
-from fastsim.scenario.scenario import Problem, Scenario
+from fastsim.scenario.outages import failures_from
+from fastsim.scenario.scenario import DURATIONS, Problem, Scenario
+from fastsim.telemetry.telemetry import telemetry_from
+from fastsim.workload.texts import settings_of
 
 FULL = Scenario(
     cluster="openb:100?seed=2",
@@ -136,10 +141,47 @@ def test_compat_names_are_checked() -> None:
         switches_on("slurm")
 
 
-@pytest.mark.parametrize("until_s", [-1.0, 1e300, float("inf"), True, "9", 10**400])
+@pytest.mark.parametrize("until_s", [-1.0, 1e300, float("inf"), True, "9 m", 10**400])
 def test_the_end_of_a_run_has_a_limit(until_s: Any) -> None:
     [problem] = Scenario(workload="synth:openb?pods=1", until_s=until_s).problems()
     assert problem.path == "until_s" and "expected seconds of 0 or more, at most 2**53 s" in problem.text
+
+
+def test_every_length_of_time_may_have_a_unit() -> None:
+    defaults = {item.name: item.type for item in dataclasses.fields(Scenario)}
+    assert [name for name in defaults if name.endswith("_s")] == list(DURATIONS)
+    for name in DURATIONS:
+        assert getattr(Scenario(**{name: "1.5h"}), name) == 5400.0  # type: ignore[arg-type]
+        [problem] = Scenario(workload="synth:openb?pods=1", **{name: "5 m"}).problems()  # type: ignore[arg-type]
+        assert problem.path == name and "or a length of time such as 90s, 30min, 1h or 1d12h" in problem.text
+
+
+def test_prices_and_failures_may_be_mappings() -> None:
+    given = {"prices": {"A100": 3, "T4/2": 0.25}, "failures": {"mtbf": "1d", "mttr": 3600.0}}
+    scenario = Scenario(workload="synth:openb?pods=1", **given)  # type: ignore[arg-type]
+    assert scenario.prices == "fixed?A100=3&T4/2=0.25" and scenario.failures == "mtbf=1d,mttr=3600"
+    assert not scenario.problems() and failures_from(scenario.failures) == (86_400.0, 3600.0)
+    with pytest.raises(ScenarioError, match=r"prices: A100: found '3', expected \$ for an hour of one GPU"):
+        Scenario(prices={"A100": "3"})
+
+
+@pytest.mark.parametrize(("field", "value", "message"), [
+    ("failures", "mtbf=1d", "expected both means, as seconds or with units, such as 'mtbf=86400,mttr=3600' or"),
+    ("failures", "mtbf=1m,mttr=1h", "found 'mtbf=1m,mttr=1h', expected both means"),
+    ("telemetry", "15 m", "found '15 m', expected seconds such as 15"),
+    ("deschedule", ("frag_one_pod:0.05@1m",), "found '1m', expected seconds, or a length of time such as 90s"),
+    ("compat", "sia", "found 'sia', expected one of fgd, gavel, monitored, pwr, synergy, or a switch"),
+    ("compat", "gavle", "did you mean 'gavel'"),
+])  # fmt: skip
+def test_texts_with_wrong_units_or_words_say_what_is_right(field: str, value: Any, message: str) -> None:
+    [problem] = Scenario(workload="synth:openb?pods=1", **{field: value}).problems()
+    assert message in problem.text
+
+
+def test_units_in_texts_mean_the_same_as_seconds() -> None:
+    assert telemetry_from("1min?refresh_s=6s:8s") == telemetry_from("60?refresh_s=6:8")
+    assert deschedule_from("frag_one_pod:0.05@1h").at_s == 3600.0
+    assert settings_of("w", ["mean_gap_s=2min", "name=2min"]) == {"mean_gap_s": 120.0, "name": "2min"}
 
 
 def test_a_path_is_written_down_like_its_text() -> None:

@@ -1,4 +1,4 @@
-"""Tests of the largest times."""
+"""Tests of the largest times, and of lengths of time as texts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from fastsim.foundation.limits.quantities import MOST_SECONDS, is_span
+from fastsim.foundation.limits.quantities import MOST_SECONDS, is_span, seconds_of
 
 
 def test_beyond_the_largest_time_neighbouring_seconds_are_one_number() -> None:
@@ -19,3 +19,15 @@ def test_beyond_the_largest_time_neighbouring_seconds_are_one_number() -> None:
 ])  # fmt: skip
 def test_lengths_of_time(value: object, least: float, good: bool) -> None:
     assert is_span(value, least) is good
+
+
+SPANS = {
+    "90": 90.0, " 1.5 ": 1.5, "1e3": 1000.0, "90s": 90.0, "250ms": 0.25, "30min": 1800.0, "1.5h": 5400.0,
+    "1 d": 86_400.0, "1d12h": 129_600.0, "1h 30min": 5400.0, "2e1 min": 1200.0, "0s": 0.0,
+}  # fmt: skip
+NO_SPANS = ("", " ", "h", "1m", "1 month", "1hour", "-1h", "1h2", "1h-", "nan", "inf", "1,5h", "1:30", "1hh", "٣h")
+
+
+def test_lengths_of_time_with_units() -> None:
+    assert {text: seconds_of(text) for text in SPANS} == SPANS
+    assert [text for text in NO_SPANS if seconds_of(text) is not None] == []
