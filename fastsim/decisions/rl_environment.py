@@ -26,8 +26,15 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.decisions.rl_episode import PlacementEpisode, episode, rewards
-from fastsim.decisions.rl_episode_env import EpisodeEnv, Observation, Reward
+from fastsim.decisions.rl_episode import PlacementEpisode, episode, refuse_mistakes, rewards
+from fastsim.decisions.rl_episode_env import (
+    EpisodeEnv,
+    Observation,
+    Reward,
+    checked_actions,
+    checked_count,
+    outside,
+)
 from fastsim.decisions.rl_render import rendered_picture, rendered_text
 from fastsim.engine.online.kernel_columns import read_only
 from fastsim.engine.online.run import OnlineOptions
@@ -67,6 +74,9 @@ class SchedulingEnv(EpisodeEnv[PlacementEpisode]):
     picks the GPU in the node (``gpu_pick`` overrides) and answers ``advice``. With ``record`` other than ``summary``
     the result has timeline, placements and jobs. ``render_mode`` is None or one of ``RENDER_MODES``.
     """
+
+    least = -1
+    """The policy's own choice."""
 
     def __init__(
         self, cluster: Any = "openb:128", workload: Any = PODS, reward: Reward = "fragmentation", *,
@@ -110,8 +120,9 @@ class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[An
         self, num_envs: int = 64, cluster: Any = "openb:128", workload: Any = PODS, reward: Reward = "fragmentation", *,
         policy: Any = "best_fit", gpu_pick: str | None = None, seed: int = 0,
     ) -> None:  # fmt: skip
-        self.num_envs, self.seed = num_envs, seed
+        self.num_envs, self.seed = checked_count(num_envs), seed
         self.scenario = {"cluster": cluster, "workload": workload, "policy": policy, "gpu_pick": gpu_pick}
+        refuse_mistakes(self.scenario, seed)
         self.reward__t = rewards(reward)
         self._begin()
         nodes = self.episodes[0].nodes
@@ -142,8 +153,12 @@ class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[An
         self, actions: npt.NDArray[Any]
     ) -> tuple[Observation, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
         """Place a pod in each cluster."""
-        node__e = np.ascontiguousarray(actions, np.int64)
-        stepped(self.stepping, node__e, self.nodes__enf, self.pod__ef, self.mask__en, self.reward__e, self.over__e)
+        most = self.mask__en.shape[1] - 1
+        node__e = checked_actions(actions, self.num_envs, most)
+        try:
+            stepped(self.stepping, node__e, self.nodes__enf, self.pod__ef, self.mask__en, self.reward__e, self.over__e)
+        except IndexError:
+            raise outside(node__e, SchedulingEnv.least, most) from None
         return (
             self._observation(),
             self.reward__e.copy(),

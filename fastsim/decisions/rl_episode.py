@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from math import isfinite
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from fastsim.engine.online.arrivals import Arrivals
 from fastsim.engine.online.recorder import tables_and_provenance
 from fastsim.engine.online.run import BATCH_ROWS, OnlineOptions, OnlineRun
 from fastsim.engine.result import Result
-from fastsim.errors import ScenarioError, suggestion
+from fastsim.errors import ScenarioError, kind_of, suggestion
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import prepared
 from fastsim_ext.online.stepped_loop import NODE_FEATURES, POD_FEATURES, SteppedLoop
@@ -143,11 +145,21 @@ def _shown(run: OnlineRun) -> tuple[npt.NDArray[np.uint8], int]:
     return np.ones(len(run.cluster), np.uint8), max(run.typical.kept, 1)
 
 
+def refuse_mistakes(scenario: Mapping[str, Any], seed: int, record: str = "none") -> None:
+    """ScenarioError for fields that are wrong in every episode."""
+    _seeded(scenario, seed, record).check()
+
+
+def _seeded(scenario: Mapping[str, Any], seed: int, record: str) -> Scenario:
+    """The scenario of an episode; ``{seed}`` in its texts is the seed."""
+    fields: dict[str, Any] = {name: value.replace("{seed}", str(seed)) if isinstance(value, str) else value
+            for name, value in scenario.items()}  # fmt: skip
+    return Scenario(**fields, seed=seed, record=record)
+
+
 def _run(scenario: Mapping[str, Any], options: OnlineOptions, queue: str) -> tuple[OnlineRun, Arrivals]:
     """A run of this scenario with its pods recorded, and their columns."""
-    fields: dict[str, Any] = {key: value.replace("{seed}", str(options.seed)) if isinstance(value, str) else value
-            for key, value in scenario.items()}  # fmt: skip
-    inputs = prepared(Scenario(**fields, seed=options.seed, record=options.record))
+    inputs = prepared(_seeded(scenario, options.seed, options.record))
     run = OnlineRun(inputs.cluster, inputs.workload, replace(inputs.plan, queue=queue), inputs.typical, options)
     if run.queue_loop is not None or len(run._loop_options()["change_t"]):
         raise ScenarioError("environment", "rules of pods, or nodes that come and go", "plain pods on plain nodes")
@@ -163,7 +175,11 @@ def _run(scenario: Mapping[str, Any], options: OnlineOptions, queue: str) -> tup
 def rewards(wanted: str | Mapping[str, float], known: tuple[str, ...] = REWARDS) -> npt.NDArray[np.float64]:
     """Weights of the ``known`` quantities from one name, or from weights by name."""
     weights = {wanted: 1.0} if isinstance(wanted, str) else wanted
-    for name in weights:
+    if not isinstance(weights, Mapping):
+        raise ScenarioError("reward", kind_of(wanted), f"a name or weights by name: {', '.join(known)}")
+    for name, weight in weights.items():
         if name not in known:
             raise ScenarioError("reward", repr(name), f"one of {', '.join(known)}", suggestion(name, known))
+        if isinstance(weight, bool) or not isinstance(weight, Real) or not isfinite(weight):
+            raise ScenarioError(f"reward: {name}", kind_of(weight), "a finite number")
     return np.array([float(weights.get(name, 0.0)) for name in known])

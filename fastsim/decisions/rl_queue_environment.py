@@ -15,13 +15,21 @@ with ``queue="fifo"``.
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.decisions.rl_episode import QUEUE_REWARDS, QueueEpisode, queue_episode, rewards
-from fastsim.decisions.rl_episode_env import EpisodeEnv, Observation, Reward
+from fastsim.decisions.rl_episode import QUEUE_REWARDS, QueueEpisode, queue_episode, refuse_mistakes, rewards
+from fastsim.decisions.rl_episode_env import (
+    EpisodeEnv,
+    Observation,
+    Reward,
+    checked_actions,
+    checked_count,
+    outside,
+)
 from fastsim.decisions.rl_render import rendered_line, rendered_squares
 from fastsim.engine.online.kernel_columns import read_only
 from fastsim.engine.online.run import OnlineOptions
@@ -53,9 +61,9 @@ def observation_space(nodes: int, places: int) -> spaces.Dict:
 
 
 def _checked(places: int) -> int:
-    if not 1 <= places <= MOST_PLACES:
+    if isinstance(places, bool) or not isinstance(places, Integral) or not 1 <= places <= MOST_PLACES:
         raise ScenarioError("places", places, f"1 to {MOST_PLACES}")
-    return places
+    return int(places)
 
 
 @whole_process
@@ -110,8 +118,9 @@ class QueueVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[Any], n
         self, num_envs: int = 64, cluster: Any = CLUSTER, workload: Any = JOBS, reward: Reward = "waiting", *,
         places: int = PLACES, policy: Any = "best_fit", gpu_pick: str | None = None, seed: int = 0,
     ) -> None:  # fmt: skip
-        self.num_envs, self.seed, self.places = num_envs, seed, _checked(places)
+        self.num_envs, self.seed, self.places = checked_count(num_envs), seed, _checked(places)
         self.scenario = {"cluster": cluster, "workload": workload, "policy": policy, "gpu_pick": gpu_pick}
+        refuse_mistakes(self.scenario, seed)
         self.reward__t = rewards(reward, QUEUE_REWARDS)
         self._begin()
         self.single_observation_space = observation_space(self.episodes[0].nodes, places)
@@ -146,9 +155,12 @@ class QueueVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[Any], n
         self, actions: npt.NDArray[Any]
     ) -> tuple[Observation, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
         """Start a job or wait in each cluster."""
-        place__e = np.ascontiguousarray(actions, np.int64)
-        served(self.serving, place__e, self.nodes__enf, self.jobs__ekf, self.line__ef, self.mask__ea, self.reward__e,
-               self.over__e)  # fmt: skip
+        place__e = checked_actions(actions, self.num_envs, self.places)
+        try:
+            served(self.serving, place__e, self.nodes__enf, self.jobs__ekf, self.line__ef, self.mask__ea,
+                   self.reward__e, self.over__e)  # fmt: skip
+        except IndexError:
+            raise outside(place__e, QueueEnv.least, self.places) from None
         over, cut = self.over__e.astype(np.bool_), np.zeros(self.num_envs, np.bool_)
         return self._observation(), self.reward__e.copy(), over, cut, {}
 

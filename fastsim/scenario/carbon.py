@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.errors import InputError, ScenarioError, short
+from fastsim.errors import InputError, ScenarioError, kind_of
 from fastsim.foundation.option_texts import names_file, parted
 
 Floats = npt.NDArray[np.float64]
@@ -107,7 +107,7 @@ def carbon_from(what: Any) -> Carbon | None:
     if what is None or isinstance(what, Carbon):
         return what
     if isinstance(what, bool) or not isinstance(what, int | float | str | os.PathLike):
-        raise ScenarioError("carbon", short(repr(what)), _EXPECTED)
+        raise ScenarioError("carbon", kind_of(what), _EXPECTED, "a Carbon object says more")
     head, words = parted(str(what))
     names = [word.partition("=")[0].strip() for word in words]
     if names not in ([], ["pue"]):

@@ -14,6 +14,7 @@ window     ``FIRST:LAST``, ids of the jobs that count, ``LAST`` not included
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,6 +139,9 @@ def prices_from(what: Any, gpu_models: Sequence[str], azure_last_zone: bool = Fa
         return None
     if isinstance(what, Prices):
         return what.restricted(gpu_models)
+    if not isinstance(what, str | os.PathLike):
+        expected = "$/h by GPU model as a dict, a text fixed?MODEL=PRICE&..., a folder, or an object such as"
+        raise ScenarioError("prices", kind_of(what), f"{expected} fs.Prices.fixed({{'A100': 2.5}})")
     head, words = parted(str(what))
     pairs = [word.partition("=") for word in words]
     options = {name.strip(): value.strip() for name, _, value in pairs}

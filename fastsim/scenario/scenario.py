@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from fastsim.errors import FastsimError, InputError, ScenarioError, suggestion
+from fastsim.errors import FastsimError, InputError, ScenarioError, kind_of, suggestion
 from fastsim.foundation.limits.quantities import MOST_SECONDS_TEXT, WITH_UNITS, is_span, seconds_of
 from fastsim.foundation.nested_text import json_value, toml_value
 from fastsim.foundation.option_texts import quoted
@@ -320,7 +320,8 @@ class Scenario:
                 yield _problem(name, repr(value), what)
         for name in ("name", "compat", "queue", "quotas", "weights", "failures"):
             if not isinstance(getattr(self, name), str):
-                yield _problem(name, repr(getattr(self, name)), "a text")
+                expected = "a text or a dict" if name in ("quotas", "weights", "failures") else "a text"
+                yield _problem(name, kind_of(getattr(self, name)), expected)
 
 
 def _problem(path: str, found: str, expected: str) -> Problem:

@@ -33,6 +33,7 @@ from fastsim.engine.rounds.checkpoint import (
 from fastsim.errors import FastsimError, PolicyError, ResultError, ScenarioError
 from fastsim.foundation.folder_lock import held
 from fastsim.foundation.limits.forked_process import whole_process
+from fastsim.foundation.limits.quantities import seconds_of
 from fastsim.foundation.option_texts import path_of
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
@@ -87,7 +88,7 @@ def fork(
     folder: str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
-    at_s: float | None = None,
+    at_s: float | str | None = None,
     progress: Progress | None = None,
     overwrite: bool = False,
     allow_code: bool = False,
@@ -109,7 +110,7 @@ def fork(
     objects = {name: changes.pop(name) for name in written["objects"] if name in changes}
     if working_folder(target) == source:
         raise ScenarioError("fork: out", str(target), "another folder than that of the run")
-    _check_time(at_s)
+    at_s = _time_of(at_s)
     stored = partial(_scenario, target, objects, allow_code)
     if rounds:
         return fork_rounds(source, target, stored, at_s, changes, progress, overwrite)
@@ -153,12 +154,12 @@ def _stored_pods(work: Path) -> Checkpoint:
     return checkpoint
 
 
-def _check_time(at_s: float | None) -> None:
-    """ScenarioError unless this is a finite time, or None."""
-    if at_s is None:
-        return
-    if isinstance(at_s, bool) or not isinstance(at_s, int | float) or not math.isfinite(at_s):
-        raise ScenarioError("fork: at_s", repr(at_s), "seconds of simulated time")
+def _time_of(at_s: float | str | None) -> float | None:
+    """The seconds of a finite time, which a text may have with units; None stays None."""
+    seconds = seconds_of(at_s) if isinstance(at_s, str) else at_s
+    if at_s is None or (isinstance(seconds, int | float) and not isinstance(seconds, bool) and math.isfinite(seconds)):
+        return seconds
+    raise ScenarioError("fork: at_s", repr(at_s), "seconds of simulated time")
 
 
 def _check_past(at_s: float | None, checkpoint: Checkpoint) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from fastsim.errors import InputError, ScenarioError
+from fastsim.errors import InputError, ScenarioError, kind_of
 from fastsim.foundation.limits.quantities import seconds_of
 from fastsim.foundation.option_texts import named, parted
 from fastsim.telemetry.reading_model import V100, Device
@@ -108,7 +108,7 @@ def telemetry_from(source: Any) -> Telemetry | None:
     if isinstance(source, int | float) and not isinstance(source, bool):
         return Telemetry(float(source))
     if not isinstance(source, str):
-        raise ScenarioError("telemetry", type(source).__name__, EXPECTED)
+        raise ScenarioError("telemetry", kind_of(source), f"{EXPECTED}; or a Telemetry object")
     head, words = parted(source)
     options = named(words, f"telemetry {source!r}", OPTIONS)
     for name, value in options.items():

@@ -217,10 +217,12 @@ def stepped(list episodes, const int64_t[::1] node__e, float[:, :, ::1] nodes__e
     cdef int e
     if not len(episodes) == node__e.shape[0] == nodes__enf.shape[0] == pod__ef.shape[0] == fits__en.shape[0]:
         raise ValueError("the arrays are for another number of episodes")
-    for e in range(node__e.shape[0]):
+    for e in range(node__e.shape[0]):  # before one of them goes on
         episode = episodes[e]
         if not -1 <= node__e[e] < episode.nodes.count:
             raise IndexError(f"node {node__e[e]} of {episode.nodes.count}")
+    for e in range(node__e.shape[0]):
+        episode = episodes[e]
         episode.act(<int> node__e[e], &reward__e[e])
         over__e[e] = episode.next_decision() == 0
         if over__e[e]:

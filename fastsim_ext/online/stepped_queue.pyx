@@ -173,10 +173,12 @@ def served(list episodes, const int64_t[::1] place__e, float[:, :, ::1] nodes__e
     if not (len(episodes) == place__e.shape[0] == nodes__enf.shape[0] == jobs__ekf.shape[0] == line__ef.shape[0]
             == mask__ea.shape[0] == reward__e.shape[0] == over__e.shape[0]):
         raise ValueError("the arrays are for another number of episodes")
-    for e in range(place__e.shape[0]):
+    for e in range(place__e.shape[0]):  # before one of them goes on
         episode = episodes[e]
         if not 0 <= place__e[e] <= episode.places:
             raise IndexError(f"place {place__e[e]} of {episode.places}")
+    for e in range(place__e.shape[0]):
+        episode = episodes[e]
         over__e[e] = episode.choose_place(<int> place__e[e], &reward__e[e]) == 0
         if over__e[e]:
             episode.restart()

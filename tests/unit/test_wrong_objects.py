@@ -15,6 +15,8 @@ import pytest
 import fastsim as fs
 from fastsim.engine.result import Result
 from fastsim.errors import FastsimError, InputError, PolicyError, ResultError, ScenarioError
+from fastsim.scenario.carbon import Carbon
+from fastsim.telemetry.telemetry import Telemetry
 from tests.needs import skip_without
 
 skip_without("altair")
@@ -54,7 +56,16 @@ REMEDIES: list[tuple[str, Any, str]] = [
     ("gpu_pick", FRAME, "gpu_pick: found a DataFrame, expected one of best"),
     ("record", FRAME, "record: found "),
     ("telemetry", FRAME, "telemetry: found "),
-    ("carbon", FRAME, "carbon: found "),
+    ("telemetry", Telemetry, "telemetry: found the class Telemetry, expected seconds such as 15"),
+    ("carbon", FRAME, "carbon: found a DataFrame, expected g of CO2 for a kWh"),
+    ("carbon", Carbon, "carbon: found the class Carbon"),
+    ("prices", FRAME, "prices: found a DataFrame, expected $/h by GPU model as a dict, a text fixed?MODEL=PRICE"),
+    ("prices", fs.Prices, "prices: found the class Prices"),
+    ("prices", 3.0, "prices: found 3.0 (float)"),
+    ("failures", FRAME, "failures: found a DataFrame, expected a text or a dict"),
+    ("quotas", 8, "quotas: found 8 (int), expected a text or a dict"),
+    ("weights", ["anna"], "weights: found ['anna'] (list), expected a text or a dict"),
+    ("maintenance", 3, "maintenance: found 3, expected a file's path, a table, or rows"),
     ("rates", FRAME, "rates: found a DataFrame, expected a text, a path, an Oracle"),
     ("rates", fs.Oracle, "rates: found the class Oracle"),
     ("deschedule", 3, "deschedule: found "),
@@ -68,7 +79,7 @@ REMEDIES: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(("name", "value", "text"), REMEDIES)
 def test_a_wrong_object_is_one_error_with_a_remedy(name: str, value: Any, text: str, tmp_path: Path) -> None:
     given: Any = {"cluster": CLUSTER, "workload": PODS, "policy": "las" if name == "rates" else "fgd", name: value}
-    with pytest.raises((ScenarioError, PolicyError), match=re.escape(text)) as caught:
+    with pytest.raises((ScenarioError, PolicyError, InputError), match=re.escape(text)) as caught:
         fs.simulate(**given, out=tmp_path / "run")
     assert str(caught.value).startswith(name) and caught.value.exit_code == 2
     assert not (tmp_path / "run").exists()

@@ -13,6 +13,7 @@ from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSett
 from fastsim.engine.adaptive.restored_state import check_state
 from fastsim.engine.checkpoint_folder import restoring
 from fastsim.engine.rounds.checkpoint import DECIDED, RoundCheckpoint
+from fastsim.engine.rounds.kept_state import kept_state, restored
 from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError, ResultError
@@ -69,7 +70,7 @@ def state_of(rounds: AdaptiveDriver, decided: Mapping[str, Any], note: Mapping[s
     meta = {
         "loop": numbers, "decided": dict(decided), "policy": policy_identity(rounds.plan), "calls": rounds.calls,
         "fit_settings": fit_settings(rounds.plan),
-        "memory": stateful_decider(rounds.plan).state(), "note": dict(note),
+        "memory": kept_state(stateful_decider(rounds.plan)), "note": dict(note),
         "jobs": [[job, *rounds.jobs[job]] for job in sorted((*numbers["active"], *numbers["ended_jobs"]))],
         "places": [[job, at.group, list(at.nodes)] for job, at in rounds.places.items() if job in here],
     }  # fmt: skip
@@ -99,7 +100,7 @@ def _take_over(rounds: AdaptiveDriver, state: RoundCheckpoint, decided: Mapping[
     if merged != rounds.plan.merged:
         _convert_fits(rounds)
     if state.meta["policy"] is not None:
-        stateful_decider(rounds.plan).restore(state.meta["memory"])
+        restored(stateful_decider(rounds.plan), state.meta["memory"])
 
 
 def _check_fits(merged: bool | None, measured: list[int], plan: AdaptivePlan) -> None:

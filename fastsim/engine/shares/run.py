@@ -13,6 +13,7 @@ import numpy.typing as npt
 from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint, decisions
 from fastsim.engine.rounds.driver import Driver
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
+from fastsim.engine.rounds.kept_state import kept_state, restored
 from fastsim.engine.rounds.options import QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, RoundOutcome
 from fastsim.engine.shares.allocation_checks import checked_allocation
@@ -74,21 +75,20 @@ class ShareDriver(Driver):
 
     def memory(self) -> dict[str, Any] | None:
         """The allocator's state as JSON values."""
-        state: dict[str, Any] = self.plan.allocator.state()
-        return state
+        return kept_state(self.plan.allocator)
 
     def estimates(self) -> Any:
         """The state of the estimates of pair rates; None without estimates."""
-        return None if self.plan.estimates is None else self.plan.estimates.state()
+        return None if self.plan.estimates is None else kept_state(self.plan.estimates)
 
     def restore_memory(self, meta: dict[str, Any]) -> None:
         """Restore the states of allocator and estimates; another policy begins without a state."""
         if self.plan.estimates is not None:
-            self.plan.estimates.restore(meta["estimates"])
+            restored(self.plan.estimates, meta["estimates"])
         if meta["policy"] is None:
             request_allocation(self.loop)
         else:
-            self.plan.allocator.restore(meta["memory"])
+            restored(self.plan.allocator, meta["memory"])
 
 
 def run_rounds(

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from threading import Lock
+from traceback import extract_tb
 from typing import Any
 
 _guard = Lock()
@@ -31,6 +32,22 @@ def imported_scorer(place: str) -> object:
     with importable(folder):
         value: object = getattr(import_module(module), name)
     return FolderScorer(value, folder) if callable(value) else value
+
+
+def failed_import(module: str, error: BaseException) -> str:
+    """What went wrong: the module or its attribute is missing, or its own code failed, with the line where it did."""
+    if isinstance(error, ModuleNotFoundError) and error.name and module.startswith(error.name):
+        return f"no module {error.name!r}"
+    if isinstance(error, AttributeError) and error.obj is sys.modules.get(module):
+        return f"module {module!r} has no {error.name!r}"
+    place = "" if isinstance(error, SyntaxError) else _last_line(error)
+    return f"its import failed{place}: {type(error).__name__}: {error}"
+
+
+def _last_line(error: BaseException) -> str:
+    """The last place of the traceback that is a file."""
+    frames = [frame for frame in extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+    return f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
 class FolderScorer:

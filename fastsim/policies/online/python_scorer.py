@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from fastsim.engine.online.plan import NORMALISERS, ScoreTerm
-from fastsim.errors import PolicyError
-from fastsim.policies.online.imported_scorer import imported_scorer
+from fastsim.errors import PolicyError, kind_of, short
+from fastsim.policies.online.imported_scorer import failed_import, imported_scorer
 from fastsim.policies.online.weighted_sum import Summand
 from fastsim.policies.registry import about, policy
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from fastsim.engine.online.plan import Scorer
 
 EXPECTED = "a function or its place as 'module:function'"
+WHERE = "policy python, parameter scorer"
+OBJECT = "objects with a method __call__(nodes, pod) are functions, too"
 PLACE = re.compile(r"[^:\s]+:[^:\s]+")
 
 
@@ -46,8 +48,10 @@ class PythonScorer(Summand):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if isinstance(self.scorer, type):
+            raise PolicyError(WHERE, kind_of(self.scorer), f"{EXPECTED}, no class", OBJECT)
         if not callable(self.scorer) and not (isinstance(self.scorer, str) and PLACE.fullmatch(self.scorer)):
-            raise PolicyError("policy python, parameter scorer", repr(self.scorer), EXPECTED)
+            raise PolicyError(WHERE, short(self.scorer), EXPECTED)
 
     @property
     def imports_code(self) -> bool:
@@ -64,13 +68,15 @@ class PythonScorer(Summand):
         return "python"
 
     def _imported(self) -> object:
-        where, expected = "policy python, parameter scorer", EXPECTED
+        module, _, name = str(self.scorer).partition(":")
         try:
             value = imported_scorer(str(self.scorer))
-        except Exception as error:  # the module is the user's: importing it may fail in any way
-            raise PolicyError(where, f"{self.scorer!r} ({error})", expected) from None
+        except (Exception, SystemExit) as error:  # the module is the user's: importing it may fail in any way
+            raise PolicyError(WHERE, f"{self.scorer!r} ({failed_import(module, error)})", EXPECTED) from None
+        if isinstance(value, type):
+            raise PolicyError(WHERE, f"{self.scorer!r}, which is {kind_of(value)}", f"{EXPECTED}, no class", OBJECT)
         if not callable(value):
-            raise PolicyError(where, repr(self.scorer), expected)
+            raise PolicyError(WHERE, f"{self.scorer!r}, which is {kind_of(value)}", EXPECTED, f"is {name} a function?")
         return value
 
     def __str__(self) -> str:

@@ -221,7 +221,7 @@ def test_an_episode_that_is_over_begins_again_as_it_did() -> None:
 def test_mistakes_are_named() -> None:
     with pytest.raises(fs.ScenarioError, match="did you mean 'power'"):
         environment(reward="powr")
-    with pytest.raises(IndexError, match="node 99"):
+    with pytest.raises(fs.PolicyError, match=r"action: found 99 .int., expected a whole number from 0 to"):
         environment().step(99)
 
 

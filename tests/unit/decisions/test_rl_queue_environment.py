@@ -147,5 +147,5 @@ def test_mistakes_are_named() -> None:
         environment(places=0)
     with pytest.raises(fs.ScenarioError, match="render_mode: found 'human'"):
         environment(render_mode="human")
-    with pytest.raises(IndexError, match="place 11"):
+    with pytest.raises(fs.PolicyError, match=r"action: found 11 .int., expected a whole number from 0 to 10"):
         environment().step(11)

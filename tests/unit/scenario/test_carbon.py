@@ -66,7 +66,7 @@ def test_checksums_tell_series_apart() -> None:
         ("350?pue=0.5", "carbon: pue: found 0.5, expected 1 to 10"),
         (-1, "carbon: g_per_kwh: found -1 to -1"),
         ("nan", "carbon: g_per_kwh"),
-        (True, "carbon: found 'True'"),
+        (True, r"carbon: found True \(bool\)"),
         ([1], "carbon: found"),
     ],
 )

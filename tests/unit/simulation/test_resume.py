@@ -191,9 +191,9 @@ def test_an_order_goes_on_as_if_it_had_never_stopped(tmp_path: Path, queue: str)
 @pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
 def test_times_that_no_fork_can_begin_at(tmp_path: Path) -> None:
     waiting(tmp_path / "base", checkpoint_pods=400, keep_checkpoint=True)
-    for at_s in (float("nan"), float("inf"), "5", True):
+    for at_s in (float("nan"), float("inf"), "5 m", True):
         with pytest.raises(fs.ScenarioError, match=r"fork: at_s: found .*, expected seconds of simulated time"):
-            fs.fork(tmp_path / "base", tmp_path / "other", at_s=at_s)  # type: ignore[arg-type]
+            fs.fork(tmp_path / "base", tmp_path / "other", at_s=at_s)
     with pytest.raises(fs.ScenarioError, match=r"fork: out: found .*, expected another folder"):
         fs.fork(tmp_path / "base", tmp_path / "base", overwrite=True)
 
@@ -452,7 +452,7 @@ def test_what_cannot_change(tmp_path: Path) -> None:
     fs.simulate(
         "openb:9", "synth:openb?pods=90", "fgd", out=tmp_path / "pods", checkpoint_pods=30, keep_checkpoint=True
     )
-    for changes, match in (({"seed": 3}, "fork: seed"), ({"round_s": 9.0}, "fork: round_s"), ({"at_s": "5"}, "at_s")):
+    for changes, match in (({"seed": 3}, "fork: seed"), ({"round_s": 9.0}, "fork: round_s"), ({"at_s": "5 m"}, "at_s")):
         with pytest.raises(ScenarioError, match=match):
             fs.fork(tmp_path / "base", tmp_path / "other", **changes)
     for run, policy, kind in (("base", "fgd", "jobs"), ("base", "sia", "jobs"), ("pods", "isolated", "pods")):

@@ -48,7 +48,7 @@ def test_numbers_and_texts() -> None:
         (0, "every_s: found 0.0, expected seconds above 0"),
         (0.0001, "whole milliseconds"),
         (math.inf, "every_s: found inf"),
-        (True, "telemetry: found bool"),
+        (True, "telemetry: found True (bool)"),
         ("15?often=1", "option 'often=1'"),
         ("15?refresh_s=1&refresh_s=2", "option 'refresh_s=2'"),
         ("15?refresh_s=a", "found 'a'"),

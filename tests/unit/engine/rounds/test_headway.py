@@ -40,7 +40,7 @@ def test_decisions_count_from_the_last_job_that_ended() -> None:
 
 @pytest.mark.parametrize(("cluster", "workload", "policy"), [
     ("synergy:1", "synth:synergy?jobs=3", "srtf+opt"),
-    *(("sia:1:1:1", "synth:sia?jobs=3", name) for name in ("sia", "pollux", "optimus", "rotation", "served", "planned"))
+    *(("sia:4:4:4", "synth:sia?jobs=3", name) for name in ("sia", "pollux", "optimus", "rotation", "served", "planned"))
 ])  # fmt: skip
 def test_decisions_in_rounds_of_a_thousandth_second_are_refused(cluster: str, workload: str, policy: Any) -> None:
     with pytest.raises(ScenarioError, match="decisions of the policy since a job ended, expected at most 50 decisions"):

@@ -68,9 +68,13 @@ def test_a_callable_object_of_a_compiler_is_a_scorer() -> None:
         (3, "3"),
         ("math", "'math'"),
         ("math:", "'math:'"),
-        ("math:nothing", "'math:nothing' (module 'math' has no attribute 'nothing')"),
-        ("math:pi", "'math:pi'"),
-        ("no_such_lab:f", "'no_such_lab:f' (No module named 'no_such_lab')"),
+        ("math:nothing", "'math:nothing' (module 'math' has no 'nothing')"),
+        ("math:pi", "'math:pi', which is 3.14159"),
+        ("no_such_lab:f", "'no_such_lab:f' (no module 'no_such_lab')"),
+        ("collections.abc.no:f", "'collections.abc.no:f' (no module 'collections.abc.no'"),
+        ("..math:f", "'..math:f' (its import failed"),
+        ("collections:Counter", "'collections:Counter', which is the class Counter"),
+        (int, "the class int"),
         (":f", "':f'"),
     ],
 )
@@ -79,14 +83,25 @@ def test_what_is_no_scorer_is_refused_before_anything_is_placed(scorer: Any, fou
         PythonScorer(scorer).term()
     assert error.value.where == "policy python, parameter scorer"
     assert str(error.value.found).startswith(found)
-    assert error.value.expected == "a function or its place as 'module:function'"
+    assert error.value.expected.startswith("a function or its place as 'module:function'")
+
+
+BROKEN = {
+    "x = 1\nraise RuntimeError('no lab today')\n": r"its import failed at .*lab_0.py:2: RuntimeError: no lab today",
+    "import nowhere_else\n": r"its import failed at .*lab_1.py:1: ModuleNotFoundError: No module named 'nowhere_else'",
+    "def f(:\n": r"its import failed: SyntaxError: .*lab_2.py, line 1",
+    "raise SystemExit(3)\n": r"its import failed at .*lab_3.py:1: SystemExit: 3",
+    "import math\nmath.nothing\n": r"its import failed at .*lab_4.py:2: AttributeError: module 'math' has no",
+}  # fmt: skip
 
 
 def test_a_module_that_fails_in_its_own_way_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "lab_broken.py").write_text("raise RuntimeError('no lab today')\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(PolicyError, match="no lab today"):
-        PythonScorer("lab_broken:f").term()
+    for number, (code, message) in enumerate(BROKEN.items()):
+        (tmp_path / f"lab_{number}.py").write_text(code)
+        with pytest.raises(PolicyError, match=message) as caught:
+            PythonScorer(f"lab_{number}:f").term()
+        assert caught.value.exit_code == 2 and "\n" not in str(caught.value)
 
 
 def played(scorer: Any) -> Any:
