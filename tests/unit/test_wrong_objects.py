@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,28 @@ def test_other_verbs_say_the_same(value: Any) -> None:
             FastsimError, match=re.escape(f"write {'FGD()' if value is not first_fit else 'fs.policies'}")
         ):
             call()
+
+
+def test_forks_and_resumed_runs_say_the_same(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def failing(nodes: Any, pod: Any) -> Any:
+        asked.append(1)
+        return np.zeros(len(nodes.cpu_free)) if len(asked) != 30 else 1 / 0
+
+    pods = fs.Workload.synth("openb", pods=50)
+    with pytest.raises(PolicyError, match="ZeroDivisionError"):
+        fs.simulate("openb:4", pods, fs.policies.PythonScorer(failing), out=tmp_path / "run", checkpoint_pods=5)
+    for wrong, text in ((fs.policies.FGD, "write FGD()"), (first_fit, "write fs.policies.PythonScorer(first_fit)"),
+                        (None, "found None, expected a text or an object"), (3, "found 3 (int)")):  # fmt: skip
+        for again in (fs.resume, partial(fs.fork, out=tmp_path / "other", allow_code=True)):
+            with pytest.raises(PolicyError, match=rf"^policy: .*{re.escape(text)}"):
+                again(tmp_path / "run", workload=pods, policy=wrong)
+    with pytest.raises(PolicyError, match="resume: policy: found fgd, expected python"):
+        fs.resume(tmp_path / "run", workload=pods, policy="fgd")
+    result = fs.resume(tmp_path / "run", workload=pods, policy=fs.policies.PythonScorer(failing))
+    assert result.summary["pods"].item() == 50 and len(asked) > 30
+    assert not (tmp_path / "other").exists()
 
 
 @pytest.fixture(scope="module")
