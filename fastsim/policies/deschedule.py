@@ -127,7 +127,7 @@ def deschedule_from(step: Any) -> Deschedule:
     except ValueError:
         raise ScenarioError("deschedule", repr(step), expected) from None
     if at and at_s is None:
-        raise ScenarioError(f"deschedule {step!r}", repr(when), f"seconds, or {WITH_UNITS}")
+        raise ScenarioError(f"deschedule {step!r}", repr(when), f"a time of 0 or more: seconds, or {WITH_UNITS}")
     if not 0 <= share <= 1 or (at_s is not None and not 0 <= at_s < float("inf")):
         raise ScenarioError("deschedule", repr(step), "a ratio from 0 to 1 and a time of 0 or more")
     return Deschedule(_descheduler(name.strip()), share, at_s)

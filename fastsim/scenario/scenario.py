@@ -308,8 +308,8 @@ class Scenario:
             yield _problem("inflation", repr(self.inflation), "a ratio of 1 or more")
         every_s = self.checkpoint_every_s
         if not (every_s is None or every_s == 0 or is_span(every_s, LEAST_CHECKPOINT_S)):
-            bounds = f"from {LEAST_CHECKPOINT_S:g} s, or 0"
-            yield _problem("checkpoint_every_s", repr(every_s), _seconds(bounds, every_s))
+            expected = f"0, or {_seconds(f'from {LEAST_CHECKPOINT_S:g}', every_s, ' to')}"
+            yield _problem("checkpoint_every_s", repr(every_s), expected)
         if not is_span(self.restart_s):
             yield _problem("restart_s", repr(self.restart_s), _seconds("of 0 or more", self.restart_s))
         if not isinstance(self.deschedule, tuple):
@@ -329,10 +329,10 @@ def _problem(path: str, found: str, expected: str) -> Problem:
     return Problem(path, str(error), error)
 
 
-def _seconds(bounds: str, value: object) -> str:
+def _seconds(bounds: str, value: object, until: str = ", at most") -> str:
     """What a length of time may be; units are news to those who wrote a text alone."""
     either = f", or {WITH_UNITS}" if isinstance(value, str) else ""
-    return f"seconds {bounds}, at most {MOST_SECONDS_TEXT}{either}"
+    return f"seconds {bounds}{until} {MOST_SECONDS_TEXT}{either}"
 
 
 def _refuse_code(values: Mapping[str, Any], where: str, allowed: bool) -> None:

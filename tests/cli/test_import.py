@@ -76,7 +76,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(
 
 def test_a_published_trace_and_its_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trace, output = tmp_path / "tasks.csv", tmp_path / "pods.parquet"
-    trace.write_text("ja,worker,2.0,Terminated,100.0,160.0,600.0,1,50.0,T4\njc,worker,1.0,Running,130.0,,100.0,1,,T4\n")
+    trace.write_text("ja,worker,2.0,Terminated,100.0,160.0,600.0,1,50.0,T4\njc,worker,1.0,Waiting,,,100.0,1,,T4\n")
     assert called("import", "pai", trace, "-o", output, "--where", "plan_cpu > 0", "--origin", "keep") == 0
     shown = capsys.readouterr().out
     assert "pods.parquet: 2 pods or jobs\n1 row left out, for which this does not hold: start_time IS NOT NULL" in shown
@@ -88,7 +88,7 @@ def test_a_published_trace_and_its_nodes(tmp_path: Path, capsys: pytest.CaptureF
     output.unlink()
     capsys.readouterr()
     for words, message in (
-        (("--set", "gangs=true"), "unknown option 'gangs', expected options among where, origin"),
+        (("--set", "gangs=true"), "unknown option 'gangs', expected options among models, where, origin"),
         (("--set", "gangs"), "option 'gangs'"),
         (("--nodes", "--origin", "keep"), "--origin makes no sense with --nodes"),
         (("--nodes",), "tasks.csv"),

@@ -169,7 +169,7 @@ def test_prices_and_failures_may_be_mappings() -> None:
     ("failures", "mtbf=1d", "expected both means, as seconds or with units, such as 'mtbf=86400,mttr=3600' or"),
     ("failures", "mtbf=1m,mttr=1h", "found 'mtbf=1m,mttr=1h', expected both means"),
     ("telemetry", "15 m", "found '15 m', expected seconds such as 15"),
-    ("deschedule", ("frag_one_pod:0.05@1m",), "found '1m', expected seconds, or a length of time such as 90s"),
+    ("deschedule", ("frag_one_pod:0.05@1m",), "found '1m', expected a time of 0 or more: seconds, or a"),
     ("compat", "sia", "found 'sia', expected one of fgd, gavel, monitored, pwr, synergy, or a switch"),
     ("compat", "gavle", "did you mean 'gavel'"),
 ])  # fmt: skip
