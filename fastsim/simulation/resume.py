@@ -36,7 +36,7 @@ from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.quantities import seconds_of
 from fastsim.foundation.option_texts import path_of
 from fastsim.policies import registry
-from fastsim.scenario.scenario import CHECKS, Scenario
+from fastsim.scenario.scenario import Scenario
 from fastsim.scenario.user_code import refuse_user_code
 from fastsim.simulation import simulate as simulation
 from fastsim.simulation.adaptive import is_adaptive
@@ -68,8 +68,7 @@ def resume(
     """Resume the run to this folder from its last checkpoint; its tables are those of an uninterrupted run.
 
     ``objects`` are those parts of the scenario that were objects in memory and not texts (``cluster``, ``workload``,
-    ``policy``, ...); whether they are the same is checked. A policy may be given again where its text does not make it,
-    such as one with a function of a notebook. A run is refused while another process works on it.
+    ``policy``, ...); whether they are the same is checked. A run is refused while another process works on it.
     ``allow_code`` lets the stored policy import a function of the user's.
     """
     out = _target(path_of("resume: folder", folder, "the folder of a run, a text or a path"))
@@ -242,22 +241,13 @@ def _scenario(
     needed = [name for name in stored["objects"] if name not in {**objects, **(changes or {})}]
     if needed:
         raise ResultError(f"{out}{SUFFIX}: {', '.join(needed)} was an object in memory; give it again: {needed[0]}=...")
-    stray = [name for name in objects if name not in (*stored["objects"], "policy")]
+    stray = [name for name in objects if name not in stored["objects"]]
     if stray:
         raise ScenarioError(f"resume: {stray[0]}", "a new value", "nothing: the checkpoint has it")
-    if "policy" in objects:
-        _refuse_another(objects["policy"], stored["fields"].get("policy", Scenario.policy))
-    elif "policy" in stored["fields"] and "policy" not in (changes or {}):
+    if "policy" in stored["fields"] and "policy" not in (changes or {}):
         refuse_user_code(stored["fields"]["policy"], f"{out}{SUFFIX}", allow_code)
     fields = stored["fields"] | objects | (changes or {}) | {"out": str(out)}
     return Scenario.from_dict(fields, str(out))
-
-
-def _refuse_another(policy: Any, text: str) -> None:
-    """Refuse a policy given again that is none, or not that of the checkpoint, which has its text alone."""
-    CHECKS["policy"](policy)
-    if str(policy) != text:
-        raise PolicyError("resume: policy", str(policy), f"{text}, as before; fs.fork goes on with another")
 
 
 def resume_rounds(

@@ -112,7 +112,7 @@ def test_forks_and_resumed_runs_say_the_same(tmp_path: Path) -> None:
         for again in (fs.resume, partial(fs.fork, out=tmp_path / "other", allow_code=True)):
             with pytest.raises(PolicyError, match=rf"^policy: .*{re.escape(text)}"):
                 again(tmp_path / "run", workload=pods, policy=wrong)
-    with pytest.raises(PolicyError, match="resume: policy: found fgd, expected python"):
+    with pytest.raises(ScenarioError, match=r"plan: found .* expected .*python.* as before"):
         fs.resume(tmp_path / "run", workload=pods, policy="fgd")
     result = fs.resume(tmp_path / "run", workload=pods, policy=fs.policies.PythonScorer(failing))
     assert result.summary["pods"].item() == 50 and len(asked) > 30
