@@ -22,7 +22,8 @@ from fastsim.engine.online.run import OnlineRun
 from fastsim.engine.tables import REASONS
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.limits.forked_process import whole_process
-from fastsim.foundation.limits.work_budget import Work, amount_text, refuse_excess, refuse_progress
+from fastsim.foundation.limits.knobs import EXPLAINED
+from fastsim.foundation.limits.work_budget import Work, amount_text
 from fastsim_ext.online.decision_trace import DecisionTrace, RulesDecisionTrace, filtered, picked, scored
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ REASON_BYTES, FIGURE_BYTES = 4, 8
 """Bytes of a reason, and of each figure, of one node in a decision."""
 WARNED_AT = 0.1
 """Part of the budget from which a record of decisions warns, with its size."""
-FEWER = "select fewer pods"
 
 
 class SelectedPod(NamedTuple):
@@ -131,7 +131,7 @@ class DecisionRecorder:
         self.pending: dict[int, Decision] = {}
         self.kept = 0
         self.each = decision_bytes(len(run.cluster), len(run.plan.terms))
-        refuse_excess("explain", len(pods) * self.each, Work.DECISION_BYTES, FEWER)
+        EXPLAINED.refuse(len(pods), self.each)
         if len(pods) * self.each > WARNED_AT * Work.DECISION_BYTES.most:
             more = ", or more if pods are tried again" if attempt == "all" else ""
             size = amount_text(len(pods) * self.each, Work.DECISION_BYTES)
@@ -160,7 +160,7 @@ class DecisionRecorder:
             self.kept -= len(self.recorded[seq])
             self.recorded[seq].clear()
         self.kept += 1
-        refuse_progress("explain", self.kept * self.each, Work.DECISION_BYTES, FEWER)
+        EXPLAINED.count(EXPLAINED.amount(self.kept, self.each))
         self.recorded[seq].append(decision)
         if self.attempt == "first" or node >= 0 or self.run.plan.queue == "drop":
             self._close(seq)

@@ -31,6 +31,7 @@ from fastsim.errors import InputError, ScenarioError, suggestion
 from fastsim.experiments.executors.executor import executor
 from fastsim.experiments.node_prices import Tariffs, node_prices_from, price_per_h
 from fastsim.foundation.limits.forked_process import whole_process
+from fastsim.foundation.limits.knobs import ADDITIONS
 from fastsim.foundation.option_texts import names_file
 from fastsim.scenario.carbon import carbon_from
 from fastsim.scenario.scenario import Scenario
@@ -132,6 +133,7 @@ def smallest_additions(
     tariffs = node_prices_from(node_prices)
     _refuse_objective(objective, tariffs)
     units = {kind: unit_of(kind, cluster) for kind in kinds}
+    ADDITIONS.refuse(most, max(map(len, units.values())))
     prices = {kind: price_per_h(tariffs, kind, _counts(kind)) for kind in units}
     searches = [Search(kind, most) for kind in dict.fromkeys(kinds)]
     done = 0

@@ -9,7 +9,7 @@ policies of a sweep at once, ends when the interval is narrow enough.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +20,7 @@ from fastsim.errors import ScenarioError
 from fastsim.experiments.executors.executor import executor
 from fastsim.experiments.sweep.sweep import refuse_sweep_code, sweep_of
 from fastsim.foundation.limits.forked_process import whole_process
+from fastsim.foundation.limits.knobs import KNEE
 from fastsim.simulation.simulate import played
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ class _Search:
                 return end
         if not self.ends[self.low] or self.ends[self.high] or self.high - self.low <= tolerance * self.high:
             return None
-        return (self.low + self.high) / 2
+        load = self.low + (self.high - self.low) / 2
+        return load if self.low < load < self.high else None  # no number lies between neighbours
 
     def learn(self, load: float, growth: float, most: float) -> None:
         """Record the growth at a load and narrow the interval."""
@@ -114,7 +116,8 @@ def knees(
         raise ScenarioError("knee", arguments, "0 < low < high, 0 < tolerance < 1, 0 < growth < 1")
     values = {name: value for name, value in values.items() if name not in (key, "cutoff_rates")}
     refuse_sweep_code(sweep_of({**values, key: low}, where), where, allow_code)
-    cases = list(_cases(values, key, low, where))
+    cases = _scenarios(values, key, low, where)
+    KNEE.refuse(sum(map(len, cases.values())), low, high, tolerance)
     searches = {case: _Search(low, high) for case in cases}
     while True:
         due = {case: load for case in cases if (load := searches[case].next_load(tolerance)) is not None}
@@ -141,10 +144,6 @@ def _scenarios(values: Mapping[str, Any], key: str, load: float, where: str) -> 
         case = tuple((name, str(value)) for name, value in run.listed.items() if name != "seed")
         groups.setdefault(case, []).append(run.scenario)
     return groups
-
-
-def _cases(values: Mapping[str, Any], key: str, load: float, where: str) -> Sequence[Case]:
-    return list(_scenarios(values, key, load, where))
 
 
 def knees_text(limits: pl.DataFrame, key: str) -> str:

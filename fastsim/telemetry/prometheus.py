@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.http.answers import MOST_BYTES, answer_of, base_address, failure
+from fastsim.foundation.limits.knobs import RANGE
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import one_line
 from fastsim.telemetry.metric_names import Metric, by_name
@@ -80,6 +81,7 @@ class Prometheus:
         """The samples of a range query, requested page by page, so that no answer has too many points of a series."""
         if step_s < 1 or end_s < start_s:
             raise ScenarioError("prometheus: range", f"{start_s} to {end_s} by {step_s} s", "1 s or more, end >= start")
+        RANGE.refuse(end_s - start_s, step_s)
         page_s = (MOST_POINTS - 1) * step_s
         for begin in range(start_s, end_s + 1, page_s + step_s):
             end = min(begin + page_s, end_s)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import polars as pl
 import pytest
 
@@ -16,15 +18,19 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.published_specs import sia_cluster
 from fastsim.engine.checkpoint_folder import Checkpoints
 from fastsim.errors import FastsimError
+from fastsim.experiments.capacity_plan import smallest_additions
+from fastsim.experiments.load_limit import _Search, knees
 from fastsim.foundation.limits.knobs import KNOBS
 from fastsim.foundation.limits.work_budget import CHOICE
 from fastsim.policies import registry
 from fastsim.scenario.outages import Outages
 from fastsim.scenario.scenario import Scenario
+from fastsim.telemetry.prometheus import Prometheus
 from fastsim.telemetry.telemetry import Telemetry
 from fastsim.workload.generators.detectors import detectors
 from fastsim.workload.generators.openb import GENERATORS
 from fastsim.workload.typical_pods import TypicalPods
+from tests.cli.test_grammar import VERBS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -68,6 +74,28 @@ HARMLESS = {
        for name in ("drf", "fcfs", "ftf", "las", "round_robin", "srsf", "srtf", "tetris", "tiresias")},
 }  # fmt: skip
 """Options that multiply no work, and why."""
+RATIO, COMPARED = "a ratio or difference that results are compared with", "a time or size that is compared, not counted"
+HARMLESS |= {
+    "fork:at_s": COMPARED, "export kubernetes:at_s": COMPARED, "plan:p95_wait_s": COMPARED,
+    "sweep knee:growth": RATIO, "compare:tolerance": RATIO, "sweep stats:level": RATIO, "sweep stats:tie_within": RATIO,
+    "report:columns": "1 or 2", "import openb:time_scale": "a factor of times",
+    "monitor export:slice_s": "1 s to a day; files have readings, or are not written",
+    "monitor serve:speed": "a factor of times; a reading is served when it is asked for",
+    "serve-extender:limit_mib": COMPARED, "serve-extender:refresh_s": "read for a request, not oftener",
+    **{f"{verb}:timeout_s": "a wait that is cut short"
+       for verb in ("sweep run", "monitor import", "serve-extender")},
+    **{f"{verb}:workers": "at most one for each run"
+       for verb in ("sweep run", "sweep knee", "reproduce", "demo", "plan", "fairness")},
+    **{f"profile synergy:{name}": "a size in a formula"
+       for name in ("batch_size", "dataset_gb", "disk_mb_s", "gpus", "samples", "slack")},
+    "plot:gpus": "a divisor", "plot:loads": "one for each run",
+}  # fmt: skip
+SAME = {
+    "demo:nodes": "scaled:nodes",
+    "demo:pods": "synth:openb:pods",
+    "synth gavel:mean_gap_s": "synth:gavel:mean_gap_s",
+}
+"""Options of verbs that become another option."""
 BUDGETED = {option for knob in KNOBS for option in knob.options}
 
 
@@ -83,6 +111,16 @@ def parameters(where: str, maker: Any) -> Iterator[str]:
             yield f"{where}:{parameter.name}"
 
 
+def of_verbs() -> Iterator[str]:
+    """Options of the command line with numbers, which are fields of a scenario, of a generator, or the verb's own."""
+    fields = {field.name for field in dataclasses.fields(Scenario)} | {"seed"}
+    for verb, command in VERBS.items():
+        for one in command.params:
+            if isinstance(one.type, click.types.IntParamType | click.types.FloatParamType) and one.name not in fields:
+                name = f"{verb.replace('synth ', 'synth:')}:{one.name}"
+                yield SAME.get(name, name)
+
+
 def options() -> set[str]:
     """All options with numbers: fields of a scenario, and what stands in their texts."""
     found = {field.name for field in dataclasses.fields(Scenario)}
@@ -96,7 +134,7 @@ def options() -> set[str]:
         found |= set(parameters(f"synth:{name}", detectors if name == "detectors" else maker))
     for name, of_nodes in CLUSTERS.items():
         found |= set(parameters(name, of_nodes))
-    found |= set(parameters("typical", TypicalPods.of))
+    found |= set(parameters("typical", TypicalPods.of)) | set(of_verbs())
     for cls in registry.classes():
         if cls.__module__.startswith("fastsim."):
             found |= {f"policy:{cls.policy_name}:{field.name}" for field in dataclasses.fields(cls)
@@ -154,7 +192,9 @@ PER_SECOND = (
 )
 """Options of which a small number makes much work."""
 ELSEWHERE = {
-    "mix:parts": "counted as mix:counts",
+    "mix:parts": "counted as mix:counts", "explain:sample": "counted as explain:pods",
+    **dict.fromkeys(("plan:most", "sweep knee:tolerance", "sweep knee:low", "sweep knee:high", "monitor import:last",
+                     "monitor import:step"), "a test below"),
     "checkpoint_pods": "a test below", "sweep:axes": "tests/unit/experiments/sweep",
     "sweep:points": "tests/unit/experiments/sweep", "explain:pods": "tests/unit/decisions/test_replay.py",
     "Workload.inflated:ratio": "tests/unit/workload/test_load_tuning.py", "restart_s": "test_headway.py of pods",
@@ -255,3 +295,34 @@ def test_seconds_between_checkpoints_are_no_count(
     monkeypatch.setenv(CHOICE, "0.001")
     result = fs.simulate(NODE, fs.Workload.scan(pods_file), "best_fit", out=tmp_path / "run", checkpoint_s=1e-300)
     assert result.summary["pods"].item() == 3
+
+
+def a_search(**numbers: Any) -> Any:
+    values = {"cluster": ROUNDS[0], "workload": "synth:gavel", "jobs": 3, "policy": ["fifo", "max_min_fairness"]}
+    return knees(values, **({"low": 1.0, "high": 2.0} | numbers))
+
+
+SEARCHES: dict[str, tuple[Callable[[], Any], str]] = {
+    "plan:most": (lambda: smallest_additions({"cluster": NODE, "workload": PODS}, ["g2"], most=10**12), "plan: most"),
+    "sweep knee:tolerance": (lambda: a_search(tolerance=1e-15), "knee"),
+    "sweep knee:high": (lambda: a_search(low=1e-300, high=1e300, tolerance=1e-15), "knee"),
+    "monitor import:last": (lambda: list(Prometheus("http://[::1]:9").samples("up", 0, 10**15)), "prometheus: range"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("option", SEARCHES)
+def test_searches_beyond_a_budget_are_refused(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CHOICE, "0.00005")
+    search, where = SEARCHES[option]
+    with pytest.raises(FastsimError, match=rf"^{where}: found .*expected at most [\d,]+ \w+") as refused:
+        search()
+    assert "\n" not in str(refused.value)
+
+
+def test_a_search_ends_where_no_number_lies_between() -> None:
+    search = _Search(1.0, 2.0)
+    for _ in range(60):
+        if (load := search.next_load(1e-300)) is not None:
+            search.learn(load, load, 1.3)
+    assert search.next_load(1e-300) is None
+    assert search.high == math.nextafter(search.low, 2.0)

@@ -5,6 +5,7 @@ An estimate before a run and the count while it goes on use the same row of :dat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -70,6 +71,11 @@ def tuned(rows: float, target: float, demand: float) -> float:
     return rows * target / demand
 
 
+def searched(runs: float, low: float, high: float, tolerance: float) -> float:
+    """Runs until an interval of loads is halved down to ``tolerance``, with ``runs`` of each load."""
+    return runs * (2 + math.ceil(max(0.0, math.log2((high - low) / high) - math.log2(tolerance))))
+
+
 def product(rows: float, ratio: float) -> float:
     """Pods after ``rows`` pods have been multiplied by ``ratio``."""
     return rows * ratio
@@ -105,7 +111,12 @@ RATE_PER_HOUR = Knob("synth.rate_per_hour", (
     "synth:sia:rate_per_hour", "synth:synergy:rate_per_hour", "synth:gavel:mean_gap_s", "synth:gavel-trace:mean_gap_s",
 ), Work.HOURS, hours, "raise the rate")  # fmt: skip
 RUNS = Knob("sweep", ("sweep:axes", "sweep:points"), Work.RUNS, number)
-EXPLAINED = Knob("explain", ("explain:pods",), Work.DECISION_BYTES, product, "explain fewer pods")
+KNEE = Knob("knee", ("sweep knee:tolerance", "sweep knee:low", "sweep knee:high"), Work.RUNS, searched,
+            "a larger tolerance needs fewer")  # fmt: skip
+RANGE = Knob("prometheus: range", ("monitor import:last", "monitor import:step"), Work.REFRESHES, samples,
+             "a longer step makes fewer")  # fmt: skip
+ADDITIONS = Knob("plan: most", ("plan:most",), Work.NODES, product)
+EXPLAINED = Knob("explain", ("explain:pods", "explain:sample"), Work.DECISION_BYTES, product, "select fewer pods")
 
 # Work whose end is not known before it begins is counted: what a policy does until a job or pod ends.
 LONGER_ROUNDS = "longer rounds are fewer, until_s ends a run with what it did"
@@ -120,7 +131,7 @@ STAYS = Knob("restarts", ("restart_s", "checkpoint_every_s"), Work.STAYS, number
 
 KNOBS = (
     SAMPLE_S, READINGS, EXPORTER_SAMPLES, REFRESH_S, FAILURES, INFLATION, CHECKPOINT_PODS, INFLATED, TUNE, NODES, PODS,
-    RESIDENTS, JOBS, HELD_JOBS, DETECTORS, LOG, LENGTHS, WINDOW, RATE_PER_HOUR, RUNS, EXPLAINED, ROUND_S, DECISIONS,
-    STEPS, STAYS,
+    RESIDENTS, JOBS, HELD_JOBS, DETECTORS, LOG, LENGTHS, WINDOW, RATE_PER_HOUR, RUNS, KNEE, RANGE, ADDITIONS,
+    EXPLAINED, ROUND_S, DECISIONS, STEPS, STAYS,
 )  # fmt: skip
 """All options that multiply work."""
