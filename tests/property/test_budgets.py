@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.cli.grammar.durations import Duration
 from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.published_specs import sia_cluster
 from fastsim.engine.checkpoint_folder import Checkpoints
@@ -111,12 +112,16 @@ def parameters(where: str, maker: Any) -> Iterator[str]:
             yield f"{where}:{parameter.name}"
 
 
+NUMBERS = (click.types.IntParamType, click.types.FloatParamType, Duration)
+"""Types of options that are numbers."""
+
+
 def of_verbs() -> Iterator[str]:
     """Options of the command line with numbers, which are fields of a scenario, of a generator, or the verb's own."""
     fields = {field.name for field in dataclasses.fields(Scenario)} | {"seed"}
     for verb, command in VERBS.items():
         for one in command.params:
-            if isinstance(one.type, click.types.IntParamType | click.types.FloatParamType) and one.name not in fields:
+            if isinstance(one.type, NUMBERS) and one.name not in fields:
                 name = f"{verb.replace('synth ', 'synth:')}:{one.name}"
                 yield SAME.get(name, name)
 
