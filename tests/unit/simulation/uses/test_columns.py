@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -124,8 +125,8 @@ def table(columns: Columns) -> pa.Table:
     return pa.table([pa.array(columns[field.name], field.type) for field in fields], pa.schema(fields))
 
 
-def outcome(engine: str, options: Mapping[str, Any], columns: Columns, without: str) -> tuple[Any, list[str]]:
-    """All figures of a run but the column itself, and the texts of `ColumnIgnored`."""
+def played(engine: str, options: Mapping[str, Any], columns: Columns) -> tuple[list[pl.DataFrame], list[str]]:
+    """The tables of a run, and the texts of `ColumnIgnored`."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if engine == "pool":
@@ -135,8 +136,28 @@ def outcome(engine: str, options: Mapping[str, Any], columns: Columns, without: 
             result = fs.simulate(workload=workload, typical=TYPICAL, **options)
             names = ("jobs", "placements", "timeline", "summary", "telemetry")
             frames = [getattr(result, name) for name in names if name != "telemetry" or "telemetry" in options]
-        figures = [frame.drop(drop_of(frame, without, engine)).to_dict(as_series=False) for frame in frames]
-    return repr(figures), [str(one.message) for one in caught if issubclass(one.category, fs.ColumnIgnored)]
+    return frames, [str(one.message) for one in caught if issubclass(one.category, fs.ColumnIgnored)]
+
+
+PLAYED: dict[tuple[str, str], tuple[list[pl.DataFrame], list[str]]] = {}
+"""Runs without other values, by engine and what they are made of."""
+
+
+def played_once(engine: str, options: Mapping[str, Any], columns: Columns) -> tuple[list[pl.DataFrame], list[str]]:
+    """The same of a run that many cases compare with."""
+    key = (engine, repr((options, columns)))
+    if key not in PLAYED:
+        PLAYED[key] = played(engine, options, columns)
+    return PLAYED[key]
+
+
+def same(engine: str, before: list[pl.DataFrame], after: list[pl.DataFrame], without: Collection[str]) -> bool:
+    """Whether two runs have the same figures, but for these columns themselves."""
+    for one, two in zip(before, after, strict=True):
+        own = [name for column in without for name in drop_of(one, column, engine)]
+        if not one.drop(own).equals(two.drop([name for column in without for name in drop_of(two, column, engine)])):
+            return False
+    return True
 
 
 def drop_of(frame: pl.DataFrame, column: str, engine: str) -> list[str]:
@@ -145,13 +166,33 @@ def drop_of(frame: pl.DataFrame, column: str, engine: str) -> list[str]:
     return [name for name in frame.columns if (name == column != "pod_id") or resource in name]
 
 
+def unused(engine: str, use: str) -> list[str]:
+    """Columns with this use in any run of an engine."""
+    return [column for column, row in cells("columns").items() if row[engine] == (use, "", "")]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_columns_that_an_engine_never_uses_change_nothing_and_are_named(engine: str) -> None:
+    run, ignored, describing = RUNS[engine], unused(engine, IGNORED), unused(engine, DESCRIBES)
+    plain = {**PODS, **run.columns}
+    changed = {**plain, **{column: {**OTHER, **run.other}[column] for column in (*ignored, *describing)}}
+    before, after = (played(engine, run.options, columns) for columns in (plain, changed))
+    assert same(engine, before[0], after[0], (*ignored, *describing))
+    [text] = after[1]
+    assert set(re.findall(r"\w+", text)).intersection(POD_SCHEMA.names) == set(ignored)
+
+
 def cases() -> list[tuple[str, str, str, str]]:
-    """Column, engine, condition with a sign (+ holds, - does not, nothing without one) and the use."""
+    """Column, engine, condition with a sign (+ holds, - does not, nothing without one) and the use, where there is one.
+
+    Columns that are never used have a run together.
+    """
     found = []
     for column, row in cells("columns").items():
         for engine, cell in row.items():
             if not cell.condition:
-                found.append((column, engine, "", cell.use))
+                if cell.use in (USED, REFUSED):
+                    found.append((column, engine, "", cell.use))
                 continue
             found.append((column, engine, f"-{cell.condition}", cell.otherwise))
             if (engine, cell.condition) != ("shares", "counted"):  # no rounds of shares count them
@@ -180,11 +221,10 @@ def test_a_column_changes_the_result_or_is_refused_or_named(column: str, engine:
     options, plain, changed = compared(column, engine, condition)
     if use == REFUSED:
         with pytest.raises(FastsimError, match=column if column != "bound_gpus" else "bound_"):
-            outcome(engine, options, changed, column)
+            played(engine, options, changed)
         return
-    before, _ = outcome(engine, options, plain, column)
-    after, told = outcome(engine, options, changed, column)
-    assert (before != after) == (use == USED)
+    (before, _), (after, told) = played_once(engine, options, plain), played(engine, options, changed)
+    assert same(engine, before, after, [column]) == (use != USED)
     assert any(column in text for text in told) == (use == IGNORED)
     assert len(told) <= 1, "one line with all columns"
 
@@ -211,12 +251,12 @@ def test_neutral_values_are_no_request(name: str) -> None:
 
 def test_one_line_names_all_columns_and_what_they_need() -> None:
     pods = {**PODS, **{name: OTHER[name] for name in ("priority", "slo", "est_duration_s", "max_replicas")}}
-    _, told = outcome("pods", RUNS["pods"].options, pods, "")
+    _, told = played("pods", RUNS["pods"].options, pods)
     assert told == [
         "w: the online engine does not look at priority (without a queue rule or preemption by priority), "
         "max_replicas, slo, est_duration_s (without backfilling or a queue rule by duration)"
     ]
-    _, told = outcome("orders", RUNS["orders"].options, pods | {"cpu_milli": [1] * N}, "")
+    _, told = played("orders", RUNS["orders"].options, pods | {"cpu_milli": [1] * N})
     assert told == [
         "w: these rounds give out GPUs and do not count cpu_milli; these rounds do not look at priority, max_replicas, "
         "est_duration_s"
