@@ -18,12 +18,13 @@ import polars as pl
 
 from fastsim.engine.tables import arrow, check_table
 from fastsim.errors import InputError, ResultError, StoredError, on_one_line, reading
+from fastsim.foundation.csv_table import csv_bytes
 from fastsim.foundation.displays import chart_of, html_table
 from fastsim.foundation.folder_lock import held, recover
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.nested_text import json_value
-from fastsim.foundation.parquet import open_parquet, parquet_table, replacing_folder, write_parquet
+from fastsim.foundation.parquet import open_parquet, parquet_table, replacing, replacing_folder, write_parquet
 from fastsim.foundation.written_folder import KEPT_INPUTS
 from fastsim.scenario.kept_inputs import kept_inputs, write_inputs
 from fastsim.scenario.scenario import Scenario
@@ -223,6 +224,17 @@ class Result:
             return self.scenario.with_(**objects)
         kept = kept_inputs(self.frames.folder) if isinstance(self.frames, FolderFrames) else {}
         return Scenario.from_provenance(self.provenance, where, allow_code, **(kept | objects))
+
+    def write_csv(self, name: str, path: str | os.PathLike[str]) -> Path:
+        """Write a table as CSV for other programs; its name as in ``FRAMES``, or ``telemetry``.
+
+        Lists are texts with spaces, as ``gpu_ids`` 0 1. Texts that a spreadsheet would run have an apostrophe in
+        front. The file is the one that ``fastsim export table`` writes.
+        """
+        target = Path(path)
+        with replacing(target) as partial:
+            partial.write_bytes(csv_bytes(self.table(name)))
+        return target
 
     def audit(self, scenario: Scenario | None = None) -> Audit:
         """The run's figures worked out again from its placements and inputs, and what differs.

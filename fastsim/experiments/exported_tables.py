@@ -15,7 +15,7 @@ import polars as pl
 from fastsim.engine.result import FRAMES, LATER, Result
 from fastsim.errors import ScenarioError, suggestion
 from fastsim.experiments.sweep.run import PLAN, sweep_table
-from fastsim.foundation.csv_table import without_formulas
+from fastsim.foundation.csv_table import csv_bytes, flat
 from fastsim.reports.report import run_folders
 from fastsim.reports.report_table import latex_text
 
@@ -55,8 +55,7 @@ def table_bytes(frame: pl.DataFrame, form: str) -> bytes:
         content = io.BytesIO()
         frame.write_parquet(content)
         return content.getvalue()
-    flat = _flat(frame)
-    return (without_formulas(flat).write_csv() if form == "csv" else latex(flat)).encode()
+    return csv_bytes(frame) if form == "csv" else latex(flat(frame)).encode()
 
 
 def latex(frame: pl.DataFrame) -> str:
@@ -75,16 +74,6 @@ def _printed(value: object) -> str:
     if value is None:
         return "--"
     return f"{value:.6g}" if isinstance(value, float) else latex_text(str(value))
-
-
-def _flat(frame: pl.DataFrame) -> pl.DataFrame:
-    lists = [name for name, kind in frame.schema.items() if kind.is_nested()]
-    each = [pl.col(name).map_elements(_joined, return_dtype=pl.String) for name in lists]
-    return frame.with_columns(each)
-
-
-def _joined(value: object) -> str:
-    return " ".join(map(str, value)) if isinstance(value, pl.Series | list) else str(value)
 
 
 def _table(folder: Path, name: str) -> pl.DataFrame:

@@ -38,6 +38,25 @@ def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.when(text.str.contains(FORMULA)).then(pl.lit("'") + text).otherwise(text).name.keep())
 
 
+def flat(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with lists as texts, their items parted by spaces, and structures as texts."""
+    import polars as pl
+
+    nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
+    return frame.with_columns(pl.col(name).map_elements(_joined, return_dtype=pl.String) for name in nested)
+
+
+def _joined(value: object) -> str:
+    import polars as pl
+
+    return " ".join(map(str, value)) if isinstance(value, pl.Series | list) else str(value)
+
+
+def csv_bytes(frame: pl.DataFrame) -> bytes:
+    """The frame as CSV for other programs: flat, and nothing in it is a formula."""
+    return without_formulas(flat(frame)).write_csv().encode()
+
+
 def read_csv(path: str | os.PathLike[str], types: Mapping[str, pa.DataType], required: Iterable[str]) -> pa.Table:
     """The columns of `types` that a CSV file (plain or .gz) has; an empty field is null, a map is `a=1;b=2`.
 

@@ -214,7 +214,10 @@ def _refuse_adaptive(workload: Workload, oracle: Oracle, policy: Any) -> None:
 
 def _gpu_models(cluster: Cluster) -> tuple[str, ...]:
     nodes = cluster.offered.select(["gpu_model", "num_gpu"]).to_pylist()
-    return tuple(sorted({node["gpu_model"] for node in nodes if node["num_gpu"]}))
+    models = tuple(sorted({node["gpu_model"] for node in nodes if node["num_gpu"]}))
+    if not models:
+        raise ScenarioError("cluster", "no GPUs", "GPUs that jobs can share out")
+    return models
 
 
 def compatible(policy: Any, switches: frozenset[str]) -> Any:
@@ -227,8 +230,6 @@ def compatible(policy: Any, switches: frozenset[str]) -> Any:
 
 
 def _plan(policy: Any, setting: Setting) -> SharePlan | OrderPlan:
-    if not setting.gpu_models:
-        raise ScenarioError("cluster", "no GPUs", "GPUs that jobs can share out")
     plan: SharePlan | OrderPlan = returned_plan(policy, "begin", policy.begin(setting), (SharePlan, OrderPlan))
     return plan
 

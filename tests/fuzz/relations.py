@@ -21,6 +21,7 @@ from fastsim.scenario.sort_keys import SERVED
 from fastsim.simulation import simulate as simulation
 from fastsim.workload import Workload
 from tests.fuzz import small_runs, trial
+from tests.fuzz.scenario_fields import first_difference
 from tests.fuzz.trial import Trial
 from tests.property.test_audit import CLOCKED, ROUNDS_S, SHIFT_S, same
 
@@ -55,16 +56,6 @@ def equal(found: fs.Result, expected: fs.Result, *tables: str) -> None:
     for name in tables or FRAMES:
         one, other = found.frames[name], expected.frames[name]
         assert one.equals(other), f"{name}: {first_difference(one, other)}"
-
-
-def first_difference(one: pl.DataFrame, other: pl.DataFrame) -> str:
-    """The first cells that differ."""
-    if one.schema != other.schema or len(one) != len(other):
-        return f"{len(one)} rows of {one.schema}, {len(other)} rows of {other.schema}"
-    for row, (mine, theirs) in enumerate(zip(one.rows(named=True), other.rows(named=True), strict=True)):
-        if different := {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}:
-            return f"row {row}: {different}"
-    return "no cell that Python tells apart"
 
 
 def twice(engine: str, scenario: fs.Scenario, draw: random.Random, folder: Path) -> None:

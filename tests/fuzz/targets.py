@@ -15,6 +15,7 @@ from tests.fuzz import (
     readings,
     relations,
     saved_runs,
+    scenario_fields,
     scenarios,
     services,
     tables,
@@ -25,5 +26,6 @@ TARGETS: dict[str, Callable[[], Trial]] = {
     **checkpoints.TARGETS, **importers.TARGETS, **kubernetes.TARGETS, **readings.TARGETS, **scenarios.TARGETS,
     **saved_runs.TARGETS, **services.TARGETS, **tables.TARGETS, **physical_types.TARGETS,
     **code_in_files.TARGETS, **names_in_files.TARGETS, **processes.TARGETS, **relations.TARGETS,
+    **scenario_fields.TARGETS,
 }  # fmt: skip
 """Functions that prepare the trial of each target, in the worker."""

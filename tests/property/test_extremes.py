@@ -28,18 +28,33 @@ EXTREMES: dict[str, dict[str, list[float]]] = {
 }
 CLUSTERS = {
     "pods": fs.Cluster.uniform(nodes=1, gpu="V100M32", gpus=1), "shares": "gavel:0:0:1", "ordered": "gavel:0:0:1",
-    "monitored": "uniform?nodes=1&gpu=T4&gpus=1",
+    "monitored": "uniform?nodes=1&gpu=T4&gpus=1", "adaptive": "sia:0:0:1",
 }  # fmt: skip
-STEPPED = ("shares", "ordered", "monitored")
+STEPPED = ("shares", "ordered", "monitored", "adaptive")
 """Engines with work at every round or second between the first and the last end, whose runs of years are refused."""
 YEARS = ("late arrivals", "long durations", "last exact integers")
-CASES = [(one, name) for one in CLUSTERS for name in EXTREMES if one not in STEPPED or name not in YEARS]
+ARRIVALS = ("no duration", "one instant")
+"""Extremes that are some to adaptive jobs, whose durations are their applications'."""
+CASES = [
+    (one, name) for one in CLUSTERS for name in EXTREMES
+    if (name in ARRIVALS or one != "adaptive") and (one not in STEPPED or name not in YEARS)
+]  # fmt: skip
 
 
-def scenario(engine: str, columns: dict[str, list[float]]) -> fs.Scenario:
-    more: dict[str, Any] = {"gpu_milli": [500] * 3} if engine == "pods" else {}
-    workload = fs.Workload.from_polars(pl.DataFrame({**columns, "num_gpu": [1] * 3, **more}))
-    fields = RUNS[engine] | {"cluster": CLUSTERS[engine], "workload": workload}
+COLUMNS: dict[str, dict[str, list[Any]]] = {
+    "pods": {"gpu_milli": [500] * 3}, "adaptive": {"workload": ["cifar10"] * 3, "batch_size": [256] * 3},
+}  # fmt: skip
+"""Further columns; how long an adaptive job takes is its application's matter."""
+
+
+def scenario(engine: str, columns: dict[str, list[float]], **changes: Any) -> fs.Scenario:
+    table = {"num_gpu": [1] * 3, **columns, **COLUMNS.get(engine, {})}
+    if table["num_gpu"] == [0] * 3:
+        table.pop("gpu_milli", None)
+    workload = fs.Workload.from_polars(pl.DataFrame(table))
+    fields = RUNS[engine] | {"cluster": CLUSTERS[engine], "workload": workload} | changes
+    if engine == "adaptive":
+        fields |= {"policy": "pollux(generations=2)", "until_s": 1200.0}
     return fs.Scenario(**{name: value for name, value in fields.items() if name != "deschedule"})
 
 
@@ -48,3 +63,24 @@ def test_extreme_times_have_figures_that_an_audit_finds_again(engine: str, extre
     one = scenario(engine, EXTREMES[extreme])
     audit = run(one).audit(one)
     assert [str(difference) for difference in audit.differences] == [] and audit.checked > 100
+
+
+NO_GPUS = fs.Cluster.mix([(2, {"name": "node", "cpu_milli": 8000, "memory_mib": 8000, "num_gpu": 0})])
+
+
+@pytest.mark.parametrize("gpus", [0, 1])
+@pytest.mark.parametrize("engine", RUNS)
+def test_a_cluster_without_gpus_runs_pods_and_is_refused_by_other_engines(engine: str, gpus: int) -> None:
+    columns: dict[str, list[float]] = {
+        "submit_s": [0.0, 1.0, 2.0],
+        "duration_s": [90.0, 0.0, 60.0],
+        "num_gpu": [gpus] * 3,
+    }
+    one = scenario(engine, columns, cluster=NO_GPUS)
+    if engine != "pods":
+        with pytest.raises(fs.ScenarioError, match=r"^cluster: found no GPUs, expected GPUs that "):
+            run(one)
+        return
+    result = run(one)
+    assert [str(difference) for difference in result.audit(one).differences] == []
+    assert result.jobs["state"].to_list() == ["unplaced" if gpus else "finished"] * 3

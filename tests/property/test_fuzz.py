@@ -14,7 +14,7 @@ import pytest
 
 from fastsim.cli.grammar import option_defaults
 from fastsim.cluster.cluster import Cluster
-from fastsim.experiments import exported_tables
+from fastsim.foundation import csv_table
 from fastsim.reports import report_table, text_tables
 from fastsim.reports.charts import html_page
 from fastsim.scenario import user_code
@@ -86,7 +86,7 @@ PLANTED: dict[str, tuple[object, str, Callable[..., object]]] = {
     "chart pages": (html_page, "script_json", lambda document: document),
     "report pages": (html_page, "escape", lambda text: text),
     "LaTeX": (report_table, "latex_text", lambda text: text),
-    "exported CSV": (exported_tables, "without_formulas", lambda frame: frame),
+    "exported CSV": (csv_table, "without_formulas", lambda frame: frame),
     "OpenMetrics": (openmetrics, "escaped", lambda value: "" if value is None else str(value).replace("\n", " ")),
     "series of readings": (files, "_untaken", lambda name, taken: name[:99]),
     "terminals": (text_tables, "on_one_line", lambda value, most: str(value)),

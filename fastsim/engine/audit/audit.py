@@ -19,6 +19,7 @@ from fastsim.engine.audit.jobs import expected_jobs, fixed_prices
 from fastsim.engine.audit.nodes import CLASSES, states
 from fastsim.engine.audit.timeline import COUNTS, NODE_COLUMNS, expected_rows, last_rows
 from fastsim.engine.totals.job_totals import FIGURES, JOB_COLUMNS
+from fastsim.scenario.compat import switches_on
 
 if TYPE_CHECKING:
     from fastsim.scenario.scenario import Scenario
@@ -148,7 +149,9 @@ def job_reasons(run: Evidence, expected: pl.DataFrame) -> dict[str, str]:
     reasons = {"submit_s": run.missing} if run.missing else {}
     if expected["ideal_s"].null_count():
         reasons |= dict.fromkeys(("ideal_s", "slowdown"), "follows from rates")
-    if fixed_prices(run) is None:
+    if "lease_cost" in switches_on(run.scenario.compat):
+        reasons["cost"] = "with lease_cost a job pays from the end of the round before"
+    elif fixed_prices(run) is None:
         reasons["cost"] = "there are no prices" if run.scenario.prices is None else "prices change while jobs run"
     return reasons
 

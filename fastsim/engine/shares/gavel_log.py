@@ -91,7 +91,7 @@ def event_lines(run: RoundOutcome) -> Iterator[str]:
     dispatch_s = dispatch_times(run)
     order, next_job = np.argsort(dispatch_s, kind="stable"), 0
     begins = np.flatnonzero(np.diff(tasks["round"], prepend=-1))
-    ends = np.append(begins[1:], len(tasks))
+    ends = np.append(begins[1:], len(tasks))[: len(begins)]  # none if no job ever ran
     before: list[tuple[Any, list[int]]] = []
     outcome = Outcomes(run)
     for first, last in zip(begins.tolist(), ends.tolist(), strict=True):

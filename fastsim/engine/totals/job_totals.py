@@ -24,6 +24,8 @@ JOB_COLUMNS = ("restarts", "paused_s", "gpu_hours", "ideal_s", "slowdown")
 HOUR_S = 3600.0
 BRIEFEST_S = 1e-9
 """The shortest ideal time with a slowdown: quotients of shorter ones are no numbers to average, and may be infinite."""
+ROUNDING = 1e-9
+"""Part of a sum by which another order of its parts changes it at most."""
 
 Array = Any
 
@@ -87,7 +89,9 @@ class JobTotals:
         """The part of the GPU time held in which work was done that was not thrown away, percent."""
         if not self.gpu_s or self.wasted_gpu_s is None:
             return None
-        return 100 * (self.gpu_s - self.wasted_gpu_s) / self.gpu_s
+        useful_s = self.gpu_s - self.wasted_gpu_s
+        # All of it was in vain where sums in two orders differ by rounding.
+        return 0.0 if -ROUNDING * self.gpu_s < useful_s < 0 else 100 * useful_s / self.gpu_s
 
 
 UNKNOWN = JobTotals()

@@ -26,6 +26,8 @@ SINGLE_GPU = ("ncf",)
 Floats = npt.NDArray[np.float64]
 RESTART_S = 30.0
 """Assumed time of a restart, seconds."""
+SEED_BITS = 32
+"""Bits of the seed of a search; a longer one is folded."""
 CACHED_GOODPUTS = 1 << 12
 """Goodputs kept in a cache; most jobs need the same ones in several rounds."""
 
@@ -50,7 +52,8 @@ class PolluxDecider:
     solver_s: float = 0.0
 
     def __post_init__(self) -> None:
-        self.search = GeneticSearch(self.setting.seed)
+        seed = self.setting.seed
+        self.search = GeneticSearch((seed ^ seed >> SEED_BITS) & (1 << SEED_BITS) - 1)
         self.nodes = VirtualNodes(self.setting)
 
     def decide(self, view: AdaptiveView) -> Mapping[int, Place]:

@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.errors import FastsimError
-from fastsim.experiments.exported_tables import form_of, latex, saved_table, table_bytes
+from fastsim.errors import FastsimError, ResultError
+from fastsim.experiments.exported_tables import TABLES, form_of, latex, saved_table, table_bytes
 from fastsim.experiments.sweep.sweep import Sweep
+from tests.engines import RUNS, small_run
 
 KEYS = {"cluster": "openb:4", "workload": "synth:openb?pods=9", "policy": ["fgd", "best_fit"], "seed": [1, 2]}
 
@@ -47,6 +48,29 @@ def test_the_three_forms_have_the_same_rows(place: Path) -> None:
     read = pl.read_csv(io.BytesIO(table_bytes(table, "csv")), infer_schema_length=None)
     assert read.columns == table.columns and read["node"].to_list() == table["node"].to_list()
     assert table_bytes(table, "latex").decode().count(r" \\") == len(table) + 1
+
+
+@pytest.mark.parametrize("engine", RUNS)
+def test_every_table_of_every_engine_is_written_as_csv(engine: str, tmp_path: Path) -> None:
+    run = small_run(engine, telemetry=600.0, out=tmp_path / "run")
+    assert "?" not in repr(run)
+    for name in TABLES:
+        path = run.write_csv(name, tmp_path / f"{name}.csv")
+        read, table = pl.read_csv(path, infer_schema_length=None), run.table(name)
+        assert read.columns == table.columns and len(read) == len(table)
+        assert path.read_bytes() == table_bytes(saved_table(tmp_path / "run", name), "csv")
+        lists = [column for column, kind in table.schema.items() if kind.is_nested()]
+        for column in lists:
+            words = [" ".join(map(str, value or ())) for value in table[column].to_list()]
+            assert [str(value or "") if value != 0 else "0" for value in read[column].to_list()] == words
+
+
+def test_a_table_that_was_not_recorded_writes_no_file(tmp_path: Path) -> None:
+    run = small_run("pods", record="summary")
+    for name, text in (("jobs", "no jobs in a run with"), ("pods", "found 'pods', expected one of summary")):
+        with pytest.raises(ResultError, match=text):
+            run.write_csv(name, tmp_path / "table.csv")
+    assert not any(tmp_path.iterdir())
 
 
 def test_latex_escapes_names_and_rounds_figures() -> None:

@@ -18,6 +18,12 @@ def test_nothing_is_known_of_a_run_that_tells_nothing() -> None:
     assert UNKNOWN.figures() == dict.fromkeys(FIGURES)
 
 
+@pytest.mark.parametrize(("wasted_gpu_s", "goodput_pct"), [(0.3, 0.0), (0.1 + 0.2, 0.0), (0.6, -100.0)])
+def test_work_that_was_all_in_vain_is_no_negative_goodput(wasted_gpu_s: float, goodput_pct: float) -> None:
+    totals = JobTotals.of_jobs(gpu_s=0.3, wasted_gpu_s=wasted_gpu_s)
+    assert totals.figures()["goodput_pct"] == goodput_pct
+
+
 def test_figures_are_of_the_numbers_that_were_given() -> None:
     totals = JobTotals.of_jobs(
         restarts=np.array([0, 2, 1]), paused_s=np.array([0.0, 30.0, NAN]), slowdown=np.array([1.0, 4.0, NAN]),
