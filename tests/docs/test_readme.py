@@ -49,6 +49,8 @@ def test_each_session_alone_prints_what_it_shows(session: str, tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     if "rl_environment" in session:
         pytest.importorskip("gymnasium", reason="gymnasium is not installed (extra rl)")
+    if ".plot(" in session:
+        pytest.importorskip("altair", reason="altair is not installed (extra report)")
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     runner.run(doctest.DocTestParser().get_doctest(session, {}, "page", "page.md", 0))
     assert runner.tries > 0

@@ -35,6 +35,7 @@ MAKERS = {
         SOURCE: {"from_openb", "from_gavel", "from_sia", "from_synergy", "from_philly", "from_trace",
                  "from_kubernetes"},
         DRAWN: {"synth"}, LOAD: {"ordered", "shuffled", "tune", "inflated"},
+        "test_jobs_that_fit_keep_their_ids": {"fitting"},
     },
     "workload/load_tuning.py": {LOAD: {"ordered", "shuffled", "tuned", "inflated"}},
     "workload/mapped_pods.py": {ENTRY: {"pods_of"}},

@@ -19,6 +19,7 @@ from fastsim.reports.kubernetes.export import bound_pods, node_objects, pod_obje
 from fastsim.simulation.simulate import simulate
 from fastsim.workload import Workload
 from fastsim.workload.importers.kubernetes import workload_of
+from tests.needs import needed
 from tests.objects import node as plain
 from tests.unit.decisions.test_kube_extender import node, pod
 
@@ -52,6 +53,7 @@ def rows_of(workload: Workload) -> list[dict[str, Any]]:
 
 @pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.RunWarning")
 def test_there_and_back(tmp_path: Path) -> None:
+    needed("yaml")
     first = read(objects())
     workload = workload_of(first, "trace")
     result = simulate(cluster_of(first), workload, "best_fit")
