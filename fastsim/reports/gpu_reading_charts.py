@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from fastsim.engine.audit.metric_definitions import possible
 from fastsim.engine.result import Result
 from fastsim.reports.charts.line_points import line_points, time_unit
 from fastsim.reports.charts.seed_intervals import interval_of_mean
@@ -103,8 +104,10 @@ def _averaged(rows: pl.DataFrame, runs: int) -> pl.DataFrame:
     number = rows.select(pl.int_range(pl.len()).over("metric", "piece")).to_series()
     values = np.full((runs, len(keys)), np.nan)
     values[number.to_numpy(), place.to_numpy()] = rows["y"].to_numpy()
-    low, high = interval_of_mean(values)
-    return keys.with_columns(y=np.nanmean(values, 0), low=low, high=high)
+    ends = {reading.metric: possible("charts", reading.key) for reading in READINGS}
+    within = np.array([ends[metric] for metric in keys["metric"]]).T
+    low, high = interval_of_mean(values, (within[0], within[1]))
+    return keys.with_columns(y=np.nanmean(values, 0), low=low, high=high).fill_nan(None)
 
 
 def devices(some: Sequence[tuple[str, Sampled]]) -> pl.DataFrame:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from fastsim.engine.audit.metric_definitions import possible
 from fastsim.engine.tables import FRAG_COLUMNS
 from fastsim.reports import gpu_reading_charts
 from fastsim.reports.charts import vega as specs
@@ -35,6 +36,7 @@ CLASSES = {
 """Labels of the classes of free GPUs for a typical pod, by column of the timeline."""
 SATURATION, LATE = 70.0, ("allocation", "failed")
 """Arrived demand (% of capacity) from which on these charts are drawn, if runs get well beyond it."""
+SHADED = "shaded: 95 % interval of the mean over seeds, where half of them last so long"
 SHADES = {"of use": "#7b879455"}
 assert set(CLASSES) == set(FRAG_COLUMNS)
 
@@ -134,11 +136,12 @@ def _lines(
     names = [one.name for one, _ in with_lines]
     several = any(len(lines) > 1 for _, lines in with_lines)
     note = "means over steps of time" if by_time else "the state when so much had been asked for"
-    note += "; shaded: 95 % interval of the mean over seeds" if several else ""
+    note += f"; {SHADED}" if several else ""
     for key, heading, column, axis, zero in chosen:
         if not any(line.values[column].any() for line in every):
             continue
-        frame = curves([(one.name, lines) for one, lines in with_lines], column, edges, scale)
+        frame = curves([(one.name, lines) for one, lines in with_lines], column, edges, scale,
+                       possible("charts", key))  # fmt: skip
         frame = frame if several else frame.drop("low", "high")
         remark = note
         late = frame.filter(pl.col("x") >= SATURATION)
@@ -194,7 +197,7 @@ def _readings(series: Sequence[RunSeries], keys: Sequence[str]) -> Iterator[Repo
             yield ReportChart(reading.detail, f"{reading.title}, by GPU", "means over steps of time", spec, data, True)
             continue
         data = data if several else data.drop("low", "high")
-        note = "mean of all GPUs over steps of time" + ("; shaded: 95 % interval of the mean over seeds" * several)
+        note = "mean of all GPUs over steps of time" + (f"; {SHADED}" * several)
         spec = specs.lines(names, title, reading.axis, band=several, step=not several, zero=reading.zero, among=names)
         yield ReportChart(reading.key, reading.title, note, spec, data)
 

@@ -39,7 +39,8 @@ def report_page(report: Report, scripts: str) -> str:
         f'<header><div><h1>{escape(report.title)}</h1><p class="soft">{escape(report.subtitle)}</p></div>',
         '<button id="theme" class="switch" type="button" aria-pressed="false">Dark colours</button></header><main>',
         '<h2 id="figures-of-runs">Summary</h2>', _table(report.table, names),
-        '<p class="soft">A heading sorts by its column. ± is half the 95 % interval of the mean over seeds.</p>',
+        '<p class="soft">A heading sorts by its column. ± is half the 95 % interval of the mean over seeds; '
+        'in parentheses are its ends, where the quantity ends within it.</p>',
     ]  # fmt: skip
     if several:
         parts += ["<h2>Runs side by side</h2>", _switches(names), _charts(several, numbered)]

@@ -1,6 +1,7 @@
 """The table of a report: a row for each series, in HTML, Markdown, LaTeX and CSV.
 
-Figures are means over seeds; ± is half the 95 % confidence interval of the mean (Student's t).
+Figures are means over seeds; ± is half the 95 % confidence interval of the mean (Student's t). An interval that a
+quantity ends in, as 100 % does, is written by its ends instead.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from fastsim.engine.audit.metric_definitions import possible
 from fastsim.engine.result import Result
 from fastsim.reports.charts.line_points import over_time
 from fastsim.reports.charts.seed_intervals import half_width
@@ -95,7 +97,8 @@ def table_markdown(table: Table) -> str:
 def table_latex(table: Table) -> str:
     """The table as a LaTeX ``tabular`` with the rules of booktabs."""
     lines = [
-        "% needs \\usepackage{booktabs}; figures are means, \\pm is half the 95 % interval of the mean over seeds",
+        "% needs \\usepackage{booktabs}; figures are means, \\pm is half the 95 % interval of the mean over seeds,",
+        "% in parentheses are its ends where the quantity ends within it",
         f"\\begin{{tabular}}{{l{'r' * len(table.headings)}}}", "\\toprule",
         " & ".join(latex_text(heading) for heading in ("run", *table.headings)) + " \\\\", "\\midrule",
     ]  # fmt: skip
@@ -140,7 +143,7 @@ def _figure(run: Result, column: str) -> float | None:
 
 
 def _cell(values: Sequence[float | None], choice: Choice) -> TableCell:
-    _, _, divisor, places = choice
+    column, _, divisor, places = choice
     scaled = [value / divisor for value in values if value is not None]
     if not scaled:
         return TableCell("-", None)
@@ -149,4 +152,9 @@ def _cell(values: Sequence[float | None], choice: Choice) -> TableCell:
     if len(scaled) < 2 or choice is SPEED:
         return TableCell(text, mean)
     half = float(half_width(scaled))
-    return TableCell(text + f" ± {half:,.{max(places, 1)}f}" * (half > 0), mean, half)
+    if not half > 0:
+        return TableCell(text, mean, half)
+    least, most = (end / divisor for end in possible("summary", column))
+    within = least <= mean - half and mean + half <= most
+    ends = [f"{end:,.{max(places, 1)}f}" for end in (max(mean - half, least), min(mean + half, most))]
+    return TableCell(f"{text} ± {half:,.{max(places, 1)}f}" if within else f"{text} ({ends[0]} to {ends[1]})", mean, half)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from fastsim.engine.audit.metric_definitions import possible
 from fastsim.engine.result import Result
 from fastsim.errors import InputError, ResultError, ScenarioError, kind_of, suggestion
 from fastsim.foundation.limits.forked_process import whole_process
@@ -85,7 +86,7 @@ def job_points(
 ) -> pl.DataFrame:  # fmt: skip
     """The points of a chart: ``name``, ``x`` and ``y``; over load also ``low`` and ``high``.
 
-    These are the 95 % interval of the mean of the runs at one load, and ``y`` where one run allows none.
+    These are the 95 % interval of the mean of the runs at one load, and null where one run allows none.
 
     ``names``: one for each run (default: its scenario's name, or its policy). ``loads``: jobs per hour of each run
     (default: `rate_per_hour` of its workload's text). ``gpus``: GPUs of the cluster (default: those of its text).
@@ -114,9 +115,9 @@ def job_points(
     frame = pl.DataFrame(rows, schema={"name": pl.String, "x": pl.Float64, "y": pl.Float64})
     points = []
     for (name, load), same in frame.group_by("name", "x", maintain_order=True):
-        low, high = interval_of_mean(same["y"].to_numpy())
+        low, high = interval_of_mean(same["y"].to_numpy(), possible("charts", chart))
         points.append({"name": name, "x": load, "y": same["y"].mean(), "low": float(low), "high": float(high)})
-    return pl.DataFrame(points).sort("name", "x", maintain_order=True)
+    return pl.DataFrame(points).fill_nan(None).sort("name", "x", maintain_order=True)
 
 
 def completion_hours(result: Result, name: str = "run") -> pl.Series:

@@ -2,13 +2,14 @@
 
 A curve over time has the mean of each step of time, a curve over arrived demand the state at the end of each step, a
 distribution equally spaced quantiles. Runs of one series are averaged; ``low`` and ``high`` bound the 95 % interval of
-their mean.
+their mean, which ends where the quantity ends, and are null where too few runs last so long.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ import polars as pl
 
 from fastsim.engine.result import Result
 from fastsim.engine.tables import FRAG_COLUMNS
-from fastsim.reports.charts.seed_intervals import interval_of_mean
+from fastsim.reports.charts.seed_intervals import EVERYWHERE, Bounds, interval_of_mean
 from fastsim.reports.charts.series import RunSeries
 
 Floats = npt.NDArray[np.float64]
@@ -37,6 +38,8 @@ class Timeline(NamedTuple):
     x: Floats
     values: dict[str, Floats]
     over_time: bool
+    most: Mapping[str, float] = MappingProxyType({})
+    """The largest value that a quantity can have in this run, where runs differ in it."""
 
 
 def line_points(lines: int) -> int:
@@ -74,7 +77,9 @@ def timeline_of(result: Result, by_time: bool) -> Timeline | None:
     arrived = columns["arrived_gpu_milli"]
     values["grar"] = np.divide(columns["gpu_milli_alloc"], arrived, out=np.ones_like(arrived), where=arrived > 0)
     x = columns["t_s"] if by_time else columns["arrived_gpu_milli"] * 100 / max(float(capacity.max()), 1.0)
-    return Timeline(x, values, by_time)
+    pods = float(result.summary["pods"][0] or 0)
+    most = {"active_gpus": float(capacity.max()) / 1000, "pods_unplaced": pods, "pods_pending": pods}
+    return Timeline(x, values, by_time, most)
 
 
 def resampled(timeline: Timeline, name: str, edges: Floats) -> Floats:
@@ -97,7 +102,10 @@ def edges_of(timelines: Sequence[Timeline], count: int) -> Floats:
     return np.linspace(low, high if high > low else low + 1.0, count + 1)
 
 
-def curves(named: Sequence[tuple[str, Sequence[Timeline]]], name: str, edges: Floats, scale: float) -> pl.DataFrame:
+def curves(
+    named: Sequence[tuple[str, Sequence[Timeline]]], name: str, edges: Floats, scale: float,
+    within: Bounds = EVERYWHERE,
+) -> pl.DataFrame:  # fmt: skip
     """``run``, ``x`` (in units of ``scale``), ``y``, ``low`` and ``high`` of one quantity for each series."""
     frames = []
     for series, lines in named:
@@ -105,11 +113,17 @@ def curves(named: Sequence[tuple[str, Sequence[Timeline]]], name: str, edges: Fl
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # steps that no run reaches are left out below
             mean = np.nanmean(values, 0)
-        low, high = interval_of_mean(values)
+        ends = (within[0], np.minimum(within[1], max(line.most.get(name, np.inf) for line in lines)))
+        low, high = interval_of_mean(values, ends)
         rows = {"y": mean, "low": low, "high": high}
         frame = pl.DataFrame({"x": edges[1:] / scale, **rows}).filter(pl.col("y").is_finite())
-        frames.append(frame.select(pl.lit(series).alias("run"), pl.all().round_sig_figs(5)))
+        frames.append(_rounded(series, frame))
     return pl.concat(frames)
+
+
+def _rounded(series: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The points of one line, with five digits; ends of intervals that are unknown are null."""
+    return frame.select(pl.lit(series).alias("run"), pl.all().round_sig_figs(5).fill_nan(None))
 
 
 def stacked(name: str, line: Timeline, edges: Floats, scale: float, labels: dict[str, str]) -> pl.DataFrame:
@@ -133,10 +147,19 @@ def spans(result: Result, column: str) -> Floats:
     return np.asarray(seconds.to_numpy(), np.float64)
 
 
+def mean_distribution(by_run: Sequence[Floats], points: int) -> pl.DataFrame:
+    """``x``, ``y``, ``low`` and ``high`` of the distribution of sorted values, the mean over runs of the shares (%)."""
+    every = np.sort(np.concatenate(by_run))
+    at = every[np.unique(np.linspace(0, len(every) - 1, min(points, len(every))).astype(np.int64))]
+    done = np.stack([100 * np.searchsorted(values, at, side="right") / len(values) for values in by_run])
+    low, high = interval_of_mean(done, (0.0, 100.0))
+    return pl.DataFrame({"x": at, "y": done.mean(0), "low": low, "high": high})
+
+
 def distribution(series: Sequence[RunSeries], column: str, scale: float) -> pl.DataFrame:
     """``run``, ``x`` and ``y``: per cent of a run's jobs that took at most ``x``, mean over the runs of a series.
 
-    ``low`` and ``high`` are the 95 % interval of that mean over runs; both are ``y`` for a single run.
+    ``low`` and ``high`` are the 95 % interval of that mean over runs; both are null for a single run.
     """
     count = line_points(len(series))
     frames = []
@@ -144,12 +167,7 @@ def distribution(series: Sequence[RunSeries], column: str, scale: float) -> pl.D
         by_run = [seconds for run in runs if len(seconds := spans(run, column))]
         if not by_run:
             continue
-        every = np.sort(np.concatenate(by_run))
-        at = every[np.unique(np.linspace(0, len(every) - 1, min(count, len(every))).astype(np.int64))]
-        done = np.stack([100 * np.searchsorted(seconds, at, side="right") / len(seconds) for seconds in by_run])
-        low, high = interval_of_mean(done)
-        rows = {"y": done.mean(0), "low": low, "high": np.minimum(high, 100.0)}
-        frame = pl.DataFrame({"x": np.maximum(at, 1.0) / scale, **rows})
-        frames.append(frame.select(pl.lit(name).alias("run"), pl.all().round_sig_figs(5)))
+        frame = mean_distribution(by_run, count)
+        frames.append(_rounded(name, frame.with_columns(pl.col("x").clip(1.0) / scale)))
     columns = {"run": pl.String} | dict.fromkeys(("x", "y", "low", "high"), pl.Float64)
     return pl.concat(frames) if frames else pl.DataFrame(schema=columns)

@@ -7,6 +7,9 @@ import numpy.typing as npt
 
 LEVEL = 0.95
 Floats = npt.NDArray[np.float64]
+Bounds = tuple[npt.ArrayLike, npt.ArrayLike]
+"""The least and the largest value that a quantity can have, or those of each column."""
+EVERYWHERE: Bounds = (-np.inf, np.inf)
 
 
 def half_width(values: npt.ArrayLike, level: float = LEVEL) -> Floats:
@@ -23,14 +26,17 @@ def half_width(values: npt.ArrayLike, level: float = LEVEL) -> Floats:
     return np.asarray(np.where(count > 1, half, np.nan), np.float64)
 
 
-def interval_of_mean(values: npt.ArrayLike, level: float = LEVEL) -> tuple[Floats, Floats]:
-    """Lower and upper end of the interval over the first axis; both are the mean where a single value allows none.
+def interval_of_mean(values: npt.ArrayLike, within: Bounds = EVERYWHERE) -> tuple[Floats, Floats]:
+    """Lower and upper end of the interval over the first axis, which ends where the quantity ends (``within``).
 
-    Quantities that are never negative have no negative end.
+    Both are NaN where fewer than two values, or fewer than half of them, are known: a few runs that last longer than
+    the others say nothing about all of them.
     """
     numbers = np.asarray(values, np.float64)
     known = np.isfinite(numbers)
-    mean = np.where(known, numbers, 0).sum(0) / np.maximum(known.sum(0), 1)
-    half = np.nan_to_num(half_width(numbers, level))
-    low, high = mean - half, mean + half
-    return (np.maximum(low, 0.0) if not (numbers < 0).any() else low), high
+    count = known.sum(0)
+    mean = np.where(known, numbers, 0).sum(0) / np.maximum(count, 1)
+    half = np.where(2 * count >= len(numbers), half_width(numbers), np.nan)
+    # A mean beyond the ends, which rounding may make, keeps its interval around it.
+    low = np.maximum(mean - half, np.minimum(within[0], mean))
+    return low, np.minimum(mean + half, np.maximum(within[1], mean))

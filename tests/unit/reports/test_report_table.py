@@ -10,7 +10,7 @@ import pytest
 
 from fastsim.reports.charts.seed_intervals import half_width
 from fastsim.reports.charts.series import series_of
-from fastsim.reports.report_table import report_table, table_frame, table_latex, table_markdown
+from fastsim.reports.report_table import FILLING, PASSING, _cell, report_table, table_frame, table_latex, table_markdown
 from tests import reports
 
 
@@ -24,6 +24,15 @@ def test_a_row_is_the_mean_of_its_seeds() -> None:
     assert cell.value == statistics.fmean(values)
     assert cell.text == f"{statistics.fmean(values):.2f} ± {float(half_width(values)):.2f}"
     assert cell.half == pytest.approx(float(half_width(values)))
+
+
+def test_an_interval_beyond_what_is_possible_is_written_by_its_ends() -> None:
+    def text(values: list[float], column: str) -> str:
+        return _cell(values, next(one for one in (*FILLING, *PASSING) if one[0] == column)).text
+
+    assert text([90.0, 100.0], "gpu_alloc_pct") == "95.00 (31.47 to 100.00)"  # Student's t of one degree: 12.706
+    assert text([3600.0, 36000.0], "wait_mean_s") == "5.500 (0.000 to 62.678)"
+    assert text([50.0, 51.0], "gpu_alloc_pct") == "50.50 ± 6.35" and text([1.0, 1.0], "gpu_alloc_pct") == "1.00"
 
 
 def test_columns_follow_the_kind_of_run() -> None:
