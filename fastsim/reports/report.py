@@ -24,6 +24,7 @@ from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.option_texts import elements, names_file, names_folder
 from fastsim.reports.charts.chart_files import drawn_picture, page_scripts, picturing, written_file
 from fastsim.reports.charts.gpu_occupancy import STEPS, Window
+from fastsim.reports.charts.legends import legend, lines_of
 from fastsim.reports.charts.series import RunSeries, seed_text, series_of
 from fastsim.reports.markdown_text import code, code_block, plain
 from fastsim.reports.report_charts import KEYS, NODES, ReportChart, figures
@@ -36,7 +37,10 @@ PICTURES = (".png", ".svg", ".pdf")
 """Formats of pictures."""
 PAPER_WIDTH = {1: 238, 2: 504}
 """Width of a picture for one or two columns of a paper, points: 3.3 and 7 inches."""
-PAPER_HEIGHT = 150
+PAPER_HEIGHT = 110
+"""Height of the plot in a paper, points; its axis and legend are added to it."""
+LETTER, TITLE, PAPER_LETTER = 10, 15, 8
+"""Letters of pictures, of their titles, which are bold and therefore broader, and of those in a paper."""
 MAPS = tuple(key for key, *_ in NODES)
 RUNS = "a list of results, or of folders of saved runs"
 Runs = Result | str | os.PathLike[str] | Sequence[Result | str | os.PathLike[str]]
@@ -210,36 +214,50 @@ def run_folders(folders: Sequence[str | os.PathLike[str]]) -> list[Path]:
 def still(figure: ReportChart, columns: int | None = None) -> str:
     """A chart as Vega-Lite outside of a page: with data, a title, a fixed width and a legend.
 
-    ``columns``: without a title, fitted to one or two columns of a paper.
+    ``columns``: without a title, fitted to one or two columns of a paper; a chart of one run says which.
     """
     if columns is not None and columns not in PAPER_WIDTH:
         raise ScenarioError("columns", columns, "1 or 2")
-    data = figure.data
+    data, title = figure.data, figure.title if columns is None else ""
     spec = dict(figure.spec)
-    title = figure.title
     if figure.single:
         data = data.drop_nulls(spec["layer"][0]["encoding"]["color"]["field"])  # runs that did not record it
         first = data["run"][0]
-        data, title = data.filter(pl.col("run") == first), f"{title}: {first}"
+        data, title = data.filter(pl.col("run") == first), f"{title}: {first}".removeprefix(": ")
         values = {"chosen": first, "moment": NO_MOMENT if figure.key in MAPS else STEPS // 2}
         spec["params"] = [param | {"value": values[param["name"]]} for param in spec["params"]]
-    spec |= {"data": {"values": data.to_dicts()}, "background": "white"}
-    spec |= {"title": title, "width": PICTURE_WIDTH} if columns is None else _printed(columns)
-    text = json.dumps(spec)
-    names = data["run"].unique(maintain_order=True).to_list()
-    if figure.single or len(names) < 2:
-        return text
-    # The shade of an interval would be the colour of the legend without the opacity.
-    legend: dict[str, Any] = {"orient": "right", "labelLimit": 260, "title": None, "symbolOpacity": 1, "symbolSize": 60}
-    if columns is not None:
-        legend |= {"orient": "bottom", "columns": 2 * columns, "labelLimit": 110, "symbolSize": 30}
-    return text.replace('"legend": null', f'"legend": {json.dumps(legend)}')
+    width = PICTURE_WIDTH if columns is None else PAPER_WIDTH[columns]
+    spec |= {"data": {"values": data.to_dicts()}, "background": "white", "width": width}
+    spec |= {} if columns is None else _printed()
+    if title:
+        lines = lines_of(title, width, TITLE if columns is None else PAPER_LETTER)
+        spec["title"] = {"text": lines, "anchor": "start", "frame": "bounds"}
+    size = LETTER if columns is None else PAPER_LETTER
+    spec["layer"] = [_legible(layer, figure.single, width, spec["height"], size) for layer in spec["layer"]]
+    return json.dumps(spec)
 
 
-def _printed(columns: int) -> dict[str, Any]:
-    """Size and letters of a chart in a paper; a picture has as many points as pixels."""
-    letters = {"labelFontSize": 8, "titleFontSize": 8}
+def _legible(layer: dict[str, Any], single: bool, width: float, height: float, size: float) -> dict[str, Any]:
+    """The layer with legends of names that fit, and with titles of the upright axis as long as the axis."""
+    encoding = dict(layer["encoding"])
+    for name in {"color", "strokeDash", "shape"} & set(encoding):
+        channel, own = encoding[name], encoding[name].get("legend") or {}
+        names = channel.get("scale", {}).get("domain", ())
+        if channel["type"] == "nominal" and (own if single else len(names) > 1):
+            # The shade of an interval would be the colour of the legend without the opacity.
+            shown = {"title": None, "symbolOpacity": 1, "symbolSize": 6 * size} | legend(names, width, size)
+            encoding[name] = channel | {"legend": shown | {key: own[key] for key in own if key == "symbolType"}}
+    upright = encoding.get("y", {})
+    if upright.get("title"):
+        encoding["y"] = upright | {"title": lines_of(upright["title"], height, size)}
+    return layer | {"encoding": encoding}
+
+
+def _printed() -> dict[str, Any]:
+    """Height and letters of a chart in a paper; a picture has as many points as pixels."""
+    letters = {"labelFontSize": PAPER_LETTER, "titleFontSize": PAPER_LETTER}
     return {
-        "width": PAPER_WIDTH[columns], "height": PAPER_HEIGHT, "padding": 2,
-        "config": {"axis": letters | {"titleFontWeight": "normal"}, "legend": letters},
+        "height": PAPER_HEIGHT, "padding": 2,
+        "config": {"axis": letters | {"titleFontWeight": "normal"}, "legend": letters,
+                   "title": {"fontSize": PAPER_LETTER, "fontWeight": "normal"}},
     }  # fmt: skip

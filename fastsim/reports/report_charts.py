@@ -114,7 +114,8 @@ def figures(series: Sequence[RunSeries], window: Window | None = None, keys: Seq
 
 def run_label(one: RunSeries) -> str:
     """Label of the run that stands for a series in charts of one run."""
-    return one.name if len(one.runs) == 1 else f"{one.name} (seed {seed_text(one.runs[0])})"
+    several = f" (seed {seed_text(one.runs[0])}, one run of {len(one.runs)})"
+    return one.name + several * (len(one.runs) > 1)
 
 
 def _axis(lines: Sequence[Timeline], by_time: bool) -> tuple[str, float]:
@@ -214,7 +215,8 @@ def _details(series: Sequence[RunSeries], window: Window | None, keys: Sequence[
         unit, scale = time_unit(float(data["x2"].to_numpy().max()))
         data = data.with_columns((pl.col("x", "x2") / scale).round_sig_figs(6))
         note = "the first GPUs and pods" if window is None else "the first GPUs in the window that was asked for"
-        yield ReportChart("window", "Pods on their GPUs", note, specs.gantt(f"time ({unit})"), data, True)
+        rows = data["row"].unique(maintain_order=True).to_list()
+        yield ReportChart("window", "Pods on their GPUs", note, specs.gantt(f"time ({unit})", rows), data, True)
 
 
 def _nodes(

@@ -157,4 +157,6 @@ def _cell(values: Sequence[float | None], choice: Choice) -> TableCell:
     least, most = (end / divisor for end in possible("summary", column))
     within = least <= mean - half and mean + half <= most
     ends = [f"{end:,.{max(places, 1)}f}" for end in (max(mean - half, least), min(mean + half, most))]
-    return TableCell(f"{text} ± {half:,.{max(places, 1)}f}" if within else f"{text} ({ends[0]} to {ends[1]})", mean, half)
+    return TableCell(
+        f"{text} ± {half:,.{max(places, 1)}f}" if within else f"{text} ({ends[0]} to {ends[1]})", mean, half
+    )

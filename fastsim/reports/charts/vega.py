@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from fastsim.reports.charts.legends import SYMBOL, relabelled
 from fastsim.reports.charts.series_looks import MARKED, channels
 
 Spec = dict[str, Any]
@@ -17,7 +18,10 @@ Spec = dict[str, Any]
 SHADES = ("#4c8bf5", "#e8710a", "#12a37c", "#d64a8c", "#8e63ce", "#b38600", "#1aa6c7", "#d6453d", "#7a8b2e", "#7b8794")
 """Colours of pods and of single GPUs, distinct on white and on black."""
 PARTS = ("#4c8bf5", "#12a37c", "#b38600", "#e8710a", "#d64a8c", "#8e63ce", "#1aa6c7", "#d6453d")
-HEIGHT = 240
+SHADE = 0.16
+"""Opacity of intervals; those of many lines are fainter, as they lie on each other."""
+HEIGHT, TALL = 200, 300
+"""Heights of plots without their axes and legends, pixels; the latter has a row for each GPU."""
 
 
 def lines(names: Sequence[str], x: str, y: str, *, log: bool = False, band: bool = False, zero: bool = True,
@@ -37,7 +41,8 @@ def lines(names: Sequence[str], x: str, y: str, *, log: bool = False, band: bool
     layers: list[Spec] = []
     if band:
         low = {"field": "low", "type": "quantitative", "title": y}
-        area = {"type": "area", "opacity": 0.16, "clip": True}
+        area = {"type": "area", "opacity": round(min(SHADE, 1 / len(names)), 3), "clip": True}
+        area |= {"interpolate": line["interpolate"]} if step else {}
         layers.append({"mark": area, "encoding": {"x": over, "y": low, "y2": {"field": "high"}} | colour})
     layers.append({"mark": line, "encoding": {"x": over, "y": value, "strokeDash": look["strokeDash"]} | colour})
     layers.append(_marks(names, {"x": over, "y": value, "shape": look["shape"]} | colour))
@@ -67,7 +72,7 @@ def areas(parts: Sequence[str], x: str, y: str, colours: Mapping[str, str]) -> S
         "x": over,
         "y": {"field": "y", "type": "quantitative", "title": y, "stack": "zero"},
         "color": {"field": "part", "type": "nominal", "title": None, "scale": {"domain": list(parts), "range": shades},
-                  "legend": {"orient": "bottom", "columns": _columns(2), "symbolType": "square", "labelLimit": 220}},
+                  "legend": {"symbolType": "square"} | _below(parts, 2, 220)},
         "order": {"field": "place", "type": "quantitative"},
         "tooltip": [_tooltip("part", "part", "nominal"), _tooltip("x", x), _tooltip("y", y)],
     }  # fmt: skip
@@ -83,7 +88,7 @@ def traces(parts: Sequence[str], x: str, y: str, *, zero: bool = True) -> Spec:
               "axis": {"labelFlush": True, "tickCount": 6}},
         "y": {"field": "y", "type": "quantitative", "title": y, "scale": {"zero": zero}},
         "color": {"field": "part", "type": "nominal", "title": None, "scale": {"domain": list(parts), "range": colours},
-                  "legend": {"orient": "bottom", "columns": _columns(3), "symbolType": "stroke", "labelLimit": 180}},
+                  "legend": {"symbolType": "stroke"} | _below(parts, 3, 180)},
         "tooltip": [_tooltip("part", "part", "nominal"), _tooltip("x", x), _tooltip("y", y)],
     }  # fmt: skip
     mark = {"type": "line", "strokeWidth": 1.5, "interpolate": "step-after", "clip": True}
@@ -151,20 +156,21 @@ def _at_moment(spec: Spec) -> Spec:
     return spec | {"params": [*spec["params"], {"name": "moment", "value": 0}]}
 
 
-def gantt(x: str) -> Spec:
-    """Bars of pods on their GPUs, of the chosen run."""
+def gantt(x: str, rows: Sequence[str] = ()) -> Spec:
+    """Bars of pods on their GPUs, of the chosen run; ``rows`` are the names of all GPUs."""
     encoding = {
         "x": {"field": "x", "type": "quantitative", "title": x, "scale": {"nice": False, "zero": False},
               "axis": {"labelFlush": True, "tickCount": 6}},
         "x2": {"field": "x2"},
-        "y": {"field": "row", "type": "nominal", "title": "node · GPU", "sort": None, "axis": {"labelLimit": 110}},
+        "y": {"field": "row", "type": "nominal", "title": "node · GPU", "sort": None,
+              "axis": {"labelLimit": 120} | relabelled(rows, 110, 10)},
         "color": {"field": "shade", "type": "nominal", "legend": None,
                   "scale": {"domain": list(range(10)), "range": list(SHADES)}},
         "tooltip": [_tooltip("pod", "pod", "nominal"), _tooltip("row", "GPU", "nominal"), _tooltip("x", "from, " + x),
                     _tooltip("x2", "to, " + x)],
     }  # fmt: skip
     bar = {"type": "bar", "opacity": 0.75, "cornerRadius": 1, "height": {"band": 0.8}}
-    return _one([{"mark": bar, "encoding": encoding}]) | {"height": 340}
+    return _one([{"mark": bar, "encoding": encoding}]) | {"height": TALL}
 
 
 def _one(layers: list[Spec], transform: Sequence[Spec] = ()) -> Spec:
@@ -173,14 +179,17 @@ def _one(layers: list[Spec], transform: Sequence[Spec] = ()) -> Spec:
     return _framed(layers) | chosen | {"transform": [of_chosen, *transform]}
 
 
-def _columns(most: int) -> Spec:
-    """Columns of a legend: one on a narrow screen."""
-    return {"expr": f"width < 360 ? 1 : {most}"}
+def _below(names: Sequence[str], most: int, limit: int) -> Spec:
+    """A legend below a plot, in so many columns at most: one on a narrow screen."""
+    columns = f"(width < 360 ? 1 : {most})"
+    room = {"expr": f"min({limit}, max(60, width / {columns} - {SYMBOL}))"}
+    return {"orient": "bottom", "columns": {"expr": columns}, "labelLimit": room} | relabelled(names, limit, 11)
 
 
 def _framed(layers: list[Spec]) -> Spec:
     spec: Spec = {"$schema": "https://vega.github.io/schema/vega-lite/v6.json"} | {"data": {"name": "table"}}
-    return spec | {"width": "container", "height": HEIGHT, "autosize": {"type": "fit", "contains": "padding"},
+    # The height is that of the plot: axes and legends are added to it.
+    return spec | {"width": "container", "height": HEIGHT, "autosize": {"type": "fit-x", "contains": "padding"},
                    "layer": layers}  # fmt: skip
 
 

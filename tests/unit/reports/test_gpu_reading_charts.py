@@ -66,7 +66,7 @@ def test_steps_keep_the_mean_of_all_readings() -> None:
     piece = ((table["ts"] - table["ts"][0]).dt.total_milliseconds() / 1000 / step_s).floor()
     plain = table.with_columns(piece=piece).group_by("piece").agg(pl.mean("value")).sort("piece")
     assert found["y"].to_list() == pytest.approx(plain["value"].to_list())
-    assert (found["low"] == found["y"]).all() and (found["y"] == found["high"]).all()
+    assert found["low"].null_count() == found["high"].null_count() == len(found)  # one run has no interval
 
 
 def test_means_are_the_same_in_any_order_of_the_readings() -> None:
