@@ -100,8 +100,9 @@ def _published(name: str, text: str) -> click.Command:
         source: Path, output: Path, where: str | None, origin: str | None, settings: tuple[str, ...],
         as_nodes: bool = False,
     ) -> None:  # fmt: skip
-        from fastsim.workload.published_traces import import_nodes, import_trace
-        from fastsim.workload.texts import settings_of
+        from fastsim.cluster.published_nodes import import_nodes
+        from fastsim.foundation.option_texts import settings_of
+        from fastsim.workload.published_traces import import_trace
 
         options: dict[str, Any] = {"where": where, "origin": origin}
         options = {key: value for key, value in options.items() if value is not None}

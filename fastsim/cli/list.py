@@ -165,6 +165,7 @@ def _known_names(kind: str) -> dict[str, str]:
 
         descriptions = [registry.describe(name) for name in registry.names()]
         return {policy.name: f"[{policy.socket}] {policy.title}" for policy in descriptions}
-    from fastsim.workload import texts
+    from fastsim.cluster.texts import PRESETS
+    from fastsim.workload.texts import SYNTHETIC
 
-    return texts.PRESETS if kind == "clusters" else texts.SYNTHETIC
+    return PRESETS if kind == "clusters" else SYNTHETIC

@@ -35,11 +35,12 @@ def refuse_not_honoured(notices: Iterable[str]) -> None:
 
 def refuse_scenario(scenario: Scenario) -> None:
     """InputError if the Kubernetes objects of a scenario have fields that are not honoured; nothing is run."""
+    from fastsim.cluster.texts import cluster_from
     from fastsim.workload import texts
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for text, reader in ((scenario.cluster, texts.cluster_from), (scenario.workload, texts.workload_from)):
+        for text, reader in ((scenario.cluster, cluster_from), (scenario.workload, texts.workload_from)):
             if str(text).strip().startswith("kubernetes:"):
                 reader(text)
     refuse_not_honoured(text for text in dict.fromkeys(map(_notice, caught)) if text)

@@ -17,7 +17,7 @@ import pyarrow.csv
 
 from fastsim.cluster import node_types
 from fastsim.cluster.node_table import NODE_SCHEMA, Where, node_table, offered, watts
-from fastsim.errors import InputError, ScenarioError
+from fastsim.errors import InputError, ScenarioError, suggestion
 from fastsim.foundation.columns.checksum import content_checksum
 from fastsim.foundation.columns.content_equality import ComparedByContent
 from fastsim.foundation.csv_table import map_text
@@ -65,13 +65,29 @@ class Cluster(ComparedByContent):
     # ------------------------------------------------------------------ makers
 
     @classmethod
+    def from_text(cls, text: str | os.PathLike[str]) -> Cluster:
+        """The cluster of a text, as `simulate` and the command line read it; `cluster.texts` has the table of texts.
+
+        >>> len(Cluster.from_text("openb:50"))
+        50
+        """
+        from fastsim.cluster.texts import cluster_from
+
+        return cluster_from(text)
+
+    @classmethod
     def preset(cls, name: str) -> Cluster:
         """`openb`: the 1,213 nodes with GPUs; `openb-all`: all 1,523. The types are interleaved by a fixed shuffle.
+
+        `openb:50` are 50 nodes in the same proportions, as in `scaled`. For other texts there is `from_text`.
 
         Ties go to the smallest position, so nodes sorted by type would favour one type and cost some policies several
         points of allocation; the published experiments shuffle their nodes for every run, as `shuffled` does. For the
         recorded cluster's own order read the trace with `from_openb`.
         """
+        kind, _, nodes = name.partition(":")
+        if kind in PRESETS and nodes.isdecimal():
+            return cls.scaled(kind, nodes=int(nodes))
         parts = node_types.openb_parts(_preset(name))
         return cls.mix(parts, seed=0, name=name, max_pods=node_types.OPENB_MAX_PODS)
 
@@ -352,7 +368,9 @@ class Cluster(ComparedByContent):
 
 def _preset(name: str) -> dict[str, int]:
     if name not in PRESETS:
-        raise ScenarioError("cluster.preset", repr(name), f"one of: {', '.join(PRESETS)}")
+        expected = f"one of: {', '.join(PRESETS)}, openb:NODES"
+        do = suggestion(name, PRESETS) or "Cluster.from_text reads every text of a cluster"
+        raise ScenarioError("cluster.preset", repr(name), expected, do)
     return node_types.openb_counts(PRESETS[name])
 
 

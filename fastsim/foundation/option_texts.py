@@ -1,14 +1,16 @@
-"""Options as texts: names and numbers, with special characters of names escaped; texts that may be paths."""
+"""Texts with options: names and numbers with special characters escaped, texts that may be paths, calls of makers."""
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from fastsim.errors import ScenarioError, kind_of
+from fastsim.errors import InputError, ScenarioError, kind_of, suggestion
+from fastsim.foundation.limits.quantities import seconds_of
 
 NAMED = "name=value, each name once"
 
@@ -86,3 +88,93 @@ def names_file(text: str | os.PathLike[str]) -> bool:
 def names_folder(text: str | os.PathLike[str]) -> bool:
     """Whether a text is the path of a folder, in the same way."""
     return os.path.isdir(text)
+
+
+# ---------------------------------------------------------------------- texts of clusters and workloads
+
+
+def source_parts(field: str, text: Any) -> tuple[str, dict[str, Any]]:
+    """The head and the options of the text of a cluster, a workload or typical pods."""
+    if not isinstance(text, str | Path):
+        kind = "Cluster" if field == "cluster" else "Workload"
+        raise ScenarioError(field, kind_of(text), f"a text, a path or a {kind}", _making(text, kind))
+    head, words = parted(text)
+    return head, settings_of(f"{field} {text!r}", words)
+
+
+def _making(value: Any, kind: str) -> str:
+    """How to make an object of fastsim from a table of the user's."""
+    if isinstance(value, type):
+        return "write the object and not its class: fs.Workload.synth(...), fs.Cluster.uniform(...)"
+    library = type(value).__module__.partition(".")[0]
+    if library == "pandas":
+        return f"write fs.{kind}.from_pandas(frame)"
+    if library == "polars":
+        return f"write fs.{kind}.from_polars(frame)"
+    if hasattr(value, "__arrow_c_stream__"):
+        return f"write fs.{kind}.from_arrow(table)"
+    if isinstance(value, Mapping | list | tuple):
+        return f"write fs.{kind}.from_polars(polars.DataFrame(rows))"
+    return ""
+
+
+def settings_of(where: str, words: Iterable[str]) -> dict[str, Any]:
+    """Options that stand as `name=value`, with numbers and true or false for what looks like them."""
+    return {name: _value(name, value) for name, value in named(filter(None, words), where).items()}
+
+
+def _value(name: str, text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    seconds = seconds_of(text) if name.endswith("_s") else None
+    return text if seconds is None else seconds
+
+
+def joined(head: str, options: Mapping[str, Any]) -> str:
+    """The text of a head and its options, as `source_parts` reads it."""
+    words = (f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in options.items())
+    return f"{head}?{'&'.join(words)}" if options else head
+
+
+def called(where: str, maker: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    """The result of a maker; options that it does not have, or needs, are one clear error."""
+    signature = inspect.signature(maker)
+    if not any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
+        refuse_options(where, options, tuple(signature.parameters))
+    try:
+        signature.bind(**options)
+    except TypeError as error:
+        raise ScenarioError(where, str(error), f"options of ({', '.join(signature.parameters)})") from None
+    try:
+        return maker(**options)
+    except TypeError as error:
+        raise ScenarioError(where, str(error), "values of the right kind") from None
+
+
+def refuse_options(where: str, options: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    """A ScenarioError for the first option that is not among the known ones."""
+    for name in options:
+        if name not in known:
+            expected = f"options among {', '.join(known)}" if known else "no options"
+            raise ScenarioError(where, f"unknown option {name!r}", expected, suggestion(name, known))
+
+
+def unknown_name(field: str, head: str, known: Mapping[str, str]) -> InputError:
+    """The error for a text that is neither a file nor a known name."""
+    found = "neither a file nor a known name"
+    if names_folder(head):
+        found = "a folder"
+    return InputError(f"{field} {head!r}", found, f"a file or one of {', '.join(known)}", suggestion(head, known))
+
+
+def refuse_objects(field: str, path: str, kinds: Sequence[str]) -> None:
+    """Refuse YAML and JSON, which are no tables, with the texts that name their kind."""
+    if path.endswith((".yaml", ".yml", ".json", ".json.gz")):
+        raise InputError(
+            f"{field} {path!r}", "no table", f"its kind: {' or '.join(f'{kind}:{path}' for kind in kinds)}"
+        )

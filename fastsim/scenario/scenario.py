@@ -62,15 +62,16 @@ class Problem:
 class Scenario:
     """Cluster, workload, policy, options and seed of one run.
 
-    ``cluster``, ``workload``, ``policy`` and ``typical`` are texts (see ``fastsim.workload.texts``) or objects. Times
-    (``sample_s``, ``until_s``) are seconds; ``inflation`` is the ratio of pods after and before; ``deschedule`` has
-    texts such as ``"frag_one_pod:0.05"``. From ``preempt`` to ``maintenance`` fields are explained in
-    :class:`fastsim.scenario.run_rules.Rules` and ``fastsim.scenario.outages``; tables of quotas and weights are kept as
-    texts. From ``round_s`` to ``ideal`` see :class:`fastsim.engine.rounds.options.RoundOptions`,
-    ``fastsim.scenario.round_texts`` and ``fastsim.engine.shares.ideal``. ``profiling`` is the part (0 to 1) of the
-    rates of sharing that is measured, with ``references`` workloads (None = all of them); with less than all, policies
-    for pairs see estimates. ``interference`` is the part (0 to 1) of its speed that an adaptive job on several nodes
-    loses while another such job shares one. ``carbon`` is explained in :mod:`fastsim.scenario.carbon`, ``telemetry`` in
+    ``cluster``, ``workload``, ``policy`` and ``typical`` are objects or texts, which ``fastsim.cluster.texts`` and
+    ``fastsim.workload.texts`` explain. Times (``sample_s``, ``until_s``) are seconds; ``inflation`` is the ratio of
+    pods after and before; ``deschedule`` has texts such as ``"frag_one_pod:0.05"``. From ``preempt`` to ``maintenance``
+    fields are explained in :class:`fastsim.scenario.run_rules.Rules` and ``fastsim.scenario.outages``; tables of quotas
+    and weights are kept as texts. From ``round_s`` to ``ideal`` see
+    :class:`fastsim.engine.rounds.options.RoundOptions`, ``fastsim.scenario.round_texts`` and
+    ``fastsim.engine.shares.ideal``. ``profiling`` is the part (0 to 1) of the rates of sharing that is measured, with
+    ``references`` workloads (None = all of them); with less than all, policies for pairs see estimates.
+    ``interference`` is the part (0 to 1) of its speed that an adaptive job on several nodes loses while another such
+    job shares one. ``carbon`` is explained in :mod:`fastsim.scenario.carbon`, ``telemetry`` in
     :class:`fastsim.telemetry.telemetry.Telemetry`: seconds, a text or an object. ``name`` is a label, ``out`` a folder
     that the tables are written to and ``log`` a file for the log of Gavel's simulator; none of them changes a result.
     """

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fastsim.cluster.texts import cluster_from
 from fastsim.engine.monitored.containers import Containers
 from fastsim.engine.monitored.plan import MonitoredPlan
 from fastsim.engine.monitored.run import Exporter, MonitoredRun, PodArrival
@@ -56,7 +57,7 @@ class PreparedMonitored(NamedTuple):
 
 def prepared_monitored(scenario: Scenario, policy: Any) -> PreparedMonitored:
     """The objects of a scenario for a monitored scheduler."""
-    cluster = texts.cluster_from(scenario.cluster)
+    cluster = cluster_from(scenario.cluster)
     workload, untuned = texts.workload_from(scenario.workload, cluster)
     plan = plan_of(scenario, policy)
     telemetry = watched(plan, telemetry_from(scenario.telemetry))

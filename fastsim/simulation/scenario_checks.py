@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fastsim.cluster.texts import cluster_from
 from fastsim.engine.online.plan import GPU_PICKS, QUEUES
 from fastsim.errors import FastsimError, PolicyError, ScenarioError, kind_of
 from fastsim.policies import registry
@@ -78,7 +79,7 @@ def _check_workload(value: Any, cluster: Any = None) -> None:
     beside = None
     if cluster is not None:
         try:
-            beside = texts.cluster_from(cluster)
+            beside = cluster_from(cluster)
         except FastsimError:  # the mistake of the other field
             return
     texts.workload_from(value, beside)
@@ -95,7 +96,7 @@ def is_monitored_policy(policy: Any) -> bool:
 
 
 spec.CHECKS.update(
-    cluster=texts.cluster_from,
+    cluster=cluster_from,
     workload=_check_workload,
     policy=_check_policy,
     queue=_one_of("queue", QUEUES),

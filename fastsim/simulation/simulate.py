@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fastsim.cluster.texts import cluster_from
 from fastsim.engine.checkpoint_folder import Checkpoints
 from fastsim.engine.online.plan import OnlinePlan, OnlinePolicy
 from fastsim.engine.summary import refuse_impossible
@@ -92,7 +93,8 @@ def simulate(
 ) -> Result:  # fmt: skip
     """The result of running a workload under a policy on this cluster: pods placed one by one, or jobs in rounds.
 
-    Texts are explained in ``fastsim.workload.texts`` and :func:`fastsim.policies.parse`. ``typical`` are the pods
+    Texts are explained in ``fastsim.cluster.texts``, ``fastsim.workload.texts`` and :func:`fastsim.policies.parse`.
+    ``typical`` are the pods
     fragmentation is measured with (the workload itself by default). ``queue`` is the rule for pods that fit nowhere;
     ``sample_s`` thins the timeline and ``until_s`` ends the run early; lengths of time are seconds or texts such as
     ``1h``. ``prices`` may be a dict of $/h by GPU model. ``deschedule``,
@@ -149,7 +151,7 @@ class Prepared(NamedTuple):
 
 def prepared(scenario: Scenario, **rest: Any) -> Prepared:
     """The objects of a scenario; ``rest`` are options of the engine that no scenario has."""
-    cluster = texts.cluster_from(scenario.cluster)
+    cluster = cluster_from(scenario.cluster)
     interrupts.check()
     workload, untuned = texts.workload_from(scenario.workload, cluster)
     interrupts.check()
@@ -291,7 +293,7 @@ def _played_rounds(
         result.write(folder, keep_inputs)
         interrupts.check()
         result = _named(stack, result, out)
-    facts = option_facts(scenario, policy, texts.cluster_from(scenario.cluster))
+    facts = option_facts(scenario, policy, cluster_from(scenario.cluster))
     return result, [*messages, *unused_options(engine_of(policy), facts)]
 
 
@@ -306,7 +308,7 @@ def _sampled(scenario: Scenario, policy: Any, result: Result, folder: Path | Non
         from fastsim.simulation.monitored import plan_of, watched
 
         telemetry = watched(plan_of(scenario, policy), telemetry)
-    cluster = texts.cluster_from(scenario.cluster)
+    cluster = cluster_from(scenario.cluster)
     return with_telemetry(result, telemetry, cluster, scenario.seed, scenario.record, folder)
 
 

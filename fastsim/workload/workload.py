@@ -20,6 +20,8 @@ from fastsim.workload import schema as s
 from fastsim.workload.row_checks import checked, required_columns
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from fastsim.cluster.cluster import Cluster
     from fastsim.cluster.column_mapping import Columns
     from fastsim.kubernetes.snapshot import Snapshot
@@ -64,9 +66,10 @@ class Held:
 class Workload:
     """A stream of pods sorted by `submit_s` (seconds); every row is checked as it is read.
 
-    Make one with `scan`, `from_csv`, `from_polars`, `from_pandas`, `from_arrow`, `synth` or one of the importers
-    `from_openb`, `from_gavel`, `from_synergy`, `from_philly`, `from_sia` and `from_trace`. It can be read any number of
-    times; rows in memory are checked the first time only, so what they were made from must not change afterwards.
+    Make one with `from_text`, `from_parquet`, `from_csv`, `from_polars`, `from_pandas`, `from_arrow`, `synth` or one of
+    the importers `from_openb`, `from_gavel`, `from_synergy`, `from_philly`, `from_sia` and `from_trace`. It can be read
+    any number of times; rows in memory are checked the first time only, so what they were made from must not change
+    afterwards.
     A workload is equal to itself alone; `checksum` compares rows.
     """
 
@@ -94,6 +97,24 @@ class Workload:
         return self.metadata.get("fastsim.rates")
 
     # ------------------------------------------------------------------ makers
+
+    @classmethod
+    def from_text(cls, text: str | os.PathLike[str], cluster: Cluster | None = None) -> Workload:
+        """The pods of a text, as `simulate` and the command line read it; `workload.texts` has the table of texts.
+
+        ``cluster``: what `load=`, `tune=` and `oversized=` are relative to, and whose running pods come first.
+
+        >>> len(Workload.from_text("synth:openb?pods=50"))
+        50
+        """
+        from fastsim.workload.texts import workload_from
+
+        return workload_from(text, cluster).workload
+
+    @classmethod
+    def from_parquet(cls, path: str | os.PathLike[str]) -> Workload:
+        """The pods of a canonical Parquet file, read lazily and in constant memory; the same as `scan`."""
+        return cls.scan(path)
 
     @classmethod
     def scan(cls, path: str | os.PathLike[str]) -> Workload:
@@ -235,6 +256,15 @@ class Workload:
         """Names of the columns present, in canonical order."""
         return list(self.schema.names)
 
+    def __len__(self) -> int:
+        if self.rows is None:
+            expected = "a workload whose rows are known"
+            raise InputError(f"len of workload {self.name!r}", "rows that come as they are read", expected)
+        return self.rows
+
+    def __bool__(self) -> bool:
+        return True  # no test for None asks for the number of rows
+
     def batches(self, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         """Checked record batches of exactly `rows` rows (the last may be shorter); call again to read again."""
         if rows < 1:
@@ -265,6 +295,12 @@ class Workload:
     def table(self) -> pa.Table:
         """All pods at once."""
         return pa.Table.from_batches(self.batches(), schema=self.schema)
+
+    def frame(self) -> pl.DataFrame:
+        """All pods at once, as a polars frame."""
+        import polars as pl
+
+        return pl.DataFrame(pl.from_arrow(self.table()))
 
     def checksum(self) -> str:
         """SHA-256 of the rows; the same for the same pods however they are stored."""

@@ -14,8 +14,9 @@ from typing import Any
 import polars as pl
 
 from fastsim.cluster.cluster import Cluster
+from fastsim.cluster.published_nodes import import_nodes
 from fastsim.workload import Workload
-from fastsim.workload.published_traces import import_nodes, import_trace
+from fastsim.workload.published_traces import import_trace
 from fastsim.workload.texts import workload_from
 from tests.fuzz import mutation, trial
 from tests.fuzz.trial import Trial

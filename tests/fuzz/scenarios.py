@@ -11,12 +11,13 @@ from typing import Any
 from unittest.mock import patch
 
 import fastsim as fs
+from fastsim.cluster.texts import cluster_from
 from fastsim.experiments.sweep.sweep import sweep_from_toml
 from fastsim.foundation.limits.work_budget import CHOICE
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import played
-from fastsim.workload.texts import cluster_from, workload_from
+from fastsim.workload.texts import workload_from
 from tests.fuzz import mutation, trial
 from tests.fuzz.trial import Trial
 

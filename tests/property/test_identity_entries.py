@@ -31,7 +31,7 @@ from tests.unit.kubernetes.test_arrival_order import running
 ENTRY, LOAD, SOURCE, DRAWN = "ways in", "changed loads", "recorded traces", "rows are drawn, and no source has names"
 MAKERS = {
     "workload/workload.py": {
-        ENTRY: {"scan", "from_arrow", "from_csv", "from_polars", "from_pandas"},
+        ENTRY: {"from_text", "from_parquet", "scan", "from_arrow", "from_csv", "from_polars", "from_pandas"},
         SOURCE: {"from_openb", "from_gavel", "from_sia", "from_synergy", "from_philly", "from_trace",
                  "from_kubernetes"},
         DRAWN: {"synth"}, LOAD: {"ordered", "shuffled", "tune", "inflated"},
@@ -51,7 +51,7 @@ MAKERS = {
     **{f"workload/generators/{kind}.py": {DRAWN: {f"synth_{kind}"}} for kind in ("sia", "synergy")},
     "workload/generators/detectors.py": {DRAWN: {"detectors"}},
     "workload/generators/gavel.py": {DRAWN: {"synth_gavel", "synth_gavel_trace"}},
-    "workload/generators/openb.py": {DRAWN: {"synth_openb", "synth_detectors"}},
+    "workload/generators/openb.py": {DRAWN: {"synth_openb"}},
     "experiments/reproduce/fgd_protocol.py": {LOAD: {"offered"}},
     "reports/kubernetes/export.py": {"the workload of a saved run as it was": {"saved_run"}},
 }  # fmt: skip

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import polars as pl
 
 from fastsim.cluster.node_table import watts
+from fastsim.cluster.texts import cluster_from
 from fastsim.engine.audit.metric_definitions import ROUND_ENGINES
 from fastsim.errors import ResultError
 from fastsim.hardware.mig import gpu_milli
@@ -162,7 +163,7 @@ def evidence(result: RunTables, scenario: Scenario | None = None) -> Evidence:
             if name not in result.frames[table].columns:
                 raise ResultError(f"audit: {table}: {name}: found no such column, expected the tables of a run")
     scenario = scenario or result.origin("audit", allow_code=True)  # its policy is never made
-    cluster = texts.cluster_from(scenario.cluster)
+    cluster = cluster_from(scenario.cluster)
     workload, untuned = texts.workload_from(scenario.workload, cluster)
     typical = texts.typical_from(scenario.typical, untuned, cluster)
     engine = next((name for name, table, column in MARKS if column in result.frames[table].columns), "pods")

@@ -19,12 +19,12 @@ from typing import Any
 
 import polars as pl
 
+from fastsim.cluster.texts import cluster_from
 from fastsim.engine.originals.original_run import HOUR_S, OriginalRun, Printed, chosen, lines, refuse
 from fastsim.engine.result import Result
 from fastsim.errors import ResultError, reading
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import replacing
-from fastsim.workload.texts import cluster_from
 
 EXPECTED = "a line of JSON for each round, with timestamp and submitted_jobs"
 WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError)

@@ -165,7 +165,7 @@ def _demand(result: Result, gpus: int | None) -> float:
 def _gpus(result: Result, gpus: int | None) -> int:
     if gpus is not None:
         return gpus
-    from fastsim.workload.texts import cluster_from
+    from fastsim.cluster.texts import cluster_from
 
     try:
         scenario = result.origin("demand_over_load", allow_code=True)  # its policy is never made

@@ -200,7 +200,8 @@ def _requests(run: Result) -> pl.DataFrame:
         scenario = run.origin("paired_jobs", allow_code=True)  # its policy is never made
     except InputError:
         return known
-    from fastsim.workload.texts import cluster_from, workload_from
+    from fastsim.cluster.texts import cluster_from
+    from fastsim.workload.texts import workload_from
 
     workload, _ = workload_from(scenario.workload, cluster_from(scenario.cluster))
     table = pl.DataFrame(pl.from_arrow(workload.table()))

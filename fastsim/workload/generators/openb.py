@@ -22,6 +22,7 @@ from fastsim.foundation.limits.knobs import PODS, RESIDENTS
 from fastsim.foundation.random_streams import Stream
 from fastsim.workload import schema as s
 from fastsim.workload.generators.arrivals_and_durations import Mixture, PoissonClock, SeasonalClock, refuse_rate
+from fastsim.workload.generators.detectors import detectors
 from fastsim.workload.generators.gavel import synth_gavel, synth_gavel_trace
 from fastsim.workload.generators.requests import FREQUENT, SET, Columns, ModelSets, Requests, RequestTable
 from fastsim.workload.generators.sia import synth_sia
@@ -92,18 +93,11 @@ def synth_openb(
     return Workload(partial(_batches, recipe), recipe.columns(), name="synth:openb", rows=rows, metadata=metadata)
 
 
-def synth_detectors(**options: Any) -> Workload:
-    """Equal pods that share GPUs: options as in `monitored_jobs.detectors`."""
-    from fastsim.workload.generators.detectors import detectors
-
-    return detectors(**options)
-
-
 GENERATORS: Mapping[str, Callable[..., Workload]] = {
     "openb": synth_openb,
     "gavel": synth_gavel,
     "gavel-trace": synth_gavel_trace,
-    "detectors": synth_detectors,
+    "detectors": detectors,
     "sia": synth_sia,
     "synergy": synth_synergy,
 }

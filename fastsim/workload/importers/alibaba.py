@@ -16,12 +16,11 @@ from typing import NamedTuple
 
 import polars as pl
 
-from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.column_mapping import Source, source_of
 from fastsim.errors import InputError
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.workload import schema as s
-from fastsim.workload.published_traces import nodes_table, table_of
+from fastsim.workload.published_traces import table_of
 from fastsim.workload.workload import Workload
 
 
@@ -52,11 +51,6 @@ LAYOUTS = (
     }, "exec_time_seconds IS NOT NULL"),
 )  # fmt: skip
 """The layouts, each known by a column of its own; what is not named stays as native columns."""
-NODES = {
-    "name": "node_name", "num_gpu": "gpu_capacity_num", "gpu_model": "gpu_model", "cpu_milli": "1000 * cpu_num",
-    "memory_mib": "0",
-}  # fmt: skip
-"""Columns of the nodes of v2026; their memory is not recorded, and neither is that of jobs."""
 
 
 @whole_process
@@ -76,12 +70,6 @@ def import_jobs(
         return table_of(source, columns, layout.title, where=(layout.where, where), origin=origin, expand=layout.expand)
     signs = " or ".join(layout.sign for layout in LAYOUTS)
     raise InputError(f"{path}", f"columns {', '.join(source.frame.columns)}", f"{signs} among them")
-
-
-@whole_process
-def import_nodes(path: str | os.PathLike[str]) -> Cluster:
-    """The nodes of v2026, in the file's order; GPUs whose watts the catalogue lacks draw 0 W."""
-    return nodes_table(source_of(path), NODES, "gpu_model")
 
 
 def _with_rdma(source: Source) -> Source:

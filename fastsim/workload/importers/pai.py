@@ -15,12 +15,11 @@ from pathlib import Path
 
 import polars as pl
 
-from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.column_mapping import Source, source_of
+from fastsim.cluster.published_nodes import headed_by
 from fastsim.foundation.limits.forked_process import whole_process
-from fastsim.foundation.limits.packed_file import opened_text
 from fastsim.workload import schema as s
-from fastsim.workload.published_traces import LAST, nodes_table, table_of, with_last_moment
+from fastsim.workload.published_traces import LAST, table_of, with_last_moment
 from fastsim.workload.workload import Workload
 
 TASK_HEADER = (
@@ -28,7 +27,6 @@ TASK_HEADER = (
     "gpu_type",
 )  # fmt: skip
 JOB_HEADER = ("job_name", "inst_id", "user", "status", "start_time", "end_time")
-MACHINE_HEADER = ("machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu")
 TASKS = {
     s.SUBMIT_S: "submit", s.DURATION_S: f"COALESCE(end_time, {LAST}) - start_time", s.CENSORED: "end_time IS NULL",
     s.CPU_MILLI: "10 * COALESCE(plan_cpu, 0)",
@@ -48,10 +46,6 @@ SIMULATOR_JOBS = {
 MODELS = "CASE WHEN {gpus} > 0 THEN gpu_type END"
 """The assigned GPU model of rows with GPUs."""
 ESTIMATES = {s.GROUP: "group", s.EST_DURATION_S: "group_dur"}
-MACHINES = {
-    "name": "machine", "num_gpu": "cap_gpu", "gpu_model": "NULLIF(gpu_type, 'CPU')", "cpu_milli": "1000 * cap_cpu",
-    "memory_mib": "1024 * cap_mem",
-}  # fmt: skip
 
 
 @whole_process
@@ -62,40 +56,24 @@ def import_jobs(
 
     ``models``: they run on the GPU model that they were assigned.
     """
-    if _headed(path, "job_id"):
+    if headed_by(path, "job_id"):
         source = source_of(path)
         known = {name: text for name, text in ESTIMATES.items() if text in source.frame.columns}
         known |= {s.GPU_MODELS: MODELS.format(gpus="num_gpu")} if models else {}
         return table_of(
             source, SIMULATOR_JOBS | known, "PAI simulator jobs", where=(where,), origin=origin, expand=True
         )
-    source = _with_arrivals(source_of(path, header=None if _headed(path, "job_name") else TASK_HEADER), Path(path))
+    source = _with_arrivals(source_of(path, header=None if headed_by(path, "job_name") else TASK_HEADER), Path(path))
     title = "PAI (Alibaba cluster-trace-gpu-v2020)"
     columns = TASKS | {s.GPU_MODELS: MODELS.format(gpus="plan_gpu")} if models else TASKS
     return table_of(source, columns, title, where=(RAN, where), origin=origin, expand=True)
-
-
-@whole_process
-def import_nodes(path: str | os.PathLike[str]) -> Cluster:
-    """The machines, in the file's order; GPUs whose watts the catalogue lacks draw 0 W."""
-    source = source_of(path, header=None if _headed(path, "machine") else MACHINE_HEADER)
-    return nodes_table(source, MACHINES, "gpu_type")
-
-
-def _headed(path: str | os.PathLike[str], first: str) -> bool:
-    """Whether a file begins with a header whose first name this is."""
-    try:
-        with opened_text(path) as text:
-            return first in text.readline(1000).strip().split(",")
-    except (OSError, UnicodeDecodeError):
-        return False  # reading the file raises the error about it
 
 
 def _with_arrivals(source: Source, path: Path) -> Source:
     """The tasks with the start of their jobs as `submit`, and a number for each gang."""
     tasks, jobs = source.frame.with_row_index("gang"), path.with_name(path.name.replace("task_table", "job_table"))
     if jobs != path and jobs.is_file() and "job_name" in tasks.columns:
-        started = source_of(jobs, header=None if _headed(jobs, "job_name") else JOB_HEADER).frame
+        started = source_of(jobs, header=None if headed_by(jobs, "job_name") else JOB_HEADER).frame
         started = started.select("job_name", submit="start_time").unique("job_name", keep="first")
         tasks = tasks.join(started, on="job_name", how="left", maintain_order="left")
         tasks = tasks.with_columns(pl.coalesce("submit", "start_time"))

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import fastsim as fs
+from fastsim.cluster.texts import cluster_from
 from fastsim.foundation.object_cache import OBJECTS, ObjectCache
 from fastsim.workload import texts
 from fastsim.workload.texts import in_memory
@@ -53,8 +54,8 @@ def test_texts_are_opened_once_and_runs_are_the_same(tmp_path: Path) -> None:
     plain = fs.simulate(*texts_of_run)
     OBJECTS.cache_for("test")
     try:
-        assert texts.cluster_from(texts_of_run[0]) is texts.cluster_from(texts_of_run[0])
-        cluster = texts.cluster_from(texts_of_run[0])
+        assert cluster_from(texts_of_run[0]) is cluster_from(texts_of_run[0])
+        cluster = cluster_from(texts_of_run[0])
         assert texts.workload_from(texts_of_run[1], cluster)[0] is texts.workload_from(texts_of_run[1], cluster)[0]
         again = [fs.simulate(*texts_of_run) for _ in range(2)]
     finally:

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastsim.errors import FastsimError, PolicyError, ScenarioError
+from fastsim.foundation.option_texts import settings_of
 from fastsim.policies.deschedule import deschedule_from
 from fastsim.scenario import scenario as spec
 from fastsim.scenario.compat import SWITCHES, switches_on
 from fastsim.scenario.outages import failures_from
 from fastsim.scenario.scenario import DURATIONS, Problem, Scenario
 from fastsim.telemetry.telemetry import telemetry_from
-from fastsim.workload.texts import settings_of
 
 FULL = Scenario(
     cluster="openb:100?seed=2",

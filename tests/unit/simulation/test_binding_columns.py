@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import fastsim as fs
+from fastsim.cluster.texts import cluster_from
 from fastsim.errors import InputError
-from fastsim.workload.texts import cluster_from
 
 CLUSTER = "mix?k80=1&v100=2"
 SHARES = ("max_min_fairness", "isolated", "fifo", "gandiva", "max_min_fairness(mode=packed)")

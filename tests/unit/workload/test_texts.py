@@ -10,6 +10,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.cluster.cluster import Cluster
+from fastsim.cluster.texts import PRESETS, cluster_from
 from fastsim.errors import FastsimError, InputError, ScenarioError
 from fastsim.foundation.object_cache import OBJECTS
 from fastsim.workload import Workload, texts
@@ -59,14 +60,14 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_cluster_texts(files: Path, text: str, nodes: int, gpus: int | None) -> None:
-    cluster = texts.cluster_from(text)
+    cluster = cluster_from(text)
     assert len(cluster) == nodes and gpus in (None, cluster.total_gpus)
 
 
 def test_objects_and_paths_are_taken_as_they_are(files: Path) -> None:
     cluster = Cluster.uniform(nodes=1)
-    assert texts.cluster_from(cluster) is cluster
-    assert len(texts.cluster_from(files / "cluster.parquet")) == 3
+    assert cluster_from(cluster) is cluster
+    assert len(cluster_from(files / "cluster.parquet")) == 3
     pods = Workload.scan("pods.parquet")
     assert texts.workload_from(pods).workload is pods
     typical = TypicalPods.of(pods)
@@ -74,8 +75,8 @@ def test_objects_and_paths_are_taken_as_they_are(files: Path) -> None:
 
 
 def test_a_watts_table_changes_the_catalogue(files: Path) -> None:
-    plain = texts.cluster_from("uniform?nodes=1&gpu=T4")
-    changed = texts.cluster_from("uniform?nodes=1&gpu=T4&watts=watts.csv")
+    plain = cluster_from("uniform?nodes=1&gpu=T4")
+    changed = cluster_from("uniform?nodes=1&gpu=T4&watts=watts.csv")
     assert plain.checksum() != changed.checksum()
 
 
@@ -101,7 +102,7 @@ def test_workload_texts(files: Path, text: str, rows: int) -> None:
 
 
 def test_tuning_follows_the_cluster_and_keeps_the_untuned_pods(files: Path) -> None:
-    cluster = texts.cluster_from("cluster.parquet")
+    cluster = cluster_from("cluster.parquet")
     offered = texts.workload_from("pods.csv?tune=1.5&tune_seed=4", cluster)
     table = pl.DataFrame(pl.from_arrow(offered.workload.table()))
     assert table.select((pl.col("num_gpu").cast(pl.Int64) * pl.col("gpu_milli")).sum()).item() >= 7000
@@ -154,7 +155,7 @@ def test_typical_texts(files: Path) -> None:
 )
 def test_wrong_cluster_texts(files: Path, text: str, part: str) -> None:
     with pytest.raises(FastsimError) as caught:
-        texts.cluster_from(text)
+        cluster_from(text)
     assert part in str(caught.value) and caught.value.exit_code == 2
 
 
@@ -205,7 +206,7 @@ def test_wrong_workload_texts(files: Path, text: str, part: str) -> None:
     [
         (texts.workload_from, "a.yaml", "kubernetes:{}"),
         (texts.workload_from, "a.json", "kubernetes:{0} or philly:{0} or slurm:{0}"),
-        (texts.cluster_from, "a.yml", "kubernetes:{}"),
+        (cluster_from, "a.yml", "kubernetes:{}"),
     ],
 )
 def test_objects_are_no_tables(maker: Callable[[str], object], name: str, expected: str, tmp_path: Path) -> None:
@@ -218,7 +219,7 @@ def test_objects_are_no_tables(maker: Callable[[str], object], name: str, expect
 
 def test_other_objects_are_refused() -> None:
     with pytest.raises(ScenarioError, match="a text, a path or a Cluster"):
-        texts.cluster_from(3)
+        cluster_from(3)
     with pytest.raises(ScenarioError, match="a text, a path or a Workload"):
         texts.workload_from(None)
     with pytest.raises(InputError):
@@ -237,7 +238,7 @@ def test_several_files_of_kubernetes_objects_are_one_set(tmp_path: Path) -> None
     one = written(tmp_path / "a.json", node("n1"), pod("p1", {"cpu": 1}))
     two = written(tmp_path / "b.json", node("n2"), pod("p2", {"cpu": 1}, nodeName="n2"))
     text = f"kubernetes:{one},{two}"
-    assert len(texts.cluster_from(text)) == 2
+    assert len(cluster_from(text)) == 2
     assert texts.workload_from(text).workload.table()["bound_node"].to_pylist() == ["n2", None]
 
 
@@ -254,7 +255,7 @@ def test_short_workloads_are_read_once(tmp_path: Path) -> None:
 
 
 def test_a_load_is_relative_to_the_cluster_beside_it() -> None:
-    small, large = (texts.cluster_from(f"uniform?nodes={nodes}&gpu=T4") for nodes in (2, 20))
+    small, large = (cluster_from(f"uniform?nodes={nodes}&gpu=T4") for nodes in (2, 20))
     text = "synth:openb?pods=50&seed=1&load=1"
     beside = texts.workload_from(text, large).workload
     assert beside.table().equals(Workload.synth("openb", pods=50, seed=1, load=1, cluster=large).table())
@@ -267,7 +268,7 @@ def test_a_load_is_relative_to_the_cluster_beside_it() -> None:
 
 def test_a_load_is_relative_to_each_cluster_of_a_sweep() -> None:
     text = "synth:openb?pods=50&seed=1&load=1"
-    clusters = [texts.cluster_from(f"uniform?nodes={nodes}&gpu=T4") for nodes in (2, 20)]
+    clusters = [cluster_from(f"uniform?nodes={nodes}&gpu=T4") for nodes in (2, 20)]
     alone = [texts.workload_from(text, cluster).workload.table() for cluster in clusters]
     OBJECTS.cache_for("test")
     try:
@@ -288,3 +289,23 @@ def test_rows_that_an_importer_leaves_out_are_named_once(tmp_path: Path) -> None
     assert found.rows == 1
     chosen = texts.workload_from(f"slurm:{tmp_path / 'log.txt'}?where=State = 'COMPLETED'").workload
     assert chosen.rows == 1
+
+
+def test_an_unknown_option_of_any_text_is_one_error_with_the_known_ones(files: Path) -> None:
+    from fastsim.workload.generators.openb import GENERATORS
+
+    heads = [f"synth:{kind}" for kind in GENERATORS] + [f"{kind}:jobs.csv" for kind in texts.TRACES]
+    heads += ["pods.csv", "pods.parquet", "csv:pods.csv", "jobs.trace", "gavel:jobs.txt", "synergy:jobs.csv"]
+    heads += ["philly:philly.csv", "sia:jobs.csv", "kubernetes:kube.json", "openb:pods.csv"]
+    for head in heads:
+        with pytest.raises(ScenarioError, match=r"found unknown option 'nonsense', expected options among \w+, "):
+            texts.workload_from(f"{head}?nonsense=1")
+    # The options of two makers are columns and node types, and PRESETS has patterns, too.
+    for text in (*PRESETS, "gavel:1:1:1", "sia:1:1:1", "synergy:1", "openb:3", "csv:nodes.csv", "cluster.parquet"):
+        if text != text.lower() or text in (
+            "uniform",
+            "mix",
+        ):
+            continue
+        with pytest.raises(ScenarioError, match="found unknown option 'nonsense', expected options among"):
+            cluster_from(f"{text}?nonsense=1")

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import fastsim as fs
 from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.foundation.parquet import rechunked
 from fastsim.workload import Workload, row_checks
@@ -310,3 +311,20 @@ def test_what_was_found_out_about_pods_in_memory_is_remembered() -> None:
     assert calls == ["a", "b", "a"]
     stream = Workload.synth("openb", pods=5, seed=1)
     assert [stream.found(("c",), look("c")) for _ in range(2)] == ["c", "c"] and calls[3:] == ["c", "c"]
+
+
+def test_a_text_becomes_a_workload_as_in_a_run(tmp_path: Path) -> None:
+    text = "synth:openb?pods=20&seed=1&load=1"
+    cluster = fs.Cluster.from_text("openb:20")
+    own = fs.Workload.from_text(text, cluster)
+    assert own.checksum() == fs.Workload.synth("openb", pods=20, seed=1, load=1, cluster=cluster).checksum()
+    own.write(tmp_path / "pods.parquet")
+    read = fs.Workload.from_parquet(tmp_path / "pods.parquet")
+    assert len(read) == len(own) == own.frame().height == 20 and read.checksum() == own.checksum()
+
+
+def test_rows_that_come_as_they_are_read_have_no_length() -> None:
+    endless = fs.Workload.synth("openb", pods=3).ordered()
+    assert bool(endless) and bool(fs.Workload.synth("openb", pods=0))
+    with pytest.raises(InputError, match="found rows that come as they are read, expected a workload whose rows"):
+        len(fs.Workload(endless.source, endless.columns))

@@ -21,7 +21,8 @@ HARMLESS = {
 }
 """Public names that begin no work, and why."""
 BESIDE = {
-    "fastsim.cluster.importers": ("import_nodes",), "fastsim.decisions.replay": ("replayed",),
+    "fastsim.cluster.importers": ("import_nodes",), "fastsim.cluster.published_nodes": ("import_nodes",),
+    "fastsim.decisions.replay": ("replayed",),
     "fastsim.experiments.load_limit": ("knees",), "fastsim.experiments.capacity_plan": ("smallest_additions",),
     "fastsim.decisions.rl_environment": ("SchedulingEnv", "SchedulingVectorEnv"),
     "fastsim.decisions.rl_queue_environment": ("QueueEnv", "QueueVectorEnv"),

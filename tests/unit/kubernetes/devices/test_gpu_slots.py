@@ -10,10 +10,10 @@ import pytest
 
 import fastsim as fs
 from fastsim.cluster.importers import cluster_of
+from fastsim.cluster.texts import cluster_from
 from fastsim.errors import InputError
 from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, common_division, slots
 from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
-from fastsim.workload import texts
 from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import manifest, node, pod, written
 
@@ -64,7 +64,7 @@ def test_a_table_of_watts_holds_for_parts_as_well(tmp_path: Path) -> None:
     path, table = written(tmp_path / "a.json", sliced(), plain()), tmp_path / "w.csv"
     table.write_text("kind,model,idle_w,peak_w,memory_mib,cores_per_socket\ngpu,T4,20,80,15109,\n")
     with pytest.warns(NotHonoured):
-        cluster = texts.cluster_from(f"kubernetes:{path}?watts={table}")
+        cluster = cluster_from(f"kubernetes:{path}?watts={table}")
     assert cluster.watts["gpu_peak_w"].to_pylist() == [80, 20]
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import fastsim as fs
+from fastsim.cluster.texts import cluster_from
 from fastsim.errors import FastsimError
 from fastsim.policies.orders import Order
 from fastsim.simulation.fifo_pool import simulate_pool
@@ -21,7 +22,6 @@ from fastsim.telemetry import usage_profile
 from fastsim.telemetry.telemetry import Telemetry
 from fastsim.telemetry.usage_profile import Phase, Profile
 from fastsim.workload.schema import POD_SCHEMA
-from fastsim.workload.texts import cluster_from
 
 Columns = Mapping[str, Any]
 N = 6

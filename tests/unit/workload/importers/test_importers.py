@@ -13,11 +13,13 @@ import polars as pl
 import pytest
 
 from fastsim.cli.list import PUBLISHED
+from fastsim.cluster.published_nodes import import_nodes
+from fastsim.cluster.texts import cluster_from
 from fastsim.errors import FastsimError, InputError, ScenarioError
 from fastsim.workload import Workload
 from fastsim.workload.importers.opendc import write_trace
-from fastsim.workload.published_traces import import_nodes, import_trace
-from fastsim.workload.texts import TRACES, cluster_from, workload_from
+from fastsim.workload.published_traces import import_trace
+from fastsim.workload.texts import TRACES, workload_from
 
 HELIOS = """job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue
 7,ua,va,16,64,2,COMPLETED,2020-05-01 10:00:10,2020-05-01 10:00:40,2020-05-01 10:01:40,60,30
