@@ -57,14 +57,15 @@ def synth_synergy(
     rate_per_hour: mean arrivals per hour. split: per cent of image, language and speech jobs, or of the tasks of a
     sensitivity of your own. log: without one, jobs have 1, 2, 4 or 8 GPUs; with one, single GPUs or (multi_gpu) those
     of the log, whose jobs are taken in turn. A log is a number of jobs, a workload, Parquet or a Philly log (JSON,
-    CSV). arrivals: `poisson`, `static` = all at once, a millisecond apart, or `log`. durations: `gavel` = 30 minutes to
-    a week, `short` = up to eight hours, or `log`. pickled: the log was read in an earlier run, so that its durations
-    take nothing from the stream of arrivals. sensitivity: workloads and seconds of their iterations (default:
-    Synergy's models on servers with `cpus_per_gpu` CPUs for each GPU, 3). `jobs` may be left out for a log's arrivals.
+    CSV); of a Philly log, jobs are taken in its own order unless arrivals are the log's. arrivals: `poisson`, `static`
+    = all at once, a millisecond apart, or `log`. durations: `gavel` = 30 minutes to a week, `short` = up to eight
+    hours, or `log`. pickled: the log was read in an earlier run, so that its durations take nothing from the stream of
+    arrivals. sensitivity: workloads and seconds of their iterations (default: Synergy's models on servers with
+    `cpus_per_gpu` CPUs for each GPU, 3). `jobs` may be left out for a log's arrivals.
     """
     _check(seed, 0 if jobs is None else jobs, multi_gpu, pickled)
     profile = _sensitivity(sensitivity, cpus_per_gpu)
-    log_jobs = None if log is None else job_log(log, durations != "log", multi_gpu)
+    log_jobs = None if log is None else job_log(log, durations != "log", multi_gpu, by_arrival=arrivals == "log")
     shares = split_of(split)
     recipe = SynergyRecipe(profile, seed, rate_per_hour, shares, arrivals, durations, log_jobs, multi_gpu, pickled)
     if jobs is None:
@@ -104,8 +105,11 @@ def _metadata(recipe: SynergyRecipe, jobs: int, cpus_per_gpu: float | None) -> d
     }
 
 
-def job_log(log: Log, exponential: bool, multi_gpu: bool) -> JobLog:
-    """Jobs of a log; of a Philly log (JSON, or CSV of its reduced form) those that Synergy keeps."""
+def job_log(log: Log, exponential: bool, multi_gpu: bool, by_arrival: bool = False) -> JobLog:
+    """Jobs of a log; of a Philly log (JSON, or CSV of its reduced form) those that Synergy keeps, in the log's order
+    unless it is `by_arrival`."""
+    from fastsim.workload.importers.philly import import_jobs, in_order_of_log
+
     if isinstance(log, int):
         if isinstance(log, bool) or log < 1:
             raise ScenarioError("synth.log", log, "1 job or more")
@@ -114,12 +118,12 @@ def job_log(log: Log, exponential: bool, multi_gpu: bool) -> JobLog:
     if isinstance(log, Workload):
         workload = log
     elif str(log).endswith(PHILLY_ENDS):
-        from fastsim.workload.importers.philly import import_jobs
-
         workload = import_jobs(log, rules="synergy", exponential=exponential, multi_gpu=multi_gpu)
     else:
         workload = Workload.scan(str(log))
     table = workload.table()
+    if in_order_of_log(workload) and not by_arrival:
+        table = table.sort_by(s.POD_ID)
     duration = table[s.DURATION_S].to_numpy() if s.DURATION_S in table.column_names else None
     return JobLog(table[s.NUM_GPU].to_numpy().astype(np.int64), table[s.SUBMIT_S].to_numpy(), duration, workload.name)
 

@@ -26,6 +26,8 @@ from fastsim.foundation.parquet import one_line
 from fastsim.workload import schema as s
 from fastsim.workload.workload import Held, Workload
 
+SOURCE = "philly-traces"
+"""Name of the trace in the metadata."""
 RULES = ("all", "synergy")
 """Which jobs are kept: all that ran, or those that Synergy's experiments keep."""
 RAN = "an attempt ran for a known time on known GPUs"
@@ -77,8 +79,9 @@ def import_jobs(
     rules: `all` = every job with an attempt that ran for a known time on known GPUs; it has the GPUs of its last such
     attempt. `synergy` = the jobs of Synergy's experiments: attempts that did not run are left out, and with
     `multi_gpu` those with more than 16 GPUs; jobs count whose last attempt is left and that ran between 32 minutes and
-    a week. With `exponential` other numbers of GPUs than 1, 2, 4, 8 and 16 become 1; without it such attempts are left
-    out and the first 8,000 jobs that arrived after 2,400 and before 3,000 hours of the log are kept.
+    a week. With `exponential` other numbers of GPUs than 1, 2, 4, 8 and 16 become 1, and `pod_id` is a job's place in
+    the log: jobs whose arrivals are drawn are taken in that order. Without it such attempts are left out and the first
+    8,000 jobs that arrived after 2,400 and before 3,000 hours of the log are kept; 8,000 begin at 0 s, fewer do not.
     """
     if rules not in RULES:
         raise ScenarioError("import philly: rules", repr(rules), f"one of {', '.join(RULES)}")
@@ -93,7 +96,7 @@ def import_jobs(
     if reduced and rules == "synergy" and not exponential:
         origin = min(origin, LOG_BEGAN)
     chosen = _by_synergy(tried, origin, exponential, multi_gpu) if rules == "synergy" else _all(tried, origin)
-    workload = _workload(path, sorted(chosen, key=lambda row: row.submit_s), rules, exponential, multi_gpu)
+    workload = _workload(path, chosen, rules, exponential, multi_gpu)
     if rules == "all" and len(chosen) < len(jobs):
         workload.metadata |= {"fastsim.where": RAN, "fastsim.left_out": str(len(jobs) - len(chosen))}
     return workload
@@ -120,7 +123,7 @@ def _by_synergy(jobs: list[PhillyJob], origin: datetime, exponential: bool, mult
         inside = exponential or (early < submit_s < late and len(chosen) < SYNERGY_JOBS)
         if sizes[-1] and SYNERGY_DURATION_S[0] < seconds < SYNERGY_DURATION_S[1] and inside:
             chosen.append(_Kept(submit_s, seconds, sizes[-1], job))
-    if exponential or not chosen:
+    if exponential or len(chosen) < SYNERGY_JOBS:  # the original's clock moves where it stops reading, nowhere else
         return chosen
     first = min(row.submit_s for row in chosen)
     return [row._replace(submit_s=row.submit_s - first) for row in chosen]
@@ -135,14 +138,24 @@ def _synergy_size(attempt: Attempt, exponential: bool, multi_gpu: bool) -> int:
     return 1 if exponential and attempt.num_gpu <= max(SYNERGY_GPUS) else 0
 
 
+def in_order_of_log(workload: Workload) -> bool:
+    """Whether `pod_id` is the place in the log: the jobs are those of Synergy's experiments with drawn arrivals."""
+    if workload.metadata.get("fastsim.source") != SOURCE:
+        return False
+    parameters = json.loads(workload.metadata.get("fastsim.params", "{}"))
+    return parameters.get("rules") == "synergy" and parameters.get("exponential") is True
+
+
 def _workload(
     path: str | os.PathLike[str], kept: list[_Kept], rules: str, exponential: bool, multi_gpu: bool
 ) -> Workload:
     if not kept:
         raise InputError(str(path), f"no job that the rules {rules!r} keep", "one at least")
-    rows = len(kept)
+    rows, by_arrival = len(kept), sorted(range(len(kept)), key=lambda place: kept[place].submit_s)
+    kept = [kept[place] for place in by_arrival]
     columns: dict[str, Any] = {
-        s.POD_ID: np.arange(rows), s.SUBMIT_S: np.array([row.submit_s for row in kept], np.float64),
+        s.POD_ID: np.array(by_arrival) if exponential else np.arange(rows),
+        s.SUBMIT_S: np.array([row.submit_s for row in kept], np.float64),
         s.CPU_MILLI: np.zeros(rows, np.int64), s.MEMORY_MIB: np.zeros(rows, np.int64),
         s.NUM_GPU: np.array([row.num_gpu for row in kept], np.int16), s.GPU_MILLI: np.full(rows, 1000, np.int16),
         s.DURATION_S: np.array([row.duration_s for row in kept], np.float64),
@@ -156,7 +169,7 @@ def _workload(
     table = pa.table([pa.array(columns[field.name]).cast(field.type) for field in schema], schema=schema)
     parameters = {"rules": rules, "exponential": exponential, "multi_gpu": multi_gpu}
     metadata = {
-        "fastsim.source": "philly-traces",
+        "fastsim.source": SOURCE,
         "fastsim.source_license": "CC-BY-4.0",
         "fastsim.source_sha256": file_checksum(path),
         "fastsim.converter": "fastsim import philly",

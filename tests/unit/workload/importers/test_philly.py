@@ -11,6 +11,8 @@ import pytest
 
 from fastsim.errors import InputError, ScenarioError
 from fastsim.workload import Workload
+from fastsim.workload.generators.synergy import synth_synergy
+from fastsim.workload.importers import philly
 from fastsim.workload.importers.philly import import_jobs
 
 HOUR = 3600
@@ -69,13 +71,39 @@ def test_synergy_keeps_what_its_last_attempt_survives(tmp_path: Path) -> None:
     assert kept(path, jobs, **options, multi_gpu=False) == [(1, 1, 3), (2, 2, 16), (5, 1, 24)]
 
 
-def test_synergys_own_arrivals_come_from_a_window_and_begin_at_0(tmp_path: Path) -> None:
+def test_synergys_own_arrivals_come_from_a_window_and_begin_at_0_where_the_original_stops_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     early = job(0, attempt(0, 1))
     late = [dict(job(0, attempt(1, 1, gpus)), submitted_time=f"2017-11-{day:02d} 00:00:00") for day, gpus in
-            ((20, 1), (15, 3), (15, 2), (10, 4), (1, 1))]  # fmt: skip
-    # Days 111, 106, 106, 101 and 92 after the first job; 2400 to 3000 hours are days 100 to 125.
-    found = kept(tmp_path / "log.json.gz", [early, *late], rules="synergy")
-    assert found == [(0, 1, 4), (120, 1, 2), (240, 1, 1)]
+            ((20, 1), (15, 3), (15, 2), (10, 4), (1, 1), (18, 8))]  # fmt: skip
+    # Days 111, 106, 106, 101, 92 and 109 after the first job; 2400 to 3000 hours are days 100 to 125.
+    path, few = tmp_path / "log.json.gz", [(2424, 1, 4), (2544, 1, 2), (2616, 1, 8), (2664, 1, 1)]
+    assert kept(path, [early, *late], rules="synergy") == few
+    for most, found in (
+        (5, few),
+        (4, [(h - 2424, *rest) for h, *rest in few]),
+        (3, [(0, 1, 4), (120, 1, 2), (240, 1, 1)]),
+    ):
+        monkeypatch.setattr(philly, "SYNERGY_JOBS", most)
+        assert kept(path, [early, *late], rules="synergy") == found
+
+
+def test_jobs_whose_arrivals_are_drawn_keep_the_order_of_the_log(tmp_path: Path) -> None:
+    sizes = {5: 8, 1: 2, 3: 4, 2: 16}  # the log is not sorted by arrival
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps([job(hour, attempt(hour, 1, gpus)) for hour, gpus in sizes.items()]))
+    workload = import_jobs(path, rules="synergy", exponential=True)
+    assert workload.table()["submit_s"].to_pylist() == [0, HOUR, 2 * HOUR, 4 * HOUR]
+    assert workload.table()["pod_id"].to_pylist() == [1, 3, 2, 0]
+    workload.write(tmp_path / "log.parquet")
+    for log in (path, workload, tmp_path / "log.parquet"):
+        jobs = synth_synergy(6, log=log, multi_gpu=True).table()
+        assert jobs["num_gpu"].to_pylist() == [8, 2, 4, 16, 8, 2], log
+    by_arrival = synth_synergy(log=workload, multi_gpu=True, arrivals="log").table()
+    assert by_arrival["num_gpu"].to_pylist() == [2, 16, 4, 8]
+    # Other jobs of the trace are a workload as any other.
+    assert synth_synergy(4, log=import_jobs(path), multi_gpu=True).table()["num_gpu"].to_pylist() == [2, 16, 4, 8]
 
 
 def test_the_reduced_form(tmp_path: Path) -> None:
@@ -103,7 +131,7 @@ def test_the_window_of_synergy_counts_from_the_first_day_of_the_log_that_the_red
     rows = [f"2017-{day}:00:00,7200,{2**size}" for size, day in enumerate(days)]
     path.write_bytes(gzip.compress("\n".join(["timestamp,duration,num_gpus", *rows]).encode()))
     found = import_jobs(path, rules="synergy").table().to_pylist()
-    assert [(row["submit_s"], row["num_gpu"]) for row in found] == [(0, 2), ((24 * 24 + 22) * HOUR, 4)]
+    assert [(row["submit_s"] / HOUR, row["num_gpu"]) for row in found] == [(2401, 2), (2999, 4)]
     drawn = import_jobs(path, rules="synergy", exponential=True).table().to_pylist()
     assert [(row["submit_s"], row["num_gpu"]) for row in drawn][:2] == [(0, 1), (2 * HOUR, 2)]
 
