@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastsim import Scenario  # through the package, which registers what texts mean
 from fastsim.errors import FastsimError, PolicyError, ScenarioError
 from fastsim.foundation.option_texts import settings_of
 from fastsim.policies.deschedule import deschedule_from
 from fastsim.scenario import scenario as spec
 from fastsim.scenario.compat import SWITCHES, switches_on
 from fastsim.scenario.outages import failures_from
-from fastsim.scenario.scenario import DURATIONS, Problem, Scenario
+from fastsim.scenario.scenario import DURATIONS, Problem
 from fastsim.telemetry.telemetry import telemetry_from
 
 FULL = Scenario(
