@@ -113,12 +113,13 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     """
     from difflib import get_close_matches
 
-    plain = {_plain_name(name): name for name in reversed(list(known))}
-    close = get_close_matches(_plain_name(word), list(plain), n=1)
+    plain = {plain_name(name): name for name in reversed(list(known))}
+    close = get_close_matches(plain_name(word), list(plain), n=1)
     return f"{GUESS} {plain[close[0]]!r}?" if close else ""
 
 
-def _plain_name(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A name as its spellings have it in common: small letters and digits."""
     return "".join(sign for sign in name.casefold() if sign.isalnum())
 
 

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastsim.errors import InputError
+from fastsim.errors import InputError, suggestion
 from fastsim.foundation.columns.physical_types import Unconvertible, canonical, cell_text, is_text, plain
 from fastsim.foundation.limits.quantities import MOST_SECONDS, MOST_SECONDS_TEXT
 from fastsim.hardware import mig
+from fastsim.hardware.gpu_products import models_spelled
 from fastsim.hardware.model_catalog import MOST_WATTS, Catalog
 from fastsim.hardware.node_constraints import MAX_GPUS
 
@@ -61,7 +62,7 @@ Where = Callable[[int], str]
 
 def node_table(table: pa.Table, name: str, where: Where, catalog: Catalog) -> pa.Table:
     """The table with every canonical column, one chunk each, checked; problems are an InputError."""
-    nodes = _complete(table, name, where)
+    nodes = _in_catalogue_names(_complete(table, name, where), where, catalog)
     for column, mask, expected in _rules(nodes):
         bad = pc.fill_null(mask, False)
         if pc.any(bad).as_py():
@@ -185,6 +186,29 @@ def _unique_names(nodes: pa.Table, where: Where) -> None:
         names_before.add(name)
 
 
+def _in_catalogue_names(nodes: pa.Table, where: Where, catalog: Catalog) -> pa.Table:
+    """The nodes with GPU models by the names of the catalogue; nodes with watts of their own keep theirs."""
+    names = nodes["gpu_model"].to_pylist()
+    unknown = {name for name in names if name and name not in catalog.gpu}
+    if not unknown:
+        return nodes
+    own = pc.and_(nodes["gpu_idle_w"].is_valid(), nodes["gpu_peak_w"].is_valid()).to_pylist()
+    for row, name in enumerate(names):
+        if name in unknown and not own[row]:
+            names[row] = _in_the_catalogue(f"{where(row)}: gpu_model", name, catalog)
+    field = NODE_SCHEMA.field("gpu_model")
+    return nodes.set_column(NODE_SCHEMA.get_field_index(field.name), field, pa.array(names, field.type))
+
+
+def _in_the_catalogue(where: str, name: str, catalog: Catalog) -> str:
+    models = models_spelled(name, catalog.gpu)
+    if len(models) > 1:
+        memory = ((model, catalog.gpu[model].memory_mib) for model in models)
+        known = (f"{model} ({mib:,} MiB)" if mib else model for model, mib in memory)
+        raise InputError(where, f"{name!r}, which is several models", f"one of: {', '.join(known)}")
+    return models[0] if models else name
+
+
 def _known_models(nodes: pa.Table, where: Where, catalog: Catalog) -> None:
     """InputError for a model outside the catalogue, unless the row has its own watts."""
     for column, known, own in (
@@ -199,8 +223,11 @@ def _known_models(nodes: pa.Table, where: Where, catalog: Catalog) -> None:
                 row = int(pc.index(without_watts, True).as_py())
                 how = "watts=FILE.csv in the cluster's text, or Catalog.from_csv"
                 do = f"extend the catalogue ({how}) or fill {', '.join(own)}"
-                models = ", ".join(sorted(filter(None, known)))
-                raise InputError(f"{where(row)}: {column}", cell_text(nodes[column], row), f"one of: {models}", do)
+                models = sorted(filter(None, known))
+                guess = suggestion(nodes[column][row].as_py(), models)
+                do = f"{guess} Else {do}" if guess else do
+                found = cell_text(nodes[column], row)
+                raise InputError(f"{where(row)}: {column}", found, f"one of: {', '.join(models)}", do)
 
 
 def _possible_layouts(nodes: pa.Table, where: Where) -> None:

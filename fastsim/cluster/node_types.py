@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fastsim.errors import InputError
+from fastsim.errors import InputError, plain_name, suggestion
 from fastsim.foundation.limits.knobs import NODES
 from fastsim.foundation.random_streams import shuffled_order
 
@@ -41,7 +41,8 @@ def node_types() -> Mapping[str, NodeType]:
     """All named node types in table order; a bare model name is the commonest node with that model.
 
     `k80`, `p100` and `v100` are cloud instances with one GPU of Gavel's experiments: p2.xlarge, NC6s v2 and p3.2xlarge.
-    The commonest node with openb's P100 is `p100x2`.
+    The commonest node with openb's P100 is `p100x2`. Types outside openb are public servers, which the table names
+    under `source`; a thread of their CPUs is a virtual CPU.
     """
     with open(TABLES / "node_types.csv", encoding="utf-8", newline="") as text:
         rows = list(csv.DictReader(text))
@@ -71,12 +72,17 @@ def openb_parts(counts: Mapping[str, int]) -> list[tuple[int, dict[str, Any]]]:
 
 
 def named_parts(counts: Mapping[str, int]) -> list[tuple[int, dict[str, Any]]]:
-    """(count, columns) for each named node type; an unknown name is an InputError."""
+    """(count, columns) for each named node type, however it is spelled (H100, a-100); others are an InputError."""
     known = node_types()
-    for name in counts:
-        if name not in known:
-            raise InputError(f"cluster.mix.{name}", "an unknown node type", f"one of: {', '.join(known)}")
-    return [(count, {"name": name, **known[name].row()}) for name, count in counts.items()]
+    spelled = {plain_name(name): name for name in known}
+    parts = []
+    for name, count in counts.items():
+        kind = spelled.get(plain_name(name))
+        if kind is None:
+            where, listed = f"cluster.mix.{name}", f"one of: {', '.join(known)}"
+            raise InputError(where, "an unknown node type", listed, suggestion(name, known))
+        parts.append((count, {"name": kind, **known[kind].row()}))
+    return parts
 
 
 def apportioned(counts: Mapping[str, int], total: int) -> dict[str, int]:

@@ -52,6 +52,8 @@ PRESETS = {
 
 CLUSTER_OPTIONS = ("watts", "shuffle")
 """Options of every cluster."""
+ARGUMENTS = {"gavel": "spec", "sia": "spec", "synergy": "spec", "kubernetes": "path"}
+"""Kinds of clusters, and the argument of their makers that stands behind the colon."""
 TABLE, MAP = "csv", "map"
 """Head of a table under other names, and its option for these."""
 
@@ -71,55 +73,59 @@ def _cluster_of(source: Any) -> Cluster:
     catalog, seed = _catalog(options.pop("watts", None)), options.pop("shuffle", None)
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
         raise ScenarioError(f"cluster {source!r}", f"shuffle={seed}", "a whole number of 0 or more")
-    if head.startswith("kubernetes:") and catalog is not None:
-        # Parts of GPUs, and products under other names, draw what their models do in the table.
-        options, catalog = {**options, "catalog": catalog}, None
-    cluster = _built_cluster(head, options, str(source))
+    # Makers take the table for models that only it knows: parts of GPUs, and products under other names.
+    cluster = _built_cluster(head, options, str(source), {} if catalog is None else {"catalog": catalog})
     cluster = cluster if seed is None else cluster.shuffled(seed)
-    return cluster if catalog is None else cluster.with_catalog(catalog)
+    return cluster if catalog is None or head.startswith("kubernetes:") else cluster.with_catalog(catalog)
 
 
-def _built_cluster(head: str, options: dict[str, Any], text: str) -> Cluster:
+def _built_cluster(head: str, options: dict[str, Any], text: str, beside: Mapping[str, Any]) -> Cluster:
     from fastsim.cluster.cluster import Cluster
 
+    kind, _, rest = head.partition(":")
     if names_file(head):
-        refuse_options("cluster", options, CLUSTER_OPTIONS)
-        refuse_objects("cluster", head, ("kubernetes",))
-        if head.endswith(".ini"):
-            return Cluster.from_synergy(head)
-        return Cluster.from_parquet(head) if head.endswith(".parquet") else Cluster.from_csv(head)
+        return _of_a_file(head, options, beside)
     if head in ("openb", "openb-all"):
         refuse_options("cluster", options, CLUSTER_OPTIONS)
         return Cluster.preset(head)
-    if head in ("uniform", "mix"):
-        return _clustercalled(text, getattr(Cluster, head), options)
-    kind, _, rest = head.partition(":")
     if kind in ("openb", "openb-all") and rest.isdecimal():
-        return _clustercalled(text, Cluster.scaled, {**options, "preset": kind, "nodes": int(rest)})
+        return _cluster_called(text, Cluster.scaled, {**options, "preset": kind, "nodes": int(rest)})
     if kind == "openb" and names_file(rest):
         refuse_options("cluster", options, CLUSTER_OPTIONS)
-        return Cluster.from_openb(rest)
-    if kind == "gavel" and rest:
-        return _clustercalled(text, Cluster.from_gavel, {**options, "spec": rest})
-    if kind == "sia" and rest:
-        from fastsim.cluster.published_specs import sia_cluster
-
-        return _clustercalled(text, sia_cluster, {**options, "spec": rest})
-    if kind == "synergy" and rest:
-        return _clustercalled(text, Cluster.from_synergy, {**options, "spec": rest})
-    if kind == "kubernetes" and rest:
-        return _clustercalled(text, Cluster.from_kubernetes, {**options, "path": rest})
-    if kind == TABLE and rest:
-        return _clustercalled(text, Cluster.from_csv, table_arguments(rest, options))
+        return Cluster.from_openb(rest, **beside)
     if kind in ("pai", "alibaba") and rest:
         from fastsim.cluster.published_nodes import import_nodes
 
         refuse_options("cluster", options, CLUSTER_OPTIONS)
         return import_nodes(kind, rest)
+    if head in ("uniform", "mix"):
+        return _cluster_called(text, getattr(Cluster, head), {**options, **beside})
+    if kind == TABLE and rest:
+        return _cluster_called(text, Cluster.from_csv, {**table_arguments(rest, options), **beside})
+    if kind in ARGUMENTS and rest:
+        return _cluster_called(text, _maker(kind), {**options, **beside, ARGUMENTS[kind]: rest})
     raise unknown_name("cluster", head, PRESETS)
 
 
-def _clustercalled(text: str, maker: Callable[..., Cluster], options: Mapping[str, Any]) -> Cluster:
+def _of_a_file(path: str, options: Mapping[str, Any], beside: Mapping[str, Any]) -> Cluster:
+    from fastsim.cluster.cluster import Cluster
+
+    refuse_options("cluster", options, CLUSTER_OPTIONS)
+    refuse_objects("cluster", path, ("kubernetes",))
+    if path.endswith(".ini"):
+        return Cluster.from_synergy(path, **beside)
+    return (Cluster.from_parquet if path.endswith(".parquet") else Cluster.from_csv)(path, **beside)
+
+
+def _maker(kind: str) -> Callable[..., Cluster]:
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.cluster.published_specs import sia_cluster
+
+    maker: Callable[..., Cluster] = sia_cluster if kind == "sia" else getattr(Cluster, f"from_{kind}")
+    return maker
+
+
+def _cluster_called(text: str, maker: Callable[..., Cluster], options: Mapping[str, Any]) -> Cluster:
     cluster: Cluster = called(f"cluster {text!r}", maker, options)
     return cluster
 

@@ -16,6 +16,8 @@ from fastsim.hardware.model_catalog import TABLES, Catalog, GpuModel
 UNLABELLED = "unlabelled"
 """Model of devices that no label names."""
 _SUFFIX = re.compile(r"(-SHARED|-MIG-\d+g\.\d+gb(\.me)?)+$")
+_FORM = re.compile(r"(sxm\d?|hbm\d?e?|pcie|nvl|oam)$")
+_VENDORS = {"nvidia", "tesla", "geforce", "amd", "instinct"}
 _PART = re.compile(r"(.+)/([1-9]\d{0,5})")
 
 
@@ -43,11 +45,46 @@ def _key(name: str) -> str:
 def models_called(name: str) -> list[str]:
     """Models that a request for this name may have: that of the product, or the catalogue's kinds of a name like V100.
 
-    Names that the catalogue does not know stay what they are.
+    Names that the catalogue does not know stay what they are, beside the models that they may be a spelling of.
     """
     model, known = product(name).gpu_model, Catalog.default().gpu
-    kinds = re.compile(rf"{re.escape(model)}(-.+|M\d+)")
-    return [model] if model in known else [model, *filter(kinds.fullmatch, known)]
+    found = [model] if model in known else [model, *_kinds(model, known)]
+    return list(dict.fromkeys([*found, *models_spelled(name, known)])) if len(found) == 1 else found
+
+
+def models_spelled(name: str, known: Mapping[str, GpuModel]) -> list[str]:
+    """Models of a catalogue that a usual spelling of a name means: one, several kinds of it, or none.
+
+    Vendors, capital letters and separators count for nothing, and forms of boards (SXM, HBM) only where nothing has a
+    name with them. A product whose watts and memory are those of a model is this model.
+
+    >>> known = Catalog.default().gpu
+    >>> [models_spelled(name, known) for name in ("a-100", "h100-sxm", "V100", "T5")]
+    [['A100'], ['H100-80GB'], ['V100M16', 'V100M32'], []]
+    """
+    if name in known:
+        return [name]
+    for spelling in dict.fromkeys((_spelling(name), _spelling(name, forms=False))):
+        meant = _spelled_products().get(spelling)
+        if meant is not None and meant.gpu_model in known:
+            return [meant.gpu_model]
+        if meant is not None and meant.watts_of in known and known[meant.watts_of].memory_mib == meant.memory_mib:
+            return [meant.watts_of]
+        kinds = [] if meant is None else _kinds(meant.gpu_model, known)
+        models = kinds or [model for model in known if _spelling(model) == spelling]
+        if models:
+            return models
+    return []
+
+
+def _kinds(model: str, known: Iterable[str]) -> list[str]:
+    return [*filter(re.compile(rf"{re.escape(model)}(-.+|M\d+)").fullmatch, known)]
+
+
+def _spelling(name: str, forms: bool = True) -> str:
+    """Letters and digits of a name without its vendor, and without the form of the board unless ``forms``."""
+    words = [word for word in re.findall(r"[a-z0-9]+", name.lower()) if word not in _VENDORS]
+    return "".join(words if forms else [_FORM.sub("", word) for word in words])
 
 
 def part_of(model: str, parts: int) -> str:
@@ -77,6 +114,11 @@ def _products() -> Mapping[str, Product]:
         )
         for row in rows
     }
+
+
+@cache
+def _spelled_products() -> Mapping[str, Product]:
+    return {_spelling(name): known for name, known in reversed(list(_products().items()))}
 
 
 def with_products(catalog: Catalog, names: Iterable[str]) -> tuple[Catalog, list[str]]:

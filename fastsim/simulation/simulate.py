@@ -94,24 +94,22 @@ def simulate(
     """The result of running a workload under a policy on this cluster: pods placed one by one, or jobs in rounds.
 
     Texts are explained in ``fastsim.cluster.texts``, ``fastsim.workload.texts`` and :func:`fastsim.policies.parse`.
-    ``typical`` are the pods
-    fragmentation is measured with (the workload itself by default). ``queue`` is the rule for pods that fit nowhere;
-    ``sample_s`` thins the timeline and ``until_s`` ends the run early; lengths of time are seconds or texts such as
-    ``1h``. ``prices`` may be a dict of $/h by GPU model. ``deschedule``,
-    ``inflation`` and ``retarget`` follow the main run; from ``preempt`` to ``maintenance`` see
-    :class:`fastsim.scenario.run_rules.Rules`. A policy for jobs takes ``round_s`` to ``ideal`` and ``restart_s``
-    (seconds), one for pods ``restart_s`` and ``prices``; ``carbon`` is the intensity of the grid for both, see
-    :class:`fastsim.scenario.scenario.Scenario`, :class:`fastsim.engine.rounds.options.RoundOptions` and
-    ``fastsim.scenario.round_texts``. ``ideal`` plays jobs without rounds (``fastsim.engine.shares.ideal``): timeline
-    and placements have no rows, ``realloc_s`` is 0 by default, and ``round_s``, ``restart_s`` and ``global_queue`` have
-    no effect. ``telemetry`` samples every GPU, see :class:`fastsim.telemetry.telemetry.Telemetry`; a number is the
-    seconds between samples. ``log`` is a file for the log of Gavel's simulator;
-    :func:`fastsim.engine.shares.gavel_log.log_path` is the path that its notebooks read. With ``out`` the tables are
-    streamed to that folder, so that memory follows the pods in the system; the folder appears complete or not at all.
-    Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, a checkpoint is written beside it, from
-    which :func:`fastsim.resume` goes on; ``keep_checkpoint`` keeps the last one for :func:`fastsim.fork`. The folder
-    also keeps clusters and workloads that are objects in memory, if they are small; ``keep_inputs`` keeps large
-    workloads, too. ``progress`` takes the number of arrived pods.
+    ``typical`` are the pods fragmentation is measured with (the workload itself by default). ``queue`` is the rule for
+    pods that fit nowhere; ``sample_s`` thins the timeline and ``until_s`` ends the run early; lengths of time are
+    seconds or texts such as ``1h``. ``prices`` may be a dict of $/h by GPU model. ``deschedule``, ``inflation`` and
+    ``retarget`` follow the main run; from ``preempt`` to ``maintenance`` see :class:`fastsim.scenario.run_rules.Rules`.
+    A policy for jobs takes ``round_s`` to ``ideal`` and ``restart_s`` (seconds), one for pods ``restart_s`` and
+    ``prices``; ``carbon`` is the intensity of the grid for both, see :class:`fastsim.scenario.scenario.Scenario`,
+    :class:`fastsim.engine.rounds.options.RoundOptions` and ``fastsim.scenario.round_texts``. ``ideal`` plays jobs
+    without rounds (``fastsim.engine.shares.ideal``): timeline and placements have no rows, ``realloc_s`` is 0 by
+    default, and ``round_s``, ``restart_s`` and ``global_queue`` have no effect. ``telemetry`` samples every GPU, see
+    :class:`fastsim.telemetry.telemetry.Telemetry`; a number is the seconds between samples. ``log`` is a file for the
+    log of Gavel's simulator; :func:`fastsim.engine.shares.gavel_log.log_path` is the path that its notebooks read. With
+    ``out`` the tables are streamed to that folder, so that memory follows the pods in the system; the folder appears
+    complete or not at all. Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, a checkpoint is
+    written beside it, from which :func:`fastsim.resume` goes on; ``keep_checkpoint`` keeps the last one for
+    :func:`fastsim.fork`. The folder also keeps clusters and workloads that are objects in memory, if they are small;
+    ``keep_inputs`` keeps large workloads, too. ``progress`` takes the number of arrived pods.
     """
     fields = dict(locals())
     if isinstance(deschedule, Iterable) and not isinstance(deschedule, str | Mapping):

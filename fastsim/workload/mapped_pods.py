@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from fastsim.cluster.column_mapping import MISSING, Columns, Mapped, Source, mapped
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.columns.physical_types import cell_text
+from fastsim.hardware.gpu_products import models_called
 from fastsim.workload import schema as s
 from fastsim.workload.row_checks import UNIQUE, Fault, Repeats, conformed, request_fault, required_columns
 from fastsim.workload.workload import Held, Workload
@@ -54,7 +55,7 @@ def pods_of(
     conditions = [where] if isinstance(where, str) else list(where)
     ids = _given_ids(source, columns, identity)
     mapping = mapped(source, ids.columns, _kinds(), conditions, identity)
-    table = _complete(mapping)
+    table = _complete(mapping, spelled=identity)
     _check(mapping, table)
     ids.check(mapping)
     if expand:
@@ -76,8 +77,8 @@ def _kinds() -> dict[str, pa.DataType]:
     return {**kinds, s.NUM_GPU: pa.float64(), s.JOB_ID: pa.string()}
 
 
-def _complete(mapping: Mapped) -> pa.Table:
-    """The mapped columns with those that follow from them."""
+def _complete(mapping: Mapped, spelled: bool) -> pa.Table:
+    """The mapped columns with those that follow from them; ``spelled``: GPU models may be spelled in any usual way."""
     table, names = mapping.table, mapping.table.column_names
     if s.SUBMIT_S not in names or not set(REQUESTS) & set(names):
         missing = s.SUBMIT_S if s.SUBMIT_S not in names else s.NUM_GPU
@@ -88,6 +89,7 @@ def _complete(mapping: Mapped) -> pa.Table:
     nothing = pa.array(np.zeros(len(table), np.int64))
     columns = {s.POD_ID: pa.array(np.arange(len(table))), s.CPU_MILLI: nothing, s.MEMORY_MIB: nothing} | columns
     columns |= _devices(mapping, table)
+    columns |= {s.GPU_MODELS: _models(table[s.GPU_MODELS])} if spelled and s.GPU_MODELS in names else {}
     columns |= _job_numbers(mapping)
     required_columns(mapping.source.name, list(columns))
     ordered = [name for name in s.POD_SCHEMA.names if name in columns]
@@ -115,6 +117,16 @@ def _devices(mapping: Mapped, table: pa.Table) -> dict[str, Any]:
         parts = np.maximum(np.floor(1000 * gpus + 0.5), 1)
         columns[s.GPU_MILLI] = pa.array(np.where(share, parts, 1000 * (gpus > 0)).astype(np.int16))
     return columns
+
+
+def _models(requested: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    """Requests for GPU models, with the catalogue's models that their names may mean, too."""
+    names = pc.unique(pc.list_flatten(requested)).to_pylist()
+    meant = {name: list(dict.fromkeys((name, *models_called(name)))) for name in names if name}
+    if all(len(models) == 1 for models in meant.values()):
+        return requested
+    rows = [row and [model for name in row for model in meant.get(name, [name])] for row in requested.to_pylist()]
+    return pa.array([row and list(dict.fromkeys(row)) for row in rows], requested.type)
 
 
 def _refuse_requests_of_no_gpu(mapping: Mapped, table: pa.Table) -> None:

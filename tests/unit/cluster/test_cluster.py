@@ -104,7 +104,7 @@ def test_scaled_keeps_the_mix_and_hides_the_type_from_the_position() -> None:
 
 def test_every_named_type_makes_a_cluster() -> None:
     cluster = Cluster.mix(named_parts(dict.fromkeys(node_types(), 1)))
-    assert len(cluster) == len(node_types()) == 30
+    assert len(cluster) == len(node_types()) == 40
 
 
 def test_round_trips_keep_content_and_bytes(tmp_path: Path) -> None:

@@ -85,7 +85,10 @@ def test_the_edges_of_the_rules_are_allowed() -> None:
         ({"gpu_idle_w": [9.0, None], "gpu_peak_w": [8.5, None]}, r"c:1: gpu_peak_w: found 8\.5, expected at least"),
         ({"remove_s": [None, float("inf")]}, r"c:2: remove_s: found inf, expected seconds within 2\*\*53 s of 0"),
         ({"name": ["a", ""]}, r"c:2: name: found '', expected a unique name"),
-        ({"cpu_model": ["Z81", None]}, r"c:1: cpu_model: found 'Z81', expected one of: Z80; extend the catalogue"),
+        (
+            {"cpu_model": ["Z81", None]},
+            r"c:1: cpu_model: found 'Z81', expected one of: Z80; did you mean 'Z80'\?",
+        ),
     ],
 )
 def test_broken_rules_name_the_cell(change: dict[str, Any], message: str) -> None:

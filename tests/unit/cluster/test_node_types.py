@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+
 import pytest
 
 from fastsim.cluster.node_types import (
+    TABLES,
     apportioned,
     expanded,
     named_parts,
@@ -13,7 +16,8 @@ from fastsim.cluster.node_types import (
     openb_parts,
     openb_types,
 )
-from fastsim.errors import InputError
+from fastsim.errors import InputError, plain_name
+from fastsim.hardware.model_catalog import Catalog
 
 
 def test_the_table_has_the_published_cluster() -> None:
@@ -84,3 +88,21 @@ def test_the_nodes_of_openb_keep_their_names() -> None:
     ]
     assert named_parts({"p100x2": 1})[0][1]["name"] == "p100x2"
     assert sum(kind.openb for kind in openb_types().values()) == 1523
+
+
+def test_servers_of_data_centres_go_by_the_names_of_their_gpus() -> None:
+    parts = named_parts({"A100": 2, "h-100": 1, "H200": 1})
+    assert [(count, shape["name"], shape["gpu_model"]) for count, shape in parts] == [
+        (2, "a100", "A100-80GB"), (1, "h100", "H100-80GB"), (1, "h200", "H200")]  # fmt: skip
+    with pytest.raises(InputError, match="did you mean 'h100'"):
+        named_parts({"H1000": 1})
+
+
+def test_node_types_outside_openb_name_their_source() -> None:
+    """A clustered name stands for one type only, and models are those of the catalogue."""
+    with open(TABLES / "node_types.csv", encoding="utf-8", newline="") as text:
+        rows = list(csv.DictReader(text))
+    assert len({plain_name(row["node_type"]) for row in rows}) == len(rows)
+    assert all(row["gpu_model"] in Catalog.default().gpu for row in rows if row["gpu_model"])
+    gavel = {"k80", "p100", "v100", "a10"}
+    assert all(row["source"] for row in rows if row["openb"] == "0" and row["node_type"] not in gavel)

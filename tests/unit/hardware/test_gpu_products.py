@@ -6,7 +6,7 @@ import pytest
 
 from fastsim.errors import InputError
 from fastsim.hardware import mig
-from fastsim.hardware.gpu_products import Product, layouts, product, with_products
+from fastsim.hardware.gpu_products import Product, layouts, models_called, models_spelled, product, with_products
 from fastsim.hardware.model_catalog import Catalog, GpuModel
 
 
@@ -68,3 +68,30 @@ def test_instances_that_a_model_does_not_have() -> None:
         layouts("n1", "A100-80GB", {"mig-9g.90gb": 1})
     with pytest.raises(InputError, match="a model that can be partitioned"):
         layouts("n1", "T4", {"mig-1g.10gb": 1})
+
+
+SPELLED = {
+    "A100": "a100 A-100 nvidia-a100 A100-SXM4", "A100-80GB": "a100-80gb A100-SXM4-80GB NVIDIA_A100_80GB_PCIe",
+    "H100-80GB": "H100 h100-sxm H100-SXM5-80GB h-100", "H100-PCIe": "h100-pcie", "H100-94GB": "h100-nvl H100-94gb",
+    "H200": "h200 H-200 nvidia-h200-sxm", "RTX4090": "RTX4090 rtx-4090 NVIDIA-GeForce-RTX-4090 4090",
+    "RTX3090": "rtx3090", "RTXA6000": "A6000 RTX-A6000", "V100M16": "V100-16GB v100m16", "V100M32": "v100-32gb",
+    "T4": "t4 Tesla-T4 NVIDIA-T4", "P100": "P-100 Tesla-P100-PCIe-16GB", "L40S": "l40s", "MI300X": "mi300x",
+    "B200": "b200",
+}  # fmt: skip
+"""Models, and names that people write for them."""
+
+
+def test_models_are_found_by_any_usual_spelling() -> None:
+    known = Catalog.default().gpu
+    for model, names in SPELLED.items():
+        for name in names.split():
+            assert (name, models_spelled(name, known)) == (name, [model]) and model in models_called(name)
+    assert all(models_spelled(name, known) == [name] for name in known)
+    assert models_spelled("V100", known) == ["V100M16", "V100M32"] and models_spelled("Z9000", known) == []
+
+
+def test_every_model_of_the_catalogue_has_its_own_spelling() -> None:
+    """Without a model's own capital letters it is this model still, except for the three of Gavel's tables."""
+    known = Catalog.default().gpu
+    for name in known.keys() - {"k80", "p100", "v100"}:
+        assert models_spelled(f"nvidia {name.lower()}", known) == [name]

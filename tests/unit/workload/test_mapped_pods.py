@@ -223,3 +223,12 @@ def test_a_column_without_its_partner_is_refused_by_name(name: str, maker: str, 
 def test_zero_shares_of_no_gpu_are_pods_without_gpus() -> None:
     frame = pl.DataFrame({"submit_s": [0.0], "cpu_milli": [1], "gpu_milli": [0]})
     assert rows(Workload.from_polars(frame), "num_gpu", "gpu_milli") == [(0, 0)]
+
+
+def test_requests_for_gpu_models_are_spelled_as_people_do() -> None:
+    wanted = ["v100", "A-100", "h100|t4", None, "Made-Up", "T4"]
+    frame = pl.DataFrame({"submit_s": range(6), "num_gpu": [1, 1, 1, 0, 1, 1], "gpu_models": wanted})
+    models = Workload.from_polars(frame).frame()["gpu_models"].to_list()
+    assert [set(row or ()) for row in models] == [
+        {"v100", "V100", "V100M16", "V100M32"}, {"A-100", "A100"},
+        {"h100", "H100", "H100-80GB", "H100-94GB", "H100-PCIe", "t4", "T4"}, set(), {"Made-Up"}, {"T4"}]  # fmt: skip
