@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fastsim.errors import ScenarioError as ScenarioError
     from fastsim.errors import SolverError as SolverError
     from fastsim.experiments.many_runs import simulate_many as simulate_many
+    from fastsim.experiments.statistics.ranked_runs import stats as stats
     from fastsim.experiments.sweep.sweep import Sweep as Sweep
     from fastsim.hardware.model_catalog import Catalog as Catalog
     from fastsim.performance.oracle import Oracle as Oracle
@@ -75,6 +76,7 @@ _HOMES = {
     # Scenario by way of simulate: that module registers the meaning of texts, without which validation is incomplete.
     "simulation.simulate": ("ColumnIgnored", "PodTooLarge", "Scenario", "simulate"),
     "experiments.many_runs": ("simulate_many",),
+    "experiments.statistics.ranked_runs": ("stats",),
     "engine.online.closing_stages": ("Deschedule",),
     "experiments.sweep.sweep": ("Sweep",),
     "telemetry.telemetry": ("Telemetry",),

@@ -134,7 +134,7 @@ def stats(
     correction for the number of comparisons (Holm). What the pairs do not tell is "cannot tell"; two candidates tie
     only within the bound of --tie-within, or if they are equal in every pair.
     """
-    from fastsim.experiments.statistics import winners
+    from fastsim.experiments.statistics.ranking import winners
     from fastsim.experiments.sweep.run import sweep_table
     from fastsim.experiments.sweep.winners_text import winners_text
     from fastsim.reports import text_tables

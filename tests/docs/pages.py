@@ -26,6 +26,12 @@ def files(page: str) -> list[tuple[str, str]]:
     return re.findall(r"`([\w.]+)`:\n\n```toml\n(.*?)^```$", PAGES[page], re.M | re.S)
 
 
+def outputs_of_scripts() -> list[tuple[str, str]]:
+    """Each script of a page that shows its output, and what it prints."""
+    after = r"^```python\n((?:(?!^```).*\n)*?)^```\n\nIt prints:\n\n```text\n(.*?)^```$"
+    return [found for text in PAGES.values() for found in re.findall(after, text, re.M | re.S)]
+
+
 def commands(page: str, kind: str) -> list[list[str]]:
     """The words of every ``fastsim`` command in blocks of a kind; several stand in a line with && between them."""
     lines = "".join(blocks(page, kind)).splitlines()

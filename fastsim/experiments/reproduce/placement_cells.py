@@ -20,7 +20,7 @@ from fastsim.experiments.reproduce.placement_figures import (
 )
 from fastsim.experiments.reproduce.published_numbers import number_cell, published_numbers, recorded_numbers
 from fastsim.experiments.reproduce.reproduction import Cell, Measure, cell
-from fastsim.experiments.seed_statistics import seeds_bar, statistic
+from fastsim.experiments.statistics.curve_statistics import seeds_bar, statistic
 
 DEFAULT = "default"
 """The trace of figures that name none."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from fastsim.engine.audit.metric_definitions import better, unit
-from fastsim.experiments.statistics import UNKNOWN
+from fastsim.experiments.statistics.ranking import UNKNOWN
 from fastsim.reports.text_tables import text_table
 
 
 def winners_text(ranking: pl.DataFrame, metric: str, keys: Sequence[str]) -> str:
-    """The table of :func:`~fastsim.experiments.statistics.winners` as text; columns ``keys`` name a row."""
+    """The table of :func:`~fastsim.experiments.statistics.ranking.winners` as text; columns ``keys`` name a row."""
     columns = [(name, name.replace("_", " ")) for name in keys]
     failed = int(ranking["failed"].sum())
     columns += [

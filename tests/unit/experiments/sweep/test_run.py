@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import fastsim as fs
 from fastsim.errors import ResultError, ScenarioError
-from fastsim.experiments.statistics import winners
+from fastsim.experiments.statistics.ranking import winners
 from fastsim.experiments.sweep.run import LongestFirst, sweep_table
 from fastsim.experiments.sweep.sweep import FAILED, PLAN, TABLE, State, Sweep, SweepFailed, Where, sweep_of, swept
 from fastsim.experiments.sweep.winners_text import winners_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from fastsim.experiments.statistics import winners
+from fastsim.experiments.statistics.ranking import winners
 from fastsim.experiments.sweep.winners_text import winners_text
 
 

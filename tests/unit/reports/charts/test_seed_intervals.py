@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastsim.experiments.statistics import interval
+from fastsim.experiments.statistics.intervals import interval
 from fastsim.reports.charts.seed_intervals import half_width, interval_of_mean
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fastsim.experiments.seed_statistics import STATISTICS, seeds_bar, statistic
+from fastsim.experiments.statistics.curve_statistics import STATISTICS, seeds_bar, statistic
 
 
 def test_statistics() -> None:

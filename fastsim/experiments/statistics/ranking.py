@@ -1,26 +1,18 @@
-"""Means with confidence intervals, paired comparisons across seeds, and the ranking of candidates.
-
-Runs of one seed have the same random inputs under every policy, so policies are compared pair by pair: the differences
-vary far less than the figures do.
-"""
+"""The ranking of candidates, such as policies, by a figure of their runs, pair by pair of seeds."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from fastsim.errors import ScenarioError, suggestion
+from fastsim.experiments.statistics.intervals import Interval, PairedComparison, check_method, holm, interval, paired
 
 if TYPE_CHECKING:
     import polars as pl
 
-METHODS = ("t", "bootstrap")
-DRAWS = 10_000
-"""Resamples of a bootstrap, and random assignments of signs where there are more than that to try."""
 BEST, TIE, WORSE, UNKNOWN, INCOMPLETE, FAILED = "best", "tie", "worse", "cannot tell", "incomplete", "failed"
 VERDICTS = {
     BEST: "the best mean, and no failed run if any candidate has none",
@@ -31,102 +23,8 @@ VERDICTS = {
     FAILED: "none of its runs has a figure",
 }
 """Verdicts about a candidate, and when each is given."""
-EVERYWHERE = (-math.inf, math.inf)
-"""The bounds of a quantity that may have any value."""
 POWER = 0.8
 """Probability with which ``pairs_needed`` tell a difference of the size that was seen."""
-
-Floats = Sequence[float] | Any
-
-
-class Interval(NamedTuple):
-    """A mean and its confidence interval; NaN where a single value allows none."""
-
-    mean: float
-    low: float
-    high: float
-    sd: float
-    n: int
-
-
-class PairedComparison(NamedTuple):
-    """Mean difference of pairs with its interval, and its two-sided p-value."""
-
-    difference: Interval
-    p_value: float
-
-
-def interval(
-    values: Floats, level: float = 0.95, method: str = "t", seed: int = 0, within: tuple[float, float] = EVERYWHERE
-) -> Interval:
-    """Mean and confidence interval of some values: Student's t, or percentiles of a seeded bootstrap.
-
-    ``within`` are the least and the largest value that the quantity can have: the interval ends there at the latest,
-    which takes no possible mean from it.
-    """
-    _check(level, method)
-    numbers = np.asarray(values, np.float64)
-    count = len(numbers)
-    if not count:
-        raise ScenarioError("interval", "no values", "at least one")
-    if not np.isfinite(numbers).all():
-        raise ScenarioError("interval", "values that are not finite", "finite ones")
-    mean = float(numbers.mean())
-    if count == 1:
-        return Interval(mean, math.nan, math.nan, math.nan, 1)
-    sd = float(numbers.std(ddof=1))
-    low, high = (mean, mean) if not sd > 0 else _ends(numbers, level, method, seed)
-    return Interval(mean, max(low, min(within[0], mean)), min(high, max(within[1], mean)), sd, count)
-
-
-def _ends(numbers: Any, level: float, method: str, seed: int) -> tuple[float, float]:
-    """Both ends of the confidence interval of the mean of different numbers."""
-    from scipy import stats
-
-    if method == "bootstrap":
-        random = np.random.Generator(np.random.PCG64(seed))
-        drawn = stats.bootstrap((numbers,), np.mean, n_resamples=DRAWS, confidence_level=level, method="percentile",
-                                rng=random).confidence_interval  # fmt: skip
-        return float(drawn.low), float(drawn.high)
-    low, high = stats.t.interval(level, len(numbers) - 1, numbers.mean(), stats.sem(numbers))
-    return float(low), float(high)
-
-
-def paired(ours: Floats, theirs: Floats, level: float = 0.95, method: str = "t", seed: int = 0) -> PairedComparison:
-    """Difference of ``ours`` from ``theirs``, pair by pair: Student's t, or a test of random signs (bootstrap)."""
-    one, two = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
-    if one.shape != two.shape:
-        raise ScenarioError("paired", f"{len(one)} and {len(two)} values", "pairs")
-    difference = one - two
-    return PairedComparison(interval(difference, level, method, seed), _p_value(difference, method, seed))
-
-
-def _p_value(difference: Any, method: str, seed: int) -> float:
-    """Two-sided p-value of a mean difference; NaN for a single pair."""
-    from scipy import stats
-
-    if len(difference) < 2:
-        return math.nan
-    if method == "t" and not difference.std() > 0:  # the test divides by it
-        return 1.0 if difference[0] == 0 else 0.0
-    if method == "t":
-        return float(stats.ttest_1samp(difference, 0.0).pvalue)
-    random = np.random.Generator(np.random.PCG64(seed))
-    signs = stats.permutation_test((difference,), np.mean, permutation_type="samples", vectorized=True,
-                                   n_resamples=DRAWS - 1, rng=random)  # fmt: skip
-    return float(signs.pvalue)
-
-
-def holm(p_values: Floats) -> list[float]:
-    """P-values corrected for their number (Holm); NaN stays NaN and counts for nothing."""
-    numbers = np.asarray(p_values, np.float64)
-    corrected = np.full(len(numbers), np.nan)
-    order = [int(k) for k in np.argsort(numbers) if not np.isnan(numbers[k])]
-    largest = 0.0
-    for rank, k in enumerate(order):
-        largest = max(largest, min(1.0, (len(order) - rank) * float(numbers[k])))
-        corrected[k] = largest
-    return [float(value) for value in corrected]
 
 
 @dataclass(frozen=True)
@@ -143,7 +41,7 @@ class Method:
     equivalence: float | None = None
 
     def __post_init__(self) -> None:
-        _check(self.level, self.name)
+        check_method(self.level, self.name)
         if self.equivalence is not None and not 0 <= self.equivalence < math.inf:
             raise ScenarioError("equivalence", repr(self.equivalence), "a part of the best mean, 0 or more")
 
@@ -281,10 +179,3 @@ def _pairs_needed(far: Interval, level: float) -> int | None:
 
 def _null_if_nan(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _check(level: float, method: str) -> None:
-    if not 0 < level < 1:
-        raise ScenarioError("level", repr(level), "a part between 0 and 1")
-    if method not in METHODS:
-        raise ScenarioError("method", repr(method), f"one of {', '.join(METHODS)}")

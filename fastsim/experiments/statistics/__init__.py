@@ -1,0 +1,1 @@
+"""Statistics over the seeds of runs: intervals, paired tests, the ranking of candidates."""
