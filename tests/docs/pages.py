@@ -28,8 +28,13 @@ def files(page: str) -> list[tuple[str, str]]:
 
 def outputs_of_scripts() -> list[tuple[str, str]]:
     """Each script of a page that shows its output, and what it prints."""
-    after = r"^```python\n((?:(?!^```).*\n)*?)^```\n\nIt prints:\n\n```text\n(.*?)^```$"
-    return [found for text in PAGES.values() for found in re.findall(after, text, re.M | re.S)]
+    found = []
+    for page in PAGES:
+        for script in blocks(page, "python"):
+            _, shown, after = PAGES[page].partition(f"{script}```\n\nIt prints:\n\n```text\n")
+            if shown:
+                found.append((script, after.partition("```")[0]))
+    return found
 
 
 def commands(page: str, kind: str) -> list[list[str]]:

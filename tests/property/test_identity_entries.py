@@ -94,7 +94,7 @@ NO_ROWS = {
     "Catalog", "Cluster", "ColumnIgnored", "Comparison", "Deschedule", "FastsimError", "InputError", "NeverTried",
     "Oracle", "PodTooLarge", "PolicyError", "Prices", "Report", "ResultError", "Scenario", "ScenarioError",
     "Sensitivity", "SolverError", "Sweep", "Telemetry", "TypicalPods", "compare", "job_chart", "plot", "report",
-    "__version__", "policies",
+    "stats", "__version__", "policies",
 }  # fmt: skip
 """Public names of which none has rows of pods."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from fastsim.experiments.statistics.ranking import winners
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.reports.charts.series import series_of
 from fastsim.reports.report import named_runs
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from fastsim.reports.report import Runs
 
 
+@whole_process
 def stats(
     runs: Runs, metric: str = "jct_mean_s", *, names: Sequence[str] | None = None, higher: bool | None = None,
     level: float = 0.95, method: str = "t", equivalence: float | None = None,

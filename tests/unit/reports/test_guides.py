@@ -29,7 +29,7 @@ def test_a_guide_has_a_title_and_a_readable_length(topic: str) -> None:
 def test_an_unknown_topic_names_the_nearest() -> None:
     with pytest.raises(ScenarioError, match="'kubernetes'"):
         guides.guide("kubernets")
-    with pytest.raises(ScenarioError, match="one of pods, rounds"):
+    with pytest.raises(ScenarioError, match="one of evaluation, pods, rounds"):
         guides.guide("xyzzy")
 
 

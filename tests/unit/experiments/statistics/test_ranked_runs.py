@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from fastsim.experiments.statistics.ranked_runs import run_figures
 def runs() -> tuple[fs.Result, ...]:
     """Two policies with three seeds, of which the workload has the first number and the run the second."""
     scenarios = [
-        fs.Scenario("openb:6", f"synth:openb?pods=40&seed={seed}", policy, queue="fifo", seed=seed, record="summary")
+        fs.Scenario("openb:20", f"synth:openb?pods=150&seed={seed}", policy, queue="fifo", seed=seed, record="summary")
         for policy in ("fgd", "random") for seed in range(3)
     ]  # fmt: skip
     return tuple(fs.simulate_many(scenarios))
@@ -25,7 +26,8 @@ def test_results_and_folders_are_ranked_alike(tmp_path: Path) -> None:
     folders = [run.save(tmp_path / f"run-{number}") for number, run in enumerate(runs())]
     whole = fs.stats(runs(), "mean_gpu_alloc_pct")
     assert whole["run"].sort().to_list() == ["fgd", "random"] and whole["n"].to_list() == [3, 3]
-    for mixed in (folders, [*runs()[:2], *folders[2:]], tmp_path, str(tmp_path)):
+    every: tuple[Any, ...] = (folders, [*runs()[:2], *folders[2:]], tmp_path, str(tmp_path))
+    for mixed in every:
         assert fs.stats(mixed, "mean_gpu_alloc_pct").equals(whole)
 
 
