@@ -66,6 +66,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
@@ -263,13 +264,20 @@ def _note_unknown(values: Mapping[str, Any], where: str, mistakes: Mistakes) -> 
 
 
 def _names(scenarios: Sequence[tuple[dict[str, Any], Scenario]]) -> Iterator[str]:
-    """A path for each run; one that is not unique or too long ends with the scenario's id."""
+    """A path for each run; one that is not unique or too long ends with the scenario's id, or with that of its values.
+
+    Runs of one scenario may differ in values that nothing uses.
+    """
     plain = [_path(chosen) for chosen, _ in scenarios]
     count = Counter(name.lower() for name in plain)  # some file systems ignore case
-    for name, (_, scenario) in zip(plain, scenarios, strict=True):
-        fits = all(len(part) <= LONGEST for part in name.split("/")) and count[name.lower()] == 1
-        short = "/".join(part[:LONGEST] for part in name.split("/"))
-        yield name if fits else f"{short}~{scenario.id[:8]}"
+    longer = {name: "/".join(part[:LONGEST] for part in name.split("/")) for name in plain}
+    with_id = [
+        name if longer[name] == name and count[name.lower()] == 1 else f"{longer[name]}~{scenario.id[:8]}"
+        for name, (_, scenario) in zip(plain, scenarios, strict=True)
+    ]
+    count = Counter(name.lower() for name in with_id)
+    for name, path in zip(plain, with_id, strict=True):
+        yield path if count[path.lower()] == 1 else f"{longer[name]}~{sha256(name.encode()).hexdigest()[:8]}"
 
 
 def _path(chosen: Mapping[str, Any]) -> str:

@@ -160,3 +160,11 @@ def test_jobs_are_needed_without_a_window() -> None:
     assert [run.scenario.workload for run in sweep.sweep_of(keys | synergy)] == [
         f"synth:synergy?log=100&rate_per_hour=1&split={split}&jobs=5" for split in synergy["split"]
     ]
+
+
+def test_runs_that_differ_in_unused_long_values_have_folders_of_their_own() -> None:
+    values = [f"{'x' * 300}{end}" for end in ("a", "b")]
+    keys = {"cluster": "openb:2", "workload": "synth:openb?pods=2", "vars": {"x": values}, "seed": [1, 2]}
+    names = [run.name for run in sweep.sweep_of(keys)]
+    assert len({name.lower() for name in names}) == 4
+    assert all(len(part) < 256 for name in names for part in name.split("/"))
