@@ -208,6 +208,32 @@ def until(engine: str, scenario: fs.Scenario, draw: random.Random, folder: Path)
     assert ended[0].equals(ended[1]), first_difference(*ended)
 
 
+def prefix(engine: str, scenario: fs.Scenario, draw: random.Random, folder: Path) -> None:
+    """Jobs that arrive after the end of a run change nothing of it; rounds end with the round that is being played."""
+    frame = rows(scenario.workload)
+    end_s = float(draw.choice(frame["submit_s"].to_list())) + draw.choice((0.0, 1 / 128))
+    ended = scenario.with_(until_s=end_s, typical=scenario.typical or scenario.workload)
+    whole = played(ended)
+    last_s = max(end_s, whole.jobs["submit_s"].to_numpy().max(initial=end_s))
+    first = workload_of(frame.filter(pl.col("submit_s") <= last_s), scenario.workload)
+    equal(played(ended.with_(workload=first)), whole)
+
+
+def copied(engine: str, scenario: fs.Scenario, draw: random.Random, folder: Path) -> None:
+    """Two equal clusters: the same nodes from a Parquet file, from a CSV file and from columns in another order."""
+    cluster: fs.Cluster = scenario.cluster
+    way = draw.choice(("parquet", "csv", "columns"))
+    if way == "columns":
+        names = cluster.nodes.column_names
+        other = fs.Cluster.from_arrow(cluster.nodes.select(draw.sample(names, len(names))), catalog=cluster.catalog)
+    else:
+        path = folder / f"nodes.{way}"
+        (cluster.to_parquet if way == "parquet" else cluster.to_csv)(path)
+        other = (fs.Cluster.from_parquet if way == "parquet" else fs.Cluster.from_csv)(path)
+    assert other.checksum() == cluster.checksum(), way
+    equal(played(scenario.with_(cluster=other)), played(scenario))
+
+
 def stored(engine: str, scenario: fs.Scenario, draw: random.Random, folder: Path) -> None:
     """The workload in a file, or in record batches of a few rows."""
     table = scenario.workload.table()
@@ -254,7 +280,8 @@ RELATIONS: dict[str, tuple[Relation, tuple[str, ...]]] = {
     "twice": (twice, ENGINES), "audited": (audited, ENGINES), "renamed": (renamed, ENGINES),
     "shuffled": (shuffled, ENGINES), "shifted": (shifted, ENGINES), "scaled": (scaled, ("pods",)),
     "joined": (joined, ("pods",)), "until": (until, ENGINES), "stored": (stored, ENGINES),
-    "recorded": (recorded, ENGINES), "resumed": (resumed, ENGINES),
+    "recorded": (recorded, ENGINES), "resumed": (resumed, ENGINES), "prefix": (prefix, ENGINES),
+    "copied": (copied, ENGINES),
 }  # fmt: skip
 """Relations, and the engines whose runs have them."""
 
