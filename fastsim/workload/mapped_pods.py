@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from fastsim.cluster.column_mapping import MISSING, Columns, Mapped, Source, mapped
 from fastsim.errors import InputError, ScenarioError
-from fastsim.foundation.columns.physical_types import cell_text
+from fastsim.foundation.columns.physical_types import cell_text, column_of
 from fastsim.hardware.gpu_products import models_called
 from fastsim.workload import schema as s
 from fastsim.workload.row_checks import UNIQUE, Fault, Repeats, conformed, request_fault, required_columns
@@ -89,7 +89,7 @@ def _complete(mapping: Mapped, spelled: bool) -> pa.Table:
     nothing = pa.array(np.zeros(len(table), np.int64))
     columns = {s.POD_ID: pa.array(np.arange(len(table))), s.CPU_MILLI: nothing, s.MEMORY_MIB: nothing} | columns
     columns |= _devices(mapping, table)
-    columns |= {s.GPU_MODELS: _models(table[s.GPU_MODELS])} if spelled and s.GPU_MODELS in names else {}
+    columns |= {s.GPU_MODELS: _models(mapping)} if spelled and s.GPU_MODELS in names else {}
     columns |= _job_numbers(mapping)
     required_columns(mapping.source.name, list(columns))
     ordered = [name for name in s.POD_SCHEMA.names if name in columns]
@@ -119,8 +119,10 @@ def _devices(mapping: Mapped, table: pa.Table) -> dict[str, Any]:
     return columns
 
 
-def _models(requested: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+def _models(mapping: Mapped) -> pa.Array:
     """Requests for GPU models, with the catalogue's models that their names may mean, too."""
+    kind = s.POD_SCHEMA.field(s.GPU_MODELS).type
+    requested = column_of(mapping.table, s.GPU_MODELS, kind, mapping.source.place)
     names = pc.unique(pc.list_flatten(requested)).to_pylist()
     meant = {name: list(dict.fromkeys((name, *models_called(name)))) for name in names if name}
     if all(len(models) == 1 for models in meant.values()):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import fastsim as fs
@@ -232,3 +233,23 @@ def test_requests_for_gpu_models_are_spelled_as_people_do() -> None:
     assert [set(row or ()) for row in models] == [
         {"v100", "V100", "V100M16", "V100M32"}, {"A-100", "A100"},
         {"h100", "H100", "H100-80GB", "H100-94GB", "H100-PCIe", "t4", "T4"}, set(), {"Made-Up"}, {"T4"}]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "models",
+    [
+        pa.nulls(2),
+        pa.array([None, None], pa.list_(pa.null())),
+        pa.array([["T4"], None], pa.large_list_view(pa.string())),
+    ],
+    ids=str,
+)
+def test_models_of_any_physical_type(models: pa.Array) -> None:
+    table = pa.table({"submit_s": [0.0, 1.0], "num_gpu": [1, 1], "gpu_models": models})
+    assert fs.Workload.from_csv(table).table()["gpu_models"].to_pylist() == models.to_pylist()
+
+
+def test_models_that_are_no_lists_are_one_clear_error() -> None:
+    table = pa.table({"submit_s": [0.0], "num_gpu": [1], "gpu_models": [7]})
+    with pytest.raises(InputError, match=r"^frame:1: gpu_models: found 7, expected a value of type list"):
+        fs.Workload.from_csv(table)
