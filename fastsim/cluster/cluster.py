@@ -158,8 +158,8 @@ class Cluster(ComparedByContent):
         "memory_mib": "cap_mem * 1024"}``. ``where``: a condition over source columns. Columns that nothing uses stay as
         `native_` ones.
         """
-        from fastsim.cluster.column_mapping import source_of
         from fastsim.cluster.importers import nodes_of
+        from fastsim.cluster.table_sources import source_of
 
         return nodes_of(source_of(data, name, delimiter, work=Work.NODES), columns, where=where, catalog=catalog)
 
@@ -380,7 +380,9 @@ PLAIN = {pa.string(): str, pa.float64(): float, pa.int64(): int, pa.int32(): int
 
 def _typed(where: str, column: str, values: list[Any]) -> pa.Array:
     if column not in NODE_SCHEMA.names:
-        raise InputError(where, "an unknown column", f"one of: {', '.join(NODE_SCHEMA.names)}")
+        as_keywords = "write columns as keywords: gpu_idle_w=50.0" if column == "columns" else ""
+        do = as_keywords or suggestion(column, NODE_SCHEMA.names)
+        raise InputError(where, "an unknown column", f"one of: {', '.join(NODE_SCHEMA.names)}", do)
     kind = NODE_SCHEMA.field(column).type
     try:
         if column == "mig":

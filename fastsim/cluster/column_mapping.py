@@ -6,6 +6,7 @@ unit in brackets behind a column turns its cells into seconds:
 ==================================  ===========================================================================
 ``start[ms]``                       numbers in ``s``, ``ms``, ``us``, ``ns``, ``min``, ``h`` or ``d``
 ``start[iso]``                      texts such as ``2023-03-01 00:18:22+08:00``; without a zone they are UTC
+``start[%m/%d/%Y %H:%M]``           texts of dates in this format of ``strptime``
 ``elapsed[hms]``                    texts such as ``1-02:03:04``, ``02:03:04`` or ``03:04``
 ``end[iso] - start[iso]``           units stand inside expressions
 ``"GPU hours" * 3600``              names of several words are quoted in expressions, and plain if they stand alone
@@ -18,9 +19,8 @@ it out. Source columns that no entry uses are kept as texts, named ``native_`` a
 from __future__ import annotations
 
 import difflib
-import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,29 +28,30 @@ import polars as pl
 import pyarrow as pa
 
 from fastsim.cluster.node_table import NATIVE
+from fastsim.cluster.table_sources import Source
+from fastsim.cluster.time_cells import (
+    DIVISORS,
+    EXPECTED,
+    FACTORS,
+    NUMBERS,
+    UNITS,
+    hint,
+    is_unit,
+    seconds_of_texts,
+    since,
+)
 from fastsim.errors import InputError, reading, short, suggestion
-from fastsim.foundation.columns.physical_types import PLAIN, Unconvertible, plain
-from fastsim.foundation.csv_table import csv_line, csv_texts, map_of
-from fastsim.foundation.limits import quantities
-from fastsim.foundation.limits.work_budget import Work
-from fastsim.foundation.parquet import arrow_table, one_line, parquet_table
+from fastsim.foundation.csv_table import map_of
+from fastsim.foundation.parquet import one_line
 
 MISSING = ("", "NA", "N/A", "None", "NULL", "null", "NaN", "nan")
 """Texts that stand for an unknown value."""
-DIVISORS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-"""Units of time, in parts of a second."""
-FACTORS = {unit: quantities.UNITS[unit] for unit in ("min", "h", "d")}
-"""Units of time, in seconds."""
-UNITS = (*DIVISORS, *FACTORS, "iso", "hms")
-"""Units that may stand in brackets behind a column."""
 CONSTANTS = ("TRUE", "FALSE", "NULL")
 """Words of expressions that are no columns."""
 ROUNDED = ("cpu_milli", "memory_mib", "gpu_memory_mib", "gpu_milli")
 """Whole columns whose values are rounded; in others a fraction is an error."""
-_MEASURED = re.compile(r'("[^"]+"|[A-Za-z_]\w*)\[([^\]\s]+)\]')
-_DATE = r"\d{4}-\d\d-\d\d"
-_SPAN = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$"
-
+_UNIT = r"\[(%[^\]]+|[^\]\s]+)\]"
+_MEASURED = re.compile(rf'("[^"]+"|[A-Za-z_]\w*){_UNIT}')
 Columns = Mapping[str, str | None]
 """Canonical column -> source column or expression; None leaves the column out."""
 
@@ -79,14 +80,6 @@ def _words(text: str) -> list[str]:
     return [word for word in words if word.strip()]
 
 
-class Source(NamedTuple):
-    """A table as it was read; ``place`` names row `i` (from 0) of it."""
-
-    frame: pl.DataFrame
-    name: str
-    place: Callable[[int], str]
-
-
 @dataclass(frozen=True)
 class Mapped:
     """Canonical and native columns, and the source column or expression of each; ``source`` has the same rows."""
@@ -100,71 +93,6 @@ class Mapped:
         text = self.texts.get(column, column)
         label = column if text == column else f"{column} = {text}"
         return f"{self.source.place(row)}: {label}"
-
-
-def source_of(
-    data: Any, name: str | None = None, delimiter: str = ",", header: Sequence[str] | None = None,
-    work: Work = Work.HELD_PODS,
-) -> Source:  # fmt: skip
-    """A CSV or Parquet file (by its name) or a frame of any library as a table; cells of a CSV file are texts.
-
-    The rows of a Parquet file are within the budget of ``work``.
-    """
-    if isinstance(data, str | os.PathLike):
-        path = str(data)
-        if path.endswith((".parquet", ".pq")):
-            return Source(_frame(parquet_table(path, work), path), path, lambda row: f"{path}:{row + 1}")
-        table = csv_texts(path, header, delimiter=delimiter)
-        return Source(_frame(table, path), path, lambda row: f"{path}:{csv_line(path, row, header is None)}")
-    label = name or "frame"
-    return Source(_frame(_arrow(data, label), label), label, lambda row: f"{label}:{row + 1}")
-
-
-def _arrow(data: Any, name: str) -> pa.Table:
-    """Any table; pandas before 2.2 and plain mappings of lists have no Arrow stream."""
-    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        return arrow_table(data, name)
-    columns = data
-    if not isinstance(data, Mapping) and hasattr(data, "to_dict"):
-        columns = data.to_dict("list")
-    if not isinstance(columns, Mapping):
-        expected = "a frame of polars, pandas or pyarrow, or a mapping of names to lists"
-        raise InputError(name, type(data).__name__, expected)
-    arrays = {}
-    for key, values in columns.items():
-        with reading(f"{name}: {key}", "cells of one type", (TypeError, ValueError)):
-            arrays[str(key)] = pa.array(_plain(values), from_pandas=True)
-    try:
-        return pa.table(arrays)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InputError(name, one_line(error), "columns of one type and one length each") from error
-
-
-def _plain(values: Any) -> list[Any]:
-    """Cells without the marks for missing ones that differ from themselves."""
-    return [None if value != value else value for value in values]
-
-
-def _frame(table: pa.Table, name: str) -> pl.DataFrame:
-    indices = [one for one in table.column_names if one.startswith("__index_level_")]  # the index of pandas
-    table = table.drop_columns(indices)
-    columns = [_plain_column(table, number, name) for number in range(table.num_columns)]
-    with reading(name, "columns of plain types, each name once", (ValueError,)):
-        frame = pl.from_arrow(pa.table(columns, table.column_names))
-    assert isinstance(frame, pl.DataFrame)
-    return frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
-
-
-def _plain_column(table: pa.Table, number: int, name: str) -> pa.Array | pa.ChunkedArray:
-    """A column in a type that polars reads, which is tried with it alone, as its errors do not name columns."""
-    place, column = f"{name}: {table.column_names[number]}", table.column(number)
-    try:
-        known = plain(column)
-    except Unconvertible as fault:
-        raise InputError(place, fault.found, fault.expected, "convert the column, or leave it out") from None
-    with reading(place, PLAIN, (ValueError,)):
-        pl.from_arrow(known.slice(0, 0))
-    return known
 
 
 # ---------------------------------------------------------------------- expressions
@@ -214,53 +142,25 @@ class _Cells:
     def _seconds(self, name: str, unit: str | None) -> pl.Series:
         raw = self.raw[name]
         if raw.dtype.is_temporal():
-            return _since(raw) / 1e6
-        if unit in ("iso", "hms"):
+            return since(raw) / 1e6
+        if unit and unit not in NUMBERS:
             if raw.dtype != pl.String:
                 raise InputError(f"{self.source.name}: {name}[{unit}]", f"{raw.dtype}", "texts or dates")
-            values, expected = (_clock(raw), "a date and time") if unit == "iso" else (_span(raw), "[D-]HH:MM:SS")
+            with reading(f"{self.source.name}: {name}[{unit}]", "a format of dates"):
+                values = seconds_of_texts(raw, unit)
             bad = values.is_null() & raw.is_not_null()
             if bad.any():
-                raise self.fault(name, bad, expected)
+                raise self.fault(name, bad, EXPECTED.get(unit, f"a date such as {unit}"), unit)
             return values
         numbers, known = self.numbers(name), unit or "s"
         return numbers / DIVISORS[known] if known in DIVISORS else numbers * FACTORS[known]
 
-    def fault(self, name: str, bad: pl.Series, expected: str) -> InputError:
+    def fault(self, name: str, bad: pl.Series, expected: str, unit: str | None = None) -> InputError:
         """The error for the first bad cell of a column."""
         row = int(bad.arg_max() or 0)
         cell = self.raw[name][row]
-        do = f"write {name}[iso]" if expected == "a number" and re.match(_DATE, str(cell)) else ""
+        do = hint(name, str(cell), unit)
         return InputError(f"{self.source.place(row)}: {name}", short(cell), expected, do)
-
-
-def _since(times: pl.Series) -> pl.Series:
-    """Microseconds since 1970 of dates, microseconds of durations."""
-    if times.dtype == pl.Date:
-        times = times.cast(pl.Datetime("us"))
-    if times.dtype == pl.Duration:
-        return times.dt.total_microseconds().cast(pl.Float64)
-    if times.dtype == pl.Time:
-        return times.cast(pl.Int64).cast(pl.Float64) / 1e3
-    return times.dt.epoch("us").cast(pl.Float64)
-
-
-def _clock(texts: pl.Series) -> pl.Series:
-    """Seconds since 1970 of ISO texts; null where a text is none."""
-    plain = texts.str.strip_chars().str.replace(r"^(\d{4}-\d\d-\d\d) ", "${1}T")
-    plain = plain.str.replace(r"^(\d{4}-\d\d-\d\d)$", "${1}T00:00:00").str.replace(r"\s*(Z|UTC)$", "+00:00")
-    plain = plain.str.replace(r"(T\d\d:\d\d)([+-]|$)", "${1}:00${2}").str.replace(r"([+-]\d\d)$", "${1}:00")
-    zoned = plain.str.contains(r"T.*[+-]\d\d:?\d\d$").fill_null(False)
-    plain = pl.select(pl.when(zoned).then(plain).otherwise(plain + "+00:00")).to_series()
-    times = plain.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%z", time_unit="us", time_zone="UTC", strict=False)
-    return times.dt.epoch("us").cast(pl.Float64) / 1e6
-
-
-def _span(texts: pl.Series) -> pl.Series:
-    """Seconds of texts as Slurm writes them."""
-    plain = texts.str.strip_chars()
-    days, hours, minutes, seconds = (plain.str.extract(_SPAN, one).cast(pl.Float64) for one in (1, 2, 3, 4))
-    return days.fill_null(0.0) * 86_400 + hours.fill_null(0.0) * 3600 + minutes * 60 + seconds
 
 
 def _entry(source: Source, target: str, text: str) -> _Entry:
@@ -270,7 +170,7 @@ def _entry(source: Source, target: str, text: str) -> _Entry:
     where = f"{source.name}: {target} = {text}"
     if text.isidentifier() and text.upper() not in CONSTANTS:  # words such as `user` are functions of SQL
         _refuse_unknown(where, text, names)
-    plain = re.fullmatch(r"(.+)\[([^\]\s]+)\]", text)
+    plain = re.fullmatch(rf"(.+){_UNIT}", text)
     if plain and plain[1] in names:
         body = f'"{text}"'
     else:
@@ -289,7 +189,7 @@ def _entry(source: Source, target: str, text: str) -> _Entry:
 
 def _parts(root: str, names: Sequence[str]) -> tuple[str, str | None]:
     """Column and unit of a name in an expression."""
-    match = None if root in names else re.fullmatch(r"(.+)\[([^\]\s]+)\]", root)
+    match = None if root in names else re.fullmatch(rf"(.+){_UNIT}", root)
     return (match[1], match[2]) if match else (root, None)
 
 
@@ -297,8 +197,8 @@ def _refuse_unknown(where: str, root: str, names: Sequence[str]) -> None:
     column, unit = _parts(root, names)
     if column not in names:
         raise InputError(where, f"no column {column!r}", f"one of: {', '.join(names)}", suggestion(column, names))
-    if unit is not None and unit not in UNITS:
-        raise InputError(where, f"unit {unit!r}", f"one of: {', '.join(UNITS)}")
+    if unit is not None and not is_unit(unit):
+        raise InputError(where, f"unit {unit!r}", f"one of: {', '.join(UNITS)}, or a format such as %m/%d/%Y %H:%M")
 
 
 def _value(cells: _Cells, entry: _Entry) -> pl.Series:

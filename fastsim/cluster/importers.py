@@ -22,7 +22,8 @@ from fastsim.hardware.model_catalog import Catalog
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.cluster.column_mapping import Columns, Source
+    from fastsim.cluster.column_mapping import Columns
+    from fastsim.cluster.table_sources import Source
     from fastsim.kubernetes.snapshot import Snapshot
 
 MAX_PODS = 1001

@@ -49,6 +49,8 @@ NATIVE = "native_"
 REQUIRED = ("cpu_milli", "memory_mib", "num_gpu")
 """Columns a node table must have; `node_id` and `name` are numbered when absent."""
 
+USUAL = {"cpu_milli": 96_000, "memory_mib": 393_216}
+"""Required columns that many tables of nodes lack, and a usual server."""
 _WATTS = ("gpu_idle_w", "gpu_peak_w", "cpu_idle_w", "cpu_peak_w")
 _LIMIT = 2**40
 # Arrow looks for a time-zone library whenever it has to infer the type of a Python value; these are typed.
@@ -80,7 +82,8 @@ def _complete(table: pa.Table, name: str, where: Where) -> pa.Table:
         raise InputError(name, "no nodes", "one node or more")
     for column in REQUIRED:
         if column not in names:
-            raise InputError(f"{name}: {column}", f"columns {', '.join(names)}", "this required column")
+            do = f"map it: {column}=COLUMN, or {column}={USUAL[column]} for every node" if column in USUAL else ""
+            raise InputError(f"{name}: {column}", f"columns {', '.join(names)}", "this required column", do)
     native = [name for name in names if name.startswith(NATIVE)]
     for column in (name for name in names if name not in NODE_SCHEMA.names and name not in native):
         likely = difflib.get_close_matches(column, NODE_SCHEMA.names, n=1, cutoff=0.85)

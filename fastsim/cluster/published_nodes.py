@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.cluster.column_mapping import source_of
 from fastsim.cluster.importers import nodes_of
+from fastsim.cluster.table_sources import source_of
 from fastsim.errors import InputError, ScenarioError, reading
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.packed_file import opened_text

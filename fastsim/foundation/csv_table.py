@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import IO, TYPE_CHECKING
 
@@ -21,6 +23,21 @@ if TYPE_CHECKING:
 
 interrupts.quieten_arrow()
 
+OTHER_FORMATS = (
+    (b"\xff\xfe", "text in UTF-16", "save it in UTF-8"),
+    (b"\xfe\xff", "text in UTF-16", "save it in UTF-8"),
+    (b"PK\x03\x04", "a workbook of Excel, or another ZIP archive", "save the sheet as CSV, or read it as a frame"),
+    (b"\xd0\xcf\x11\xe0", "a workbook of Excel", "save the sheet as CSV, or read it as a frame"),
+    (b"PAR1", "a Parquet file", "its name must end in .parquet"),
+    (b"ARROW1", "a file of Arrow", "read it as a frame: polars.read_ipc"),
+    (b"\x1f\x8b", "a file packed by gzip", "its name must end in .gz"),
+)
+"""First bytes of files that are no CSV, what such files are, and what to do."""
+JSON = re.compile(rb"\s*(\[\s*)?\{\s*\"[^\"]*\"\s*:")
+"""First bytes of a JSON list of objects, or of lines with one object each."""
+DELIMITERS = (";", "\t", "|", ",")
+"""Usual separators of fields."""
+TAB = "\t"
 FAULT_ROWS = 4096
 """Rows checked together during the search for a file's first fault."""
 FORMULA = r"^[=+\-@\t\r]"
@@ -83,7 +100,7 @@ def csv_texts(
 
     ``names`` are the columns of a file without a header. Every row has as many fields as there are columns.
     """
-    header = list(names or _first_row(path, delimiter))
+    header = list(names or first_row(path, delimiter))
     _unique_columns(path, header, set(required))
     types = dict.fromkeys(header, pa.string())
     try:
@@ -140,7 +157,7 @@ def _opened(path: str | os.PathLike[str]) -> IO[str]:
 
 
 def _header(path: str | os.PathLike[str], types: Mapping[str, pa.DataType], required: set[str]) -> list[str]:
-    header = _first_row(path)
+    header = first_row(path)
     where, known = f"{path}:1", ", ".join(types)
     for name in header:
         if name not in types:
@@ -149,14 +166,38 @@ def _header(path: str | os.PathLike[str], types: Mapping[str, pa.DataType], requ
     return header
 
 
-def _first_row(path: str | os.PathLike[str], delimiter: str = ",") -> list[str]:
+def first_row(path: str | os.PathLike[str], delimiter: str = ",") -> list[str]:
+    """The header of a CSV file; a file of another format, or with another delimiter, is an InputError that says so."""
     try:
+        _refuse_other_formats(path)
         with _opened(path) as text:
-            return next(csv.reader(text, delimiter=delimiter), [])
+            row = next(csv.reader(text, delimiter=delimiter), [])
+        _refuse_another_delimiter(path, row, delimiter)
+        return row
     except FileNotFoundError as error:
         raise InputError(str(path), "no such file", "a CSV file") from error
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(str(path), one_line(error), "a CSV file, plain or gzipped") from error
+
+
+def _refuse_other_formats(path: str | os.PathLike[str]) -> None:
+    first = b""
+    with suppress(OSError, EOFError), opened_bytes(path) as file:  # who reads the file next says what is wrong with it
+        first = file.read(1000)
+    for sign, found, do in OTHER_FORMATS:
+        if first.startswith(sign):
+            raise InputError(str(path), found, "a CSV file", do)
+    if json := JSON.match(first):
+        do = "read it as a frame: polars.read_json" if json[1] else "its name must end in .jsonl or .ndjson"
+        raise InputError(str(path), "a JSON list" if json[1] else "lines of JSON", "a CSV file", do)
+
+
+def _refuse_another_delimiter(path: str | os.PathLike[str], header: list[str], delimiter: str) -> None:
+    """InputError for a header of one column that other separators part into several."""
+    others = [sign for sign in DELIMITERS if sign != delimiter and len(header) == 1 and sign in header[0]]
+    if others:
+        do = f"delimiter={others[0]!r}, or csv:{path}?delimiter={others[0] if others[0] != TAB else '%09'}"
+        raise InputError(f"{path}:1", f"one column {header[0]!r}", f"columns parted by {delimiter!r}", do)
 
 
 def _unique_columns(path: str | os.PathLike[str], header: list[str], required: set[str]) -> None:

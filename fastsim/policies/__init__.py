@@ -63,10 +63,14 @@ def __getattr__(name: str) -> Any:
         return getattr(registry, name)
     if not name[:1].isupper():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    for cls in registry.classes():
-        if cls.__name__ == name:
-            return cls
-    raise AttributeError(f"no policy class {name!r}; fastsim.policies.names() lists the policies")
+    classes = {cls.__name__: cls for cls in registry.classes()}
+    if name in classes:
+        return classes[name]
+    from fastsim.errors import suggestion
+
+    raise AttributeError(
+        f"no policy class {name!r}; {suggestion(name, classes) or 'fastsim.policies.names() lists the policies'}"
+    )
 
 
 def __dir__() -> list[str]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fastsim.errors import PolicyError, short, suggestion
+from fastsim.errors import GUESS, PolicyError, plain_name, short, suggestion
 from fastsim.scenario import user_code
 
 if TYPE_CHECKING:
@@ -141,7 +142,16 @@ def policy_class(name: str) -> type[Any]:
         _load_entry_point(name)
     if name in _classes:
         return _classes[name]
-    raise PolicyError(f"policy {name!r}", "an unknown name", f"one of {', '.join(names())}", suggestion(name, names()))
+    raise PolicyError(f"policy {name!r}", "an unknown name", f"one of {', '.join(names())}", _meant(name))
+
+
+def _meant(name: str) -> str:
+    """What an unknown policy may be: a rule of the queue, or the policy of the closest name."""
+    from fastsim.engine.online.plan import QUEUES
+
+    known = {plain_name(rule): f"{GUESS} the rule of the queue, queue={rule!r}?" for rule in QUEUES}
+    known |= {plain_name(policy): f"{GUESS} {policy!r}?" for policy in names()}
+    return known.get(plain_name(name)) or suggestion(name, names())
 
 
 def classes() -> Iterator[type[Any]]:
@@ -225,7 +235,13 @@ def parse(text: str) -> OnlinePolicy | RoundPolicy:
     """The policy written as ``"fgd"``, ``"0.9*fgd + 0.1*pwr"`` or ``"max_min_fairness(mode=packed)"``."""
     from fastsim.policies.expression import policy_from_text
 
-    return policy_from_text(text, create)
+    try:
+        return policy_from_text(text, create)
+    except PolicyError:
+        # A name with hyphens reads as a difference of policies.
+        if "-" in text and re.fullmatch(r"[A-Za-z][\w-]*", text.strip()) and (guess := _meant(text)):
+            raise PolicyError(f"policy {text!r}", "an unknown name", f"one of {', '.join(names())}", guess) from None
+        raise
 
 
 def imports_code(text: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from fastsim.cluster.texts import cluster_from
 from fastsim.engine.online.plan import GPU_PICKS, QUEUES
-from fastsim.errors import FastsimError, PolicyError, ScenarioError, kind_of
+from fastsim.errors import GUESS, FastsimError, PolicyError, ScenarioError, kind_of, plain_name, suggestion
 from fastsim.policies import registry
 from fastsim.scenario import scenario as spec
 from fastsim.scenario.compat import switches_on
@@ -49,9 +49,17 @@ def _one_of(field: str, known: tuple[str, ...]) -> Callable[[Any], None]:
     def check(value: Any) -> None:
         if value is not None and not (isinstance(value, str) and value in known):
             found = repr(value) if isinstance(value, str) else kind_of(value)
-            raise ScenarioError(field, found, f"one of {', '.join(known)}")
+            raise ScenarioError(field, found, f"one of {', '.join(known)}", _meant(field, value, known))
 
     return check
+
+
+def _meant(field: str, value: Any, known: tuple[str, ...]) -> str:
+    """A guess at the word that was meant; a queue may have the name of a policy."""
+    if not isinstance(value, str):
+        return ""
+    policy = {plain_name(name): name for name in registry.names()}.get(plain_name(value)) if field == "queue" else None
+    return f"{GUESS} the policy, policy={policy!r}?" if policy else suggestion(value, known)
 
 
 def _check_deschedule(value: tuple[Any, ...]) -> None:

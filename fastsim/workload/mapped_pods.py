@@ -19,7 +19,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastsim.cluster.column_mapping import MISSING, Columns, Mapped, Source, mapped
+from fastsim.cluster.column_mapping import MISSING, Columns, Mapped, mapped
+from fastsim.cluster.table_sources import Source
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.columns.physical_types import cell_text, column_of
 from fastsim.hardware.gpu_products import models_called

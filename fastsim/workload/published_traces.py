@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from fastsim.cluster.column_mapping import Columns, Source, source_of
+from fastsim.cluster.column_mapping import Columns
+from fastsim.cluster.table_sources import Source, source_of
 from fastsim.errors import ScenarioError, reading, suggestion
 from fastsim.foundation.limits.packed_file import file_checksum, is_archived
 from fastsim.foundation.option_texts import refuse_options

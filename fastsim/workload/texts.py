@@ -7,8 +7,9 @@ workload          ``synth:openb?pods=1000&seed=1`` (``load=1``: as much demand a
                   · ``synth:gavel?jobs=1000&rate_per_hour=6&seed=1``
                   · ``synth:synergy?jobs=1000&rate_per_hour=9&log=10000``
                   · ``synth:detectors?jobs=30&over=50`` (pods that share GPUs)
-                  · a Parquet file · ``csv:FILE?map=submit_s=start,num_gpu=gpus`` (a table under other names, as in
-                  `cluster.column_mapping`, with ``where=``, ``origin=``) · an openb pod list (CSV)
+                  · a Parquet file · a CSV file or lines of JSON with our own columns · an openb pod list (CSV)
+                  · ``csv:FILE?map=submit_s=start,num_gpu=gpus`` (a table under other names, as in
+                  `cluster.column_mapping`, with ``where=``, ``origin=``, ``delimiter=``)
                   · a Gavel trace (``.trace``, ``gavel:FILE``)
                   · ``kubernetes:PATH?nodes=PATH`` (pods, and their nodes if those are in another file;
                   ``as=trace``: at their recorded times, finished ones included)
@@ -30,8 +31,9 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fastsim.cluster.table_sources import JSON_LINES
 from fastsim.cluster.texts import TABLE, table_arguments
-from fastsim.errors import ScenarioError, reading, suggestion
+from fastsim.errors import InputError, ScenarioError, reading, suggestion
 from fastsim.foundation.object_cache import OBJECTS
 from fastsim.foundation.option_texts import (
     called,
@@ -221,12 +223,29 @@ def _read_pods(head: str, options: dict[str, Any]) -> Workload:
 
         logged: Workload = called(f"workload {head!r}", import_jobs, {**options, "path": path})
         return logged
+    if path == head and (path.removesuffix(".gz").endswith(JSON_LINES) or _is_own(path)):
+        refuse_options("workload", options, TUNE_OPTIONS)
+        return Workload.from_csv(path)
     if "drop" in options:
         options["drop"] = str(options["drop"]).split(",")
     from fastsim.workload.importers.openb import import_pods
 
     imported: Workload = called(f"workload {head!r}", import_pods, {**options, "path": path})
     return imported
+
+
+def _is_own(path: str) -> bool:
+    """Whether a CSV file has our own columns; InputError for one with neither those nor any of an openb list."""
+    from fastsim.foundation.csv_table import first_row
+    from fastsim.workload import schema as s
+    from fastsim.workload.importers.openb import POD_COLUMNS
+
+    header = [] if path.endswith(".parquet") else first_row(path)
+    if header and s.SUBMIT_S not in header and not set(header) & POD_COLUMNS.keys():
+        found, expected = f"columns {', '.join(header)}", f"those of an openb list, or {s.SUBMIT_S} and {s.NUM_GPU}"
+        do = f"name them: csv:{path}?map={s.SUBMIT_S}=COLUMN,{s.NUM_GPU}=COLUMN"
+        raise InputError(f"{path}:1", found, expected, do)
+    return s.SUBMIT_S in header
 
 
 def _kubernetes_pods(path: str, nodes: str | None = None, memory_unit: str = "GiB", read_as: str = "now") -> Workload:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -10,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from fastsim.errors import InputError, ScenarioError, reading
+from fastsim.errors import InputError, ScenarioError, reading, suggestion
 from fastsim.foundation import interrupts
 from fastsim.foundation.columns.checksum import content_checksum
 from fastsim.foundation.displays import html_table
 from fastsim.foundation.limits.forked_process import whole_process
+from fastsim.foundation.option_texts import refuse_options
 from fastsim.foundation.parquet import arrow_table, one_line, open_parquet, parquet_batches, rechunked, write_parquet
 from fastsim.workload import schema as s
 from fastsim.workload.row_checks import checked, required_columns
@@ -157,7 +159,7 @@ class Workload:
         `min` = the first arrival is 0 s, `keep` = the clock of the table. Columns that nothing uses stay as `native_`
         ones.
         """
-        from fastsim.cluster.column_mapping import source_of
+        from fastsim.cluster.table_sources import source_of
         from fastsim.workload.mapped_pods import pods_of
 
         return pods_of(source_of(data, name, delimiter), columns, origin=origin, where=where or ())
@@ -177,6 +179,7 @@ class Workload:
         """The pods of an openb list (CSV, CSV.gz or Parquet); options as in `openb.import_pods`."""
         from fastsim.workload.importers.openb import import_pods
 
+        refuse_options(f"workload.from_openb {path}", options, tuple(inspect.signature(import_pods).parameters))
         return import_pods(path, **options)
 
     @classmethod
@@ -205,6 +208,7 @@ class Workload:
         """The jobs of a Philly log (JSON) or of its reduced form (CSV); options as in `philly.import_jobs`."""
         from fastsim.workload.importers.philly import import_jobs
 
+        refuse_options(f"workload.from_philly {path}", options, tuple(inspect.signature(import_jobs).parameters))
         return import_jobs(path, **options)
 
     @classmethod
@@ -240,7 +244,9 @@ class Workload:
         from fastsim.workload.generators.openb import GENERATORS
 
         if kind not in GENERATORS:
-            raise ScenarioError("workload.synth", repr(kind), f"one of: {', '.join(GENERATORS)}")
+            expected, do = f"one of: {', '.join(GENERATORS)}", suggestion(str(kind), GENERATORS)
+            raise ScenarioError("workload.synth", repr(kind), expected, do)
+        refuse_options(f"workload.synth: {kind}", options, tuple(inspect.signature(GENERATORS[kind]).parameters))
         workload: Workload = GENERATORS[kind](**options)
         return workload
 

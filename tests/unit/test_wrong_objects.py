@@ -14,10 +14,14 @@ import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.engine.online.plan import QUEUES
 from fastsim.engine.result import Result
-from fastsim.errors import FastsimError, InputError, PolicyError, ResultError, ScenarioError
+from fastsim.errors import FastsimError, InputError, PolicyError, ResultError, ScenarioError, plain_name
+from fastsim.policies import registry
 from fastsim.scenario.carbon import Carbon
 from fastsim.telemetry.telemetry import Telemetry
+from fastsim.workload.generators.openb import GENERATORS
+from fastsim.workload.texts import TRACES
 from tests.needs import skip_without
 
 skip_without("altair")
@@ -239,3 +243,44 @@ def test_no_text_is_read_letter_by_letter(name: str) -> None:
         call("qz")
     assert "qz" in str(caught.value) and "'q'" not in str(caught.value)
     assert refused in (None, "an unknown") or f"found 'qz' (str), expected {refused}" in str(caught.value)
+
+
+def test_rules_of_the_queue_are_no_policies_and_policies_no_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_entry_points", dict)  # reading those of all packages takes a while
+    policies = fs.policies.names()
+    for rule in (rule for rule in QUEUES if rule not in policies):
+        for spelled in (rule, rule.upper(), rule.replace("_", "-")):
+            with pytest.raises(PolicyError, match=f"did you mean the rule of the queue, queue='{rule}'"):
+                fs.policies.parse(spelled)
+    known = {plain_name(rule) for rule in QUEUES}
+    for policy in (policy for policy in policies if plain_name(policy) not in known):
+        problems = {one.path: str(one) for one in fs.Scenario(CLUSTER, PODS, queue=policy.upper()).problems()}
+        assert problems.keys() == {"queue"} and f"did you mean the policy, policy='{policy}'?" in problems["queue"]
+
+
+def test_names_are_guessed_whatever_their_capitals_and_hyphens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_entry_points", dict)  # reading those of all packages takes a while
+    for policy in fs.policies.names():
+        spellings = {policy.upper(), policy.title(), policy.replace("_", "-")} - {policy}
+        for spelled in spellings:
+            with pytest.raises(PolicyError, match=f"did you mean '{policy}'"):
+                fs.policies.parse(spelled)
+    with pytest.raises(AttributeError, match="did you mean 'FGD'"):
+        _ = fs.policies.Fgd
+
+
+def test_columns_of_uniform_nodes_are_keywords() -> None:
+    with pytest.raises(InputError, match=r"write columns as keywords: gpu_idle_w=50\.0"):
+        fs.Cluster.uniform(nodes=1, gpu="T4", columns={"gpu_idle_w": 3.0})
+    with pytest.raises(InputError, match="did you mean 'gpu_idle_w'"):
+        fs.Cluster.uniform(nodes=1, gpu="T4", gpu_idle=3.0)
+
+
+def test_options_of_importers_are_named() -> None:
+    path = "none.csv"
+    makers: list[Callable[[], object]] = [partial(fs.Workload.synth, kind, nonsense=1) for kind in GENERATORS]
+    makers += [partial(fs.Workload.from_trace, kind, path, nonsense=1) for kind in TRACES]
+    makers += [partial(one, path, nonsense=1) for one in (fs.Workload.from_openb, fs.Workload.from_philly)]
+    for maker in makers:
+        with pytest.raises(ScenarioError, match=r"found unknown option 'nonsense', expected options among \w+, "):
+            maker()

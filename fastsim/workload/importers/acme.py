@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from fastsim.cluster.column_mapping import source_of
+from fastsim.cluster.table_sources import source_of
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.workload import schema as s
 from fastsim.workload.published_traces import LAST, NODE_PODS, table_of, with_last_moment

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from fastsim.cluster.column_mapping import Source, source_of
+from fastsim.cluster.table_sources import Source, source_of
 from fastsim.errors import InputError
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.workload import schema as s

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fastsim.cluster.column_mapping import source_of
+from fastsim.cluster.table_sources import source_of
 from fastsim.errors import InputError
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.parquet import replacing

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import polars as pl
 
-from fastsim.cluster.column_mapping import Source, source_of
 from fastsim.cluster.published_nodes import headed_by
+from fastsim.cluster.table_sources import Source, source_of
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.workload import schema as s
 from fastsim.workload.published_traces import LAST, table_of, with_last_moment

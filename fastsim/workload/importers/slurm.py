@@ -19,7 +19,7 @@ from typing import Any
 
 import polars as pl
 
-from fastsim.cluster.column_mapping import Source, source_of
+from fastsim.cluster.table_sources import Source, source_of
 from fastsim.errors import InputError, short
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.packed_file import opened_text

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from fastsim.cluster.column_mapping import Source
+from fastsim.cluster.table_sources import Source
 from fastsim.errors import InputError, short
 from fastsim.foundation import interrupts
 from fastsim.foundation.limits.forked_process import whole_process

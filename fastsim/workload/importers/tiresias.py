@@ -11,7 +11,7 @@ import os
 
 import polars as pl
 
-from fastsim.cluster.column_mapping import source_of
+from fastsim.cluster.table_sources import source_of
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.workload import schema as s
 from fastsim.workload.published_traces import table_of

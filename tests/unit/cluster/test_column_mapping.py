@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.cluster.column_mapping import mapped, source_of
+from fastsim.cluster.column_mapping import mapped
+from fastsim.cluster.table_sources import source_of
 from fastsim.errors import InputError
 
 KINDS = {

@@ -115,3 +115,35 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
 def test_no_name_of_a_column_holds_the_character_nul(tmp_path: Path, text: str) -> None:
     with pytest.raises(InputError, match=r"t\.csv:1: found a name of a column with the character NUL, expected a"):
         csv_texts(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b\n1,2\n".encode("utf-16"), r"t\.csv: found text in UTF-16, expected a CSV file; save it in UTF-8"),
+        (b"PK\x03\x04...", "found a workbook of Excel, or another ZIP archive, .* save the sheet as CSV"),
+        (b"\xd0\xcf\x11\xe0...", "found a workbook of Excel, .* save the sheet as CSV"),
+        (b"PAR1...", r"found a Parquet file, .* its name must end in \.parquet"),
+        (b"ARROW1...", r"found a file of Arrow, .* polars\.read_ipc"),
+        (gzip.compress(b"a,b\n"), r"found a file packed by gzip, .* its name must end in \.gz"),
+        (b'[\n {"a": 1}]', r"found a JSON list, .* polars\.read_json"),
+        (b'{"a": 1}\n{"a": 2}\n', r"found lines of JSON, .* its name must end in \.jsonl or \.ndjson"),
+        (b"a;b\n1;2\n", r"t\.csv:1: found one column 'a;b', expected columns parted by ','; delimiter=';', or csv:"),
+        (b"a\tb\n1\t2\n", r"found one column .* delimiter='\\t', or csv:.*\?delimiter=%09"),
+        (b"a|b\n1|2\n", r"delimiter='\|', or csv:"),
+    ],
+)
+def test_files_of_another_kind_say_what_they_are(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        csv_texts(path)
+    with pytest.raises(InputError, match=message):
+        read_csv(path, TYPES, ())
+
+
+def test_one_column_is_a_table_and_braces_may_begin_a_name(tmp_path: Path) -> None:
+    assert csv_texts(written(tmp_path, "name\na;b\n")).to_pydict() == {"name": ["a;b"]}
+    assert csv_texts(written(tmp_path, "{x},b\n1,2\n")).column_names == ["{x}", "b"]
+    with pytest.raises(InputError, match="delimiter=','"):
+        csv_texts(written(tmp_path, "a,b\n1,2\n"), delimiter=";")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import fastsim as fs
+from fastsim.cluster.cluster import Cluster
 from fastsim.errors import InputError, ScenarioError
 from fastsim.workload import Workload
 from fastsim.workload.mapped_pods import OF_GPUS
@@ -253,3 +256,54 @@ def test_models_that_are_no_lists_are_one_clear_error() -> None:
     table = pa.table({"submit_s": [0.0], "num_gpu": [1], "gpu_models": [7]})
     with pytest.raises(InputError, match=r"^frame:1: gpu_models: found 7, expected a value of type list"):
         fs.Workload.from_csv(table)
+
+
+def test_lines_of_json_and_lists_of_rows_are_tables(tmp_path: Path) -> None:
+    rows = [{"name": "a", "submit_s": 0.0, "num_gpu": 1}, {"name": "b", "submit_s": 5, "num_gpu": 2, "tags": ["x"]}]
+    text = "\n".join(map(json.dumps, rows))
+    (tmp_path / "own.jsonl").write_text(text)
+    (tmp_path / "own.ndjson.gz").write_bytes(gzip.compress(text.encode()))
+    found = [Workload.from_csv(tmp_path / "own.jsonl"), Workload.from_csv(tmp_path / "own.ndjson.gz")]
+    found += [Workload.from_text(tmp_path / "own.jsonl"), Workload.from_text(f"csv:{tmp_path}/own.jsonl")]
+    assert {one.checksum() for one in found} == {found[0].checksum()} and found[0].rows == 2
+    assert Workload.from_polars(rows).frame()["num_gpu"].to_list() == [1, 2]
+    (tmp_path / "own.jsonl").write_text(text + "\n{")
+    with pytest.raises(InputError, match=r"own\.jsonl: found .*, expected one JSON object a line"):
+        Workload.from_csv(tmp_path / "own.jsonl")
+
+
+def test_own_columns_need_no_word_before_the_file(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("submit_s,num_gpu,duration_s\n0,1,5\n")
+    assert Workload.from_text(tmp_path / "own.csv").checksum() == Workload.from_csv(tmp_path / "own.csv").checksum()
+    (tmp_path / "own.csv").write_text("start,gpus\n0,1\n")
+    with pytest.raises(InputError, match=r"found columns start, gpus, .* csv:.*own\.csv\?map=submit_s=COLUMN,num_gpu="):
+        Workload.from_text(tmp_path / "own.csv")
+
+
+def test_dates_of_any_format(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("start,gpus\n03/15/2024 10:00,1\n3/15/2024 11:30,2\n")
+    columns = {"submit_s": "start[%m/%d/%Y %H:%M]", "num_gpu": "gpus"}
+    pods = Workload.from_csv(path, columns)
+    text = f"csv:{path}?map=submit_s=start[%m/%d/%Y %H:%M],num_gpu=gpus"
+    assert pods.frame()["submit_s"].to_list() == Workload.from_text(text).frame()["submit_s"].to_list() == [0.0, 5400.0]
+    span = {"submit_s": "0", "duration_s": "start[%m/%d/%Y %H:%M] - start[%m/%d/%Y %H:%M]", "num_gpu": "gpus"}
+    assert Workload.from_csv(path, span).frame()["duration_s"].to_list() == [0.0, 0.0]
+    for unit, message in (
+        ("", r"expected a number; a format in brackets reads other dates: start\[%m/%d/%Y %H:%M\]"),
+        ("[iso]", r"expected a date and time such as 2024-03-15 10:00:00; a format in brackets"),
+        ("[%d.%m.%Y]", r"expected a date such as %d\.%m\.%Y; a format in brackets"),
+        ("[%d.%m.%Y %H]", r"expected a format of dates"),
+        ("[wk]", r"expected one of: s, ms, us, ns, min, h, d, iso, hms, or a format such as"),
+    ):
+        with pytest.raises(InputError, match=message):
+            Workload.from_csv(path, {"submit_s": f"start{unit}", "num_gpu": "gpus"})
+
+
+def test_tables_of_nodes_without_cpus_say_how_to_give_them(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_text("num_gpu,gpu_model\n8,T4\n")
+    with pytest.raises(InputError, match="map it: cpu_milli=COLUMN, or cpu_milli=96000 for every node"):
+        Cluster.from_csv(path)
+    cluster = Cluster.from_text(f"csv:{path}?map=cpu_milli=96000,memory_mib=393216")
+    assert cluster.nodes.equals(Cluster.from_csv(path, {"cpu_milli": "96000", "memory_mib": "393216"}).nodes)

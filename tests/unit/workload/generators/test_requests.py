@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fastsim.cluster.node_types import node_types
+from fastsim.cluster.node_types import openb_types
 from fastsim.foundation.random_streams import Stream
 from fastsim.workload import Workload
 from fastsim.workload import schema as s
@@ -100,7 +100,7 @@ def test_what_no_node_could_hold_is_cut() -> None:
     huge = TAIL | {"ln_cpu_milli": [20.0, 0.1], "ln_mib_per_milli": [9.0, 0.1], "cpu_milli": [4000, 10**8],
                    "devices": [[8, 1000, 1.0]]}  # fmt: skip
     columns = drawn(50, frequent=[[1000, 10, 1, 500, 0.0, 0.5, 0.5]], tail={"multi": huge})
-    eight = [kind for kind in node_types().values() if kind.num_gpu >= 8]
+    eight = [kind for kind in openb_types().values() if kind.num_gpu >= 8]
     most = max(kind.cpu_milli for kind in eight)
     assert set(columns[s.CPU_MILLI].tolist()) == {most}
     assert set(columns[s.MEMORY_MIB].tolist()) == {max(k.memory_mib for k in eight if k.cpu_milli == most)}
