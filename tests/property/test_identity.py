@@ -49,10 +49,12 @@ ENTRIES: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
     "text, written": lambda frame, folder: str(scanned(Workload.from_polars(frame), folder).name),
     "from_arrow": lambda frame, _: Workload.from_arrow(frame),
     "scan": lambda frame, folder: Workload.scan(parquet(frame, folder)),
+    "from_parquet": lambda frame, folder: Workload.from_parquet(parquet(frame, folder)),
+    "from_text, CSV": lambda frame, folder: Workload.from_text(f"csv:{csv(frame, folder)}"),
     "text, Parquet": lambda frame, folder: str(parquet(frame, folder)),
 }  # fmt: skip
 """Ways in for a table of the user's."""
-STRICT = ("from_arrow", "scan", "text, Parquet")
+STRICT = ("from_arrow", "scan", "from_parquet", "text, Parquet")
 """Those of canonical tables: rows are in order of arrival, ids are numbers."""
 APPLICATION = {"workload": "cifar10", "batch_size": 128}
 ENGINES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {

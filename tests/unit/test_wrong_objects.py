@@ -162,6 +162,8 @@ SEQUENCES: dict[str, tuple[Call, str | None]] = {
     "Sensitivity.oracle: sizes": (lambda text: fs.Sensitivity.default().oracle(["v100"], text), "a list of numbers"),
     "compare: names": (lambda text: fs.compare([RUN], text), "a list of names"),
     "compare: results": (fs.compare, None),
+    "stats: names": (lambda text: fs.stats([RUN], names=text), "a list of names"),
+    "stats: runs": (fs.stats, None),
     "explain: pods": (lambda text: fs.explain(fs.Scenario(CLUSTER, PODS), text), None),
     "job_chart: loads": (lambda text: fs.job_chart([RUN], loads=text), "a list of jobs per hour"),
     "job_chart: names": (lambda text: fs.job_chart([RUN], names=text), "a list of names"),
