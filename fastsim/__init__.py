@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from fastsim.hardware.model_catalog import Catalog as Catalog
     from fastsim.performance.oracle import Oracle as Oracle
     from fastsim.performance.sensitivity import Sensitivity as Sensitivity
-    from fastsim.reports.charts.job_charts import job_chart as job_chart
     from fastsim.reports.comparison import Comparison as Comparison
     from fastsim.reports.comparison import compare as compare
     from fastsim.reports.pairs.paired_jobs import PairedJobs as PairedJobs
     from fastsim.reports.pairs.paired_jobs import paired_jobs as paired_jobs
+    from fastsim.reports.plots import job_chart as job_chart
     from fastsim.reports.plots import plot as plot
     from fastsim.reports.report import Report as Report
     from fastsim.reports.report import report as report
@@ -62,13 +62,12 @@ _HOMES = {
     "cluster.cluster": ("Cluster",),
     "errors": ("FastsimError", "InputError", "PolicyError", "ResultError", "ScenarioError", "SolverError"),
     "decisions.explain": ("NeverTried", "explain"),
-    "reports.charts.job_charts": ("job_chart",),
     "performance.oracle": ("Oracle",),
     "reports.comparison": ("Comparison", "compare"),
     "simulation.fifo_pool": ("simulate_pool",),
     "scenario.prices": ("Prices",),
     "reports.pairs.paired_jobs": ("PairedJobs", "paired_jobs"),
-    "reports.plots": ("plot",),
+    "reports.plots": ("job_chart", "plot"),
     "reports.report": ("Report", "report"),
     "engine.result": ("Result",),
     "simulation.resume": ("fork", "resume"),

@@ -111,11 +111,14 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
     Capital letters and separators count for nothing, so that FGD is near ``fgd`` and A-100 near ``a100``.
     """
-    from difflib import get_close_matches
+    from difflib import SequenceMatcher, get_close_matches
 
     plain = {plain_name(name): name for name in reversed(list(known))}
-    close = get_close_matches(plain_name(word), list(plain), n=1)
-    return f"{GUESS} {plain[close[0]]!r}?" if close else ""
+    asked = plain_name(word)
+    close = get_close_matches(asked, list(plain), n=3)
+    # Of names that are as close, the shortest: who writes jtc means jct and not jct_cdf.
+    nearest = max(close, key=lambda name: (SequenceMatcher(None, name, asked).ratio(), -len(name)), default="")
+    return f"{GUESS} {plain[nearest]!r}?" if close else ""
 
 
 def plain_name(name: str) -> str:

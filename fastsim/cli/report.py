@@ -1,4 +1,4 @@
-"""Verbs that show saved runs: report (a page of all charts), plot (one chart of jobs)."""
+"""Verbs that show saved runs: report (a page of all charts), plot (one chart)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from fastsim.reports.charts.gpu_occupancy import Window
 
 TO_FOLDER = click.Path(path_type=Path, file_okay=False)
-CHARTS = ("jct_cdf", "jct_over_load", "demand_over_load")
 to_chart_file = click.option("-o", "--out", "output", required=True, metavar="FILE", type=FileWritten(".svg"),
-                             help=".png, .svg, .html or .json.")  # fmt: skip
+                             help=".png, .svg, .pdf, .html or .json.")  # fmt: skip
 """The option of verbs that write one chart."""
 
 
@@ -77,7 +76,7 @@ def report(
 
 
 @click.command()
-@click.argument("chart", type=click.Choice(CHARTS))
+@click.argument("chart")
 @click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path))
 @to_chart_file
 @click.option("--name", "names", multiple=True, metavar="N", help="A run's name; as many as runs.  [default: policies]")
@@ -88,17 +87,18 @@ def plot(
     chart: str, folders: tuple[Path, ...], output: Path, names: tuple[str, ...], loads: tuple[float, ...],
     gpus: int | None,
 ) -> None:  # fmt: skip
-    """Draw completion times (jct_cdf, jct_over_load) or demand (demand_over_load) of saved runs.
+    """Draw one chart of saved runs: any of a report's, such as jct, wait, allocation, shares or nodes.
 
-    DIR is the folder of a run, or of a sweep with runs in it.
-    Runs of one policy and load, such as those of several seeds, are one point of the charts over load.
+    DIR is the folder of a run, or of a sweep with runs in it. Runs that differ in their seeds only are one curve: the
+    mean with its 95 % interval. jct_cdf, jct_over_load and demand_over_load count the jobs of the run's window; only
+    the latter two have --load and --gpus. `fastsim describe metrics --table charts` explains all.
     """
     from fastsim.reports.charts.chart_files import written_chart
-    from fastsim.reports.charts.job_charts import job_chart
+    from fastsim.reports.plots import saved_chart
     from fastsim.reports.report import loaded_runs
 
     results = loaded_runs(folders)
-    figure = job_chart(results, chart, names=names or None, loads=loads or None, gpus=gpus)
+    figure = saved_chart(results, chart, names=names or None, loads=loads or None, gpus=gpus)
     click.echo(f"{written_chart(figure, output)}: {chart} of {len(results)} runs")
 
 

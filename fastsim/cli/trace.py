@@ -48,7 +48,7 @@ def lint(workload: str, cluster: str | None, as_json: bool) -> None:
 @trace.command("stats")
 @click.argument("workload", type=READ_TEXT)
 @CLUSTER
-@click.option("-o", "--out", type=FileWritten(".svg"), metavar="FILE", help="Charts: .png, .svg, .html or .json.")
+@click.option("-o", "--out", type=FileWritten(".svg"), metavar="FILE", help="Charts: .png, .svg, .pdf, .html or .json.")
 @click.option("--json", "as_json", is_flag=True, help="Print figures and the load curve as JSON.")
 def stats(workload: str, cluster: str | None, out: Path | None, as_json: bool) -> None:
     """Arrivals, requests, durations, and the GPU load that is offered over time, by the models that pods accept."""

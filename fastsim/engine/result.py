@@ -198,7 +198,7 @@ class Result:
     def plot(self, chart: str | None = None) -> alt.TopLevelMixin:
         """A chart of this run, such as ``waits`` or ``nodes``; without a name the first that has data.
 
-        Charts are those of a report (see :data:`fastsim.reports.plots.RESULT`). Needs the extra ``report``.
+        Charts are those of a report (see :data:`fastsim.reports.report_charts.KEYS`). Needs the extra ``report``.
         """
         drawn: alt.TopLevelMixin = chart_of(self, chart)
         return drawn

@@ -1,13 +1,14 @@
-"""One chart of one object, for notebooks and scripts: a run, a comparison or a cluster as an altair chart.
+"""One chart of one object, for notebooks and scripts: runs, a comparison, a report or a cluster as an altair chart.
 
-``plot(result, "waits")`` is the same as ``result.plot("waits")``. Charts of a run are those of a report. A chart shows
-itself in Jupyter, VS Code and Colab, and ``chart.save("file.png")`` writes it. Needs the extra ``report``.
+``plot(result, "waits")`` is the same as ``result.plot("waits")``. Charts of runs are those of a report, by the same
+names. A chart shows itself in Jupyter, VS Code and Colab, and ``chart.save("file.png")`` writes it, as .svg and .pdf
+as well. Needs the extra ``report``.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -17,17 +18,16 @@ from fastsim.engine.result import Result
 from fastsim.errors import ResultError, ScenarioError, kind_of, suggestion
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.reports.charts.chart_files import charting, displayed
-from fastsim.reports.charts.gpu_occupancy import STEPS
-from fastsim.reports.charts.series import WIDTH, series_of
-from fastsim.reports.comparison import METRICS, Comparison
-from fastsim.reports.report import still
-from fastsim.reports.report_charts import KEYS, figures
+from fastsim.reports.charts.gpu_occupancy import STEPS, Window
+from fastsim.reports.charts.job_charts import CHARTS
+from fastsim.reports.charts.series import WIDTH, RunSeries, series_of
+from fastsim.reports.comparison import Comparison, compare
+from fastsim.reports.report import Report, named_runs, still
+from fastsim.reports.report_charts import KEYS, ReportChart, figures, job_figure
 
 if TYPE_CHECKING:
     import altair as alt
 
-RESULT = KEYS
-"""Charts of a run; a space in a name, as in "nodes power", may stand for an underscore."""
 CLUSTER = ("gpus", "nodes")
 """Charts of a cluster: GPUs by model, nodes by kind."""
 PLURALS = {"waits": "wait", "jcts": "jct"}
@@ -37,48 +37,95 @@ ROW_HEIGHT = 22
 
 @whole_process
 def plot(shown: Any, chart: str | None = None, **options: Any) -> alt.TopLevelMixin:
-    """The named chart of a run, comparison or cluster; without a name its first one.
+    """The named chart of runs, a comparison, a report or a cluster; without a name its first one.
 
-    Names are those of `RESULT`, :data:`fastsim.reports.comparison.METRICS` and `CLUSTER`. ``options`` are those of
+    Names are those of `KEYS`, and for a cluster of `CLUSTER`. ``options`` are those of
     :meth:`fastsim.reports.comparison.Comparison.plot`.
     """
     if not (chart is None or isinstance(chart, str)):
         raise ScenarioError("plot: chart", kind_of(chart), "the name of a chart")
+    if isinstance(shown, list | tuple):
+        shown = compare(shown)
     if isinstance(shown, Comparison):
-        return shown.plot(chart or next(iter(METRICS)), **options)
+        return shown.plot(chart or KEYS[0], **options)
     if options:
         raise ScenarioError("plot", f"the option {next(iter(options))!r}", "options for a comparison only")
     if isinstance(shown, Result):
-        return _of_result(shown, chart)
+        return of_series(series_of([shown]), chart)
+    if isinstance(shown, Report):
+        return of_series(shown.series, chart, shown.window)
     if isinstance(shown, Cluster):
         return _of_cluster(shown, chart)
-    raise ScenarioError("plot", kind_of(shown), "a result, a comparison or a cluster")
+    raise ScenarioError("plot", kind_of(shown), "results, a comparison, a report or a cluster")
 
 
-def _of_result(result: Result, chart: str | None) -> alt.TopLevelMixin:
-    altair, key = charting(), None if chart is None else PLURALS.get(chart, chart).replace(" ", "_")
-    if key is not None:
-        _known(key, RESULT)
-    charts = figures(series_of([result]), keys=() if key is None else (key,))
+@whole_process
+def job_chart(
+    results: Sequence[Result], chart: str = "jct_cdf", *, names: Sequence[str] | None = None,
+    loads: Sequence[float] | None = None, gpus: int | None = None,
+) -> alt.LayerChart:  # fmt: skip
+    """A chart of jobs over completion time or load; save it with ``.save("file.png")``.
+
+    Runs of several seeds are one curve, their mean with its interval. The options are those of
+    :func:`fastsim.reports.charts.job_charts.job_points`.
+    """
+    charting()
+    return _drawn(job_figure(results, chart, names=names, loads=loads, gpus=gpus))
+
+
+def saved_chart(
+    results: Sequence[Result], chart: str, *, names: Sequence[str] | None = None,
+    loads: Sequence[float] | None = None, gpus: int | None = None,
+) -> alt.LayerChart:  # fmt: skip
+    """Any chart of these runs; ``loads`` and ``gpus`` as in :func:`job_chart`, for charts over load only."""
+    key = whole_name(chart, KEYS)
+    if key in CHARTS:
+        return job_chart(results, key, names=names, loads=loads, gpus=gpus)
+    for option, value in (("loads", loads), ("gpus", gpus)):
+        if value is not None:
+            raise ScenarioError(f"{key}: {option}", "a value", f"one for {', '.join(CHARTS)} only")
+    runs, named = named_runs("plot", results, names)
+    return of_series(series_of(runs, named), key)
+
+
+def whole_name(chart: str, names: Sequence[str]) -> str:
+    """The chart of this name, which may be a plural or have spaces or hyphens; ScenarioError if there is none."""
+    key = PLURALS.get(chart, chart).replace(" ", "_").replace("-", "_")
+    if key not in names:
+        raise ScenarioError("chart", repr(chart), f"one of {', '.join(names)}", suggestion(key, tuple(names)))
+    return key
+
+
+def of_series(series: Sequence[RunSeries], chart: str | None = None, window: Window | None = None) -> alt.LayerChart:
+    """A chart of a report of these series; the first one without a name."""
+    charting()
+    key = None if chart is None else whole_name(chart, KEYS)
+    charts = figures(series, window, () if key is None else (key,))
     if not charts:
-        present = ", ".join(figure.key for figure in figures(series_of([result])))
-        whole = result.provenance.get("options", {}).get("record", "all") == "all"
+        present = ", ".join(figure.key for figure in figures(series))
+        whole = all(
+            run.provenance.get("options", {}).get("record", "all") == "all" for one in series for run in one.runs
+        )
         expected = ", or ".join(
             [f"one of {present}"] * bool(present) + ["a run with record='all'"] * (not whole or not present)
         )
         raise ResultError(f"plot: found nothing recorded for {key or 'a chart'}, expected {expected}")
-    spec = json.loads(still(charts[0]))
+    return _drawn(charts[0])
+
+
+def _drawn(figure: ReportChart) -> alt.LayerChart:
+    altair = charting()
+    spec = json.loads(still(figure))
     del spec["$schema"]  # altair names its own
     for param in spec["params"]:
         if param["name"] == "moment":
             param |= {"value": 0, "bind": {"input": "range", "min": 0, "max": STEPS - 1, "step": 1, "name": "step "}}
-    drawn: alt.TopLevelMixin = displayed(altair.LayerChart.from_dict(spec))  # Chart would try every kind of chart
+    drawn: alt.LayerChart = displayed(altair.LayerChart.from_dict(spec))  # Chart would try every kind of chart
     return drawn
 
 
 def _of_cluster(cluster: Cluster, chart: str | None) -> alt.TopLevelMixin:
-    altair, key = charting(), chart or CLUSTER[0]
-    _known(key, CLUSTER)
+    altair, key = charting(), whole_name(chart or CLUSTER[0], CLUSTER)
     kinds = pl.DataFrame(cluster.kinds())
     model = pl.col("gpu_model").fill_null("no GPU")
     if key == "gpus":
@@ -98,8 +145,3 @@ def _of_cluster(cluster: Cluster, chart: str | None) -> alt.TopLevelMixin:
     named = encoded.mark_bar().properties(title=f"{cluster.name}: {title}", **size)
     drawn: alt.TopLevelMixin = displayed(named)
     return drawn
-
-
-def _known(chart: str, names: Iterable[str]) -> None:
-    if chart not in names:
-        raise ScenarioError("chart", repr(chart), f"one of {', '.join(names)}", suggestion(chart, tuple(names)))

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from fastsim.engine.audit.metric_definitions import possible
+from fastsim.engine.result import Result
 from fastsim.engine.tables import FRAG_COLUMNS
 from fastsim.reports import gpu_reading_charts
+from fastsim.reports.charts import job_charts
 from fastsim.reports.charts import vega as specs
 from fastsim.reports.charts.gpu_occupancy import OTHERS, Window, bars, heat, held_s, leading, shares, states, stays
 from fastsim.reports.charts.line_points import (
@@ -54,19 +56,29 @@ class ReportChart(NamedTuple):
     """What a page offers it as, beside others that would stand in its place; "" for a chart that stands alone."""
 
 
+class LineChart(NamedTuple):
+    """A chart of a timeline: key, title, value, axis, and whether its axis begins at 0."""
+
+    key: str
+    title: str
+    column: str
+    axis: str
+    zero: bool
+
+
 LINES = (
-    ("allocation", "GPU allocation", "gpu_milli_alloc", "allocated (% of capacity)", True),
-    ("fragmentation", "GPU fragmentation", "frag_milli", "fragmented (% of capacity)", True),
-    ("power", "Cluster power", "power_kw", "power (kW)", False),
-    ("failed", "Pods that fitted nowhere", "pods_unplaced", "pods", True),
-    ("pending", "Waiting line", "pods_pending", "waiting", True),
+    LineChart("allocation", "GPU allocation", "gpu_milli_alloc", "allocated (% of capacity)", True),
+    LineChart("fragmentation", "GPU fragmentation", "frag_milli", "fragmented (% of capacity)", True),
+    LineChart("power", "Cluster power", "power_kw", "power (kW)", False),
+    LineChart("failed", "Pods that fitted nowhere", "pods_unplaced", "pods", True),
+    LineChart("pending", "Waiting line", "pods_pending", "waiting", True),
 )
-"""Charts of timelines: key, title, value, axis, and whether its axis begins at 0."""
+"""Charts of timelines."""
 ON_DEMAND = (
-    ("unallocated", "Unallocated GPUs", "unallocated", "unallocated (% of capacity)", True),
-    ("grar", "Allocated over arrived GPU", "grar", "GRAR", False),
-    ("cpu", "CPU allocation", "cpu", "allocated (% of capacity)", True),
-    ("active_gpus", "GPUs in use", "active_gpus", "GPUs in use", True),
+    LineChart("unallocated", "Unallocated GPUs", "unallocated", "unallocated (% of capacity)", True),
+    LineChart("grar", "Allocated over arrived GPU", "grar", "GRAR", False),
+    LineChart("cpu", "CPU allocation", "cpu", "allocated (% of capacity)", True),
+    LineChart("active_gpus", "GPUs in use", "active_gpus", "GPUs in use", True),
 )
 """Charts of timelines that are drawn only if selected."""
 SPANS = (
@@ -90,26 +102,58 @@ KEYS = (
     *(key.replace("nodes", "nodes_at") for key, *_ in NODES),
     "window",
     *gpu_reading_charts.KEYS,
+    *job_charts.CHARTS,
 )
-"""Names of all charts."""
+"""Names of all charts: a report, a result, a comparison and the verb plot have each of them."""
 
 
-def figures(series: Sequence[RunSeries], window: Window | None = None, keys: Sequence[str] = ()) -> list[ReportChart]:
-    """The charts of these series, or the ``wanted`` of them; a window bounds the bars of single GPUs."""
+def figures(
+    series: Sequence[RunSeries], window: Window | None = None, keys: Sequence[str] = (), by_time: bool | None = None
+) -> list[ReportChart]:
+    """The charts of these series, or the ``keys`` of them; a window bounds the bars of single GPUs.
+
+    Lines are over time (``by_time``) or over arrived demand (default: over time if pods leave).
+    """
     runs = [run for one in series for run in one.runs]
-    by_time = over_time(runs)
-    read = [(one, [line for run in one.runs if (line := timeline_of(run, by_time)) is not None]) for one in series]
-    with_lines = [(one, lines) for one, lines in read if lines]
-    chosen = [line for line in (*LINES, *ON_DEMAND) if line[0] in keys] if keys else LINES
-    every = [one.name for one in series]
-    charts = list(_lines(with_lines, by_time, chosen, every)) if with_lines else []
-    charts += [
-        *_distributions(series),
-        *_classes(with_lines[:DETAILED], by_time),
-        *_details(series[:DETAILED], window, keys),
-    ]
+    by_time = over_time(runs) if by_time is None else by_time
+    chosen = [line for line in (*LINES, *ON_DEMAND) if line.key in keys] if keys else LINES
+    charts: list[ReportChart] = []
+    if chosen or not keys or "classes" in keys:
+        read = [(one, [line for run in one.runs if (line := timeline_of(run, by_time)) is not None]) for one in series]
+        with_lines = [(one, lines) for one, lines in read if lines]
+        charts += _lines(with_lines, by_time, chosen, [one.name for one in series]) if with_lines else ()
+        charts += _classes(with_lines[:DETAILED], by_time)
+    if not keys or any(span[0] in keys for span in SPANS):
+        charts += _distributions(series)
+    if not keys or any(key.startswith("nodes") or key in ("shares", "window") for key in keys):
+        charts += _details(series[:DETAILED], window, keys)
     charts += _readings(series, keys)
+    charts += [load_figure(series, key) for key in keys if key in job_charts.CHARTS]
+    charts.sort(key=lambda figure: KEYS.index(figure.key))
     return [figure for figure in charts if not keys or figure.key in keys]
+
+
+def load_figure(
+    series: Sequence[RunSeries], key: str, loads: Sequence[float] | None = None, gpus: int | None = None
+) -> ReportChart:
+    """A chart of `job_charts`, which are drawn only if selected: runs may have to tell their load or their GPUs."""
+    runs = [run for one in series for run in one.runs]
+    names = [one.name for one in series for _ in one.runs] if any(one.named for one in series) else None
+    return job_figure(runs, key, names=names, loads=loads, gpus=gpus)
+
+
+def job_figure(
+    results: Sequence[Result], key: str, *, names: Sequence[str] | None = None,
+    loads: Sequence[float] | None = None, gpus: int | None = None,
+) -> ReportChart:  # fmt: skip
+    """The chart of :func:`fastsim.reports.charts.job_charts.job_points`."""
+    data = job_charts.job_points(results, key, names=names, loads=loads, gpus=gpus)
+    several, cdf = data["low"].count() > 0, key == "jct_cdf"
+    chart, curves_of = job_charts.CHARTS[key], data["run"].unique(maintain_order=True).to_list()
+    spec = specs.lines(curves_of, chart.x, chart.y, log=cdf, band=several, step=cdf, top=100 if cdf else None,
+                       ends=not cdf)  # fmt: skip
+    note = "jobs that count" + "; mean of the seeds, with its 95 % interval" * several
+    return ReportChart(key, chart.title, note, spec, data if several else data.drop("low", "high"))
 
 
 def run_label(one: RunSeries) -> str:
@@ -128,7 +172,7 @@ def _axis(lines: Sequence[Timeline], by_time: bool) -> tuple[str, float]:
 def _lines(
     with_lines: Sequence[tuple[RunSeries, list[Timeline]]],
     by_time: bool,
-    chosen: Sequence[tuple[str, str, str, str, bool]],
+    chosen: Sequence[LineChart],
     among: Sequence[str],
 ) -> Iterator[ReportChart]:
     every = [line for _, lines in with_lines for line in lines]

@@ -17,7 +17,7 @@ from fastsim.reports.charts.html_page import ScriptEncoder, chart_page
 if TYPE_CHECKING:
     import altair as alt
 
-SUFFIXES = (".png", ".svg", ".html", ".json")
+SUFFIXES = (".png", ".svg", ".pdf", ".html", ".json")
 """File suffixes of the formats."""
 
 UNDRAWN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -92,7 +92,7 @@ def written_file(path: str | os.PathLike[str], content: bytes) -> Path:
 
 
 def written_chart(chart: alt.TopLevelMixin, path: str | os.PathLike[str], scale: float = 1.5) -> Path:
-    """Write the chart as .png (``scale`` pixels for each chart pixel), .svg, .html (one file) or .json (Vega-Lite)."""
+    """Write the chart as .png (``scale`` pixels for each of its own), .svg, .pdf, .html or .json (Vega-Lite)."""
     suffix, spec = Path(path).suffix, chart.to_json()
     if suffix not in SUFFIXES:
         raise ScenarioError(str(path), f"a name that ends in {suffix or 'nothing'}", f"one of {', '.join(SUFFIXES)}")

@@ -1,97 +1,61 @@
-"""Charts of jobs over completion time and over load.
+"""Points of the charts of jobs over completion time and over load; runs of several seeds are one curve, their mean.
 
 ====================  =============================================================================================
-``jct_cdf``           part of the jobs that were done within so many hours, one curve for each run
-``jct_over_load``     mean completion time by jobs per hour, one line for each policy: the mean of its runs at a load,
-                      such as those of several seeds, with its 95 % interval
+``jct_cdf``           part of the jobs that were done within so many hours, one curve for each policy and load
+``jct_over_load``     mean completion time by jobs per hour, one line for each policy
 ``demand_over_load``  GPUs requested by jobs in the system, mean over the run, in per cent of the cluster's
 ====================  =============================================================================================
 
-Jobs that count are those of the run's window, or all that were done. Charts need the ``[report]`` extra.
+Jobs that count are those of the run's window, or all that were done.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from copy import copy
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from fastsim.engine.audit.metric_definitions import possible
 from fastsim.engine.result import Result
 from fastsim.errors import InputError, ResultError, ScenarioError, kind_of, suggestion
-from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.option_texts import elements
-from fastsim.reports.charts.chart_files import charting, displayed
+from fastsim.reports.charts.line_points import mean_distribution
 from fastsim.reports.charts.seed_intervals import interval_of_mean
-from fastsim.reports.charts.series import HEIGHT, POINTS, WIDTH, distinct_names, run_name
-from fastsim.reports.charts.series_looks import channels, marked
-
-if TYPE_CHECKING:
-    import altair as alt
+from fastsim.reports.charts.series import POINTS, RunSeries, distinct_names, series_of, written_load
 
 
-class _Axes(NamedTuple):
+class JobChart(NamedTuple):
+    """One chart: its title and its axes."""
+
     title: str
     x: str
     y: str
 
 
 CHARTS = {
-    "jct_cdf": _Axes("Completion times", "completion time (h)", "jobs done (%)"),
-    "jct_over_load": _Axes("Mean completion time", "load (jobs/h)", "mean completion time (h)"),
-    "demand_over_load": _Axes("GPU demand", "load (jobs/h)", "GPU demand (% of capacity)"),
+    "jct_cdf": JobChart("Completion times", "completion time (h)", "jobs done (%)"),
+    "jct_over_load": JobChart("Mean completion time", "load (jobs/h)", "mean completion time (h)"),
+    "demand_over_load": JobChart("GPU demand", "load (jobs/h)", "GPU demand (% of capacity)"),
 }
-"""Titles and axes of the charts."""
+"""The charts by name."""
 SHORTEST_H = 1 / 3600
 """Start of the logarithmic axis of completion times: one second."""
-
-
-@whole_process
-def job_chart(
-    results: Sequence[Result], chart: str = "jct_cdf", *, names: Sequence[str] | None = None,
-    loads: Sequence[float] | None = None, gpus: int | None = None,
-) -> alt.LayerChart:  # fmt: skip
-    """A chart of several runs; save it with ``.save("file.png")``. The options are those of :func:`job_points`."""
-    altair, axes = charting(), _axes(chart)
-    points = job_points(results, chart, names=names, loads=loads, gpus=gpus)
-    cdf = chart == "jct_cdf"
-    scale = altair.Scale(type="log", base=2, nice=False) if cdf else altair.Scale(zero=False, padding=10)
-    order = points["name"].unique(maintain_order=True).to_list()
-    look = channels(order, "name", {"labelLimit": 320, "symbolStrokeWidth": 3})
-    oldest, style = pl.CompatLevel.oldest(), {"interpolate": "step-after"} if cdf else {}
-    line = altair.Chart().mark_line(strokeWidth=1.8, clip=True, **style)
-    marks = altair.Chart(marked(points, "name").to_arrow(compat_level=oldest)) if cdf else altair.Chart()
-    marks = marks.mark_point(filled=True, opacity=1, size=42, clip=True)
-    layers = [line.encode(strokeDash=altair.StrokeDash(**look["strokeDash"])),
-              marks.encode(shape=altair.Shape(**look["shape"]))]  # fmt: skip
-    if not cdf and (points["high"] > points["low"]).any():
-        ends = altair.Chart().mark_errorbar(ticks=True)
-        layers.insert(0, ends.encode(y=altair.Y("low:Q", title=axes.y), y2="high:Q"))
-    drawn = altair.layer(*layers, data=points.to_arrow(compat_level=oldest)).encode(
-        x=altair.X("x:Q", title=axes.x, scale=scale),
-        y=altair.Y("y:Q", title=axes.y, scale=altair.Scale(domain=[0, 100]) if cdf else altair.Scale(zero=True)),
-        color=altair.Color(**look["color"]),
-        tooltip=[altair.Tooltip("name:N", title="run"), altair.Tooltip("x:Q", title=axes.x, format=",.2f"),
-                 altair.Tooltip("y:Q", title=axes.y, format=",.2f")],
-    )  # fmt: skip
-    chart_of_all: alt.LayerChart = displayed(drawn.properties(title=axes.title, width=WIDTH, height=HEIGHT))
-    return chart_of_all
 
 
 def job_points(
     results: Sequence[Result], chart: str = "jct_cdf", *, names: Sequence[str] | None = None,
     loads: Sequence[float] | None = None, gpus: int | None = None,
 ) -> pl.DataFrame:  # fmt: skip
-    """The points of a chart: ``name``, ``x`` and ``y``; over load also ``low`` and ``high``.
+    """The points of a chart: ``run``, ``x``, ``y``, and ``low`` and ``high``, the 95 % interval of the mean over seeds.
 
-    These are the 95 % interval of the mean of the runs at one load, and null where one run allows none.
-
-    ``names``: one for each run (default: its scenario's name, or its policy). ``loads``: jobs per hour of each run
-    (default: `rate_per_hour` of its workload's text). ``gpus``: GPUs of the cluster (default: those of its text).
+    The interval is null where one run allows none. ``names``: one for each run, runs of equal names are one curve
+    (default: those of a report). ``loads``: jobs per hour of each run (default: `rate_per_hour` of its workload's
+    text). ``gpus``: GPUs of the cluster (default: those of its text).
     """
-    _axes(chart)
+    if chart not in CHARTS:
+        raise ScenarioError("chart", repr(chart), f"one of {', '.join(CHARTS)}", suggestion(chart, CHARTS))
     results = elements(chart, results, "a list of results", alone=(Result,))
     if not results:
         raise ScenarioError(chart, "no results", "one at least")
@@ -103,21 +67,46 @@ def job_points(
     for option, values in (("names", names), ("loads", loads)):
         if values is not None and len(values) != len(results):
             raise ScenarioError(f"{chart}: {option}", f"{len(values)} of them", f"{len(results)}, one for each result")
-    named = list(names or [run_name(result) for result in results])
+    results = [copy(result) for result in results]  # a run may be there twice, with two loads
+    series = series_of(results, names, loads=False)
     if chart == "jct_cdf":
-        pairs = zip(_distinct_names(named, [_written_load(result) for result in results]), results, strict=True)
-        return pl.concat([_cdf(name, completion_hours(result, name)) for name, result in pairs])
-    rates = [float(load) for load in loads] if loads is not None else [_load(result) for result in results]
-    rows = []
-    for name, load, result in zip(named, rates, results, strict=True):
-        value = _demand(result, gpus) if chart == "demand_over_load" else _mean(completion_hours(result, name))
-        rows.append({"name": name, "x": load, "y": value})
-    frame = pl.DataFrame(rows, schema={"name": pl.String, "x": pl.Float64, "y": pl.Float64})
+        return pl.concat([_cdf(name, runs) for name, runs in _by_written_load(series)])
+    at = {id(result): float(load) for result, load in zip(results, loads, strict=True)} if loads is not None else {}
+    return pl.concat([_over_load(one, chart, at, gpus) for one in series])
+
+
+def _by_written_load(series: Sequence[RunSeries]) -> list[tuple[str, list[Result]]]:
+    """A curve for each load of a series; its name has the load if there are several."""
+    curves = []
+    for one in series:
+        loads: dict[float | None, list[Result]] = {}
+        for run in one.runs:
+            loads.setdefault(written_load(run), []).append(run)
+        for load, runs in loads.items():
+            several = len(loads) > 1 and load is not None
+            curves.append((f"{one.name}, {load:g} jobs/h" if several else one.name, runs))
+    return list(zip(distinct_names([name for name, _ in curves]), [runs for _, runs in curves], strict=True))
+
+
+def _cdf(name: str, runs: Sequence[Result]) -> pl.DataFrame:
+    """Points of the distribution function: the mean over the runs with its interval."""
+    by_run = [completion_hours(run, name).to_numpy() for run in runs]
+    points = mean_distribution(by_run, POINTS).with_columns(pl.col("x").clip(SHORTEST_H)).fill_nan(None)
+    return points.select(pl.lit(name).alias("run"), "x", "y", "low", "high")
+
+
+def _over_load(one: RunSeries, chart: str, loads: dict[int, float], gpus: int | None) -> pl.DataFrame:
+    """A point for each load of a series: the mean of its runs with its interval."""
+    found: dict[float, list[float]] = {}
+    for run in one.runs:
+        value = _demand(run, gpus) if chart == "demand_over_load" else _mean(completion_hours(run, one.name))
+        found.setdefault(loads[id(run)] if loads else _load(run), []).append(value)
     points = []
-    for (name, load), same in frame.group_by("name", "x", maintain_order=True):
-        low, high = interval_of_mean(same["y"].to_numpy(), possible("charts", chart))
-        points.append({"name": name, "x": load, "y": same["y"].mean(), "low": float(low), "high": float(high)})
-    return pl.DataFrame(points).fill_nan(None).sort("name", "x", maintain_order=True)
+    for load, values in sorted(found.items()):
+        low, high = interval_of_mean(values, possible("charts", chart))
+        points.append({"run": one.name, "x": load, "y": sum(values) / len(values), "low": low, "high": high})
+    schema = {"run": pl.String} | dict.fromkeys(("x", "y", "low", "high"), pl.Float64)
+    return pl.DataFrame(points, schema=schema).fill_nan(None)
 
 
 def completion_hours(result: Result, name: str = "run") -> pl.Series:
@@ -133,15 +122,6 @@ def completion_hours(result: Result, name: str = "run") -> pl.Series:
     if done.is_empty():
         raise ResultError(f"{name}: found no job that was done, expected one at least among those that count")
     return (done["jct_s"] / 3600).sort()
-
-
-def _cdf(name: str, hours: pl.Series) -> pl.DataFrame:
-    """Points of the distribution function, at most ``POINTS``."""
-    count = len(hours)
-    frame = pl.DataFrame({"x": hours.clip(SHORTEST_H), "y": [100 * (i + 1) / count for i in range(count)]})
-    step = pl.int_range(pl.len()) * POINTS // count
-    thinned = frame.group_by(step.alias("step"), maintain_order=True).last() if count > POINTS else frame
-    return thinned.select(pl.lit(name).alias("name"), "x", "y")
 
 
 def _mean(hours: pl.Series) -> float:
@@ -175,32 +155,9 @@ def _gpus(result: Result, gpus: int | None) -> int:
 
 
 def _load(result: Result) -> float:
-    text, load = _workload(result), _written_load(result)
+    load = written_load(result)
     if load is None:
+        text = str((result.provenance.get("scenario") or {}).get("workload", ""))
         origin = f"{text!r} without rate_per_hour" if text else "nothing"
         raise ScenarioError("loads", origin, "jobs per hour of each run")
     return load
-
-
-def _written_load(result: Result) -> float | None:
-    """Jobs per hour in the text of the workload; None without that option."""
-    option = re.search(r"[?&]rate_per_hour=([^&]+)", _workload(result))
-    return float(option[1]) if option else None
-
-
-def _workload(result: Result) -> str:
-    return str((result.provenance.get("scenario") or {}).get("workload", ""))
-
-
-def _distinct_names(names: list[str], loads: list[float | None]) -> list[str]:
-    """The names, with the run's load and then a number added to equal ones."""
-    twice = {name for name in names if names.count(name) > 1}
-    pairs = zip(names, loads, strict=True)
-    longer = [f"{n}, {load:g} jobs/h" if n in twice and load is not None else n for n, load in pairs]
-    return distinct_names(longer)
-
-
-def _axes(chart: str) -> _Axes:
-    if chart not in CHARTS:
-        raise ScenarioError("chart", repr(chart), f"one of {', '.join(CHARTS)}", suggestion(chart, CHARTS))
-    return CHARTS[chart]

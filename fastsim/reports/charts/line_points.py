@@ -163,11 +163,11 @@ def distribution(series: Sequence[RunSeries], column: str, scale: float) -> pl.D
     """
     count = line_points(len(series))
     frames = []
-    for name, runs in series:
-        by_run = [seconds for run in runs if len(seconds := spans(run, column))]
+    for one in series:
+        by_run = [seconds for run in one.runs if len(seconds := spans(run, column))]
         if not by_run:
             continue
         frame = mean_distribution(by_run, count)
-        frames.append(_rounded(name, frame.with_columns(pl.col("x").clip(1.0) / scale)))
+        frames.append(_rounded(one.name, frame.with_columns(pl.col("x").clip(1.0) / scale)))
     columns = {"run": pl.String} | dict.fromkeys(("x", "y", "low", "high"), pl.Float64)
     return pl.concat(frames) if frames else pl.DataFrame(schema=columns)

@@ -19,29 +19,40 @@ WIDTH, HEIGHT = 420, 260
 
 SEED = re.compile(r"(?<=[?&])(tune_)?seed=[^&]*&?")
 """The seed in the text of a cluster or workload."""
+LOAD = re.compile(r"(?<=[?&])rate_per_hour=([^&]+)&?")
+"""The load in the text of a workload, jobs per hour."""
 SILENT = ("seed", "name", "out", "log", "record")
 """Fields of a scenario that do not distinguish series."""
 
 
 class RunSeries(NamedTuple):
-    """Runs that differ in their seeds only."""
+    """Runs that differ in their seeds only; ``named``: that have a name which the user gave."""
 
     name: str
     runs: tuple[Result, ...]
+    named: bool = False
 
 
-def series_of(results: Sequence[Result], names: Sequence[str] | None = None) -> list[RunSeries]:
+def series_of(results: Sequence[Result], names: Sequence[str] | None = None, *, loads: bool = True) -> list[RunSeries]:
     """The series of these runs in order of first appearance; with ``names``, runs of equal names are one series.
 
-    Runs of objects in memory are distinguished by policy and checksums.
+    Runs of objects in memory are distinguished by policy and checksums. Without ``loads``, runs that differ in the load
+    that is written in their workload are one series, too.
     """
-    keys = [{"name": name} for name in names] if names is not None else [_fields(result) for result in results]
+    keys = [_fields(result, loads) for result in results] if names is None else [{"name": name} for name in names]
     grouped: dict[tuple[tuple[str, str], ...], list[Result]] = {}
     for key, result in zip(keys, results, strict=True):
         grouped.setdefault(tuple(key.items()), []).append(result)
     fields = [dict(key) for key in grouped]
     labels = [_name(field, _differing(fields)) for field in fields]
-    return [RunSeries(name, tuple(runs)) for name, runs in zip(_numbered(labels), grouped.values(), strict=True)]
+    pairs = zip(_numbered(labels), grouped.values(), strict=True)
+    return [RunSeries(name, tuple(runs), names is not None) for name, runs in pairs]
+
+
+def written_load(result: Result) -> float | None:
+    """Jobs per hour in the text of the workload; None without that option."""
+    option = LOAD.search(str((result.provenance.get("scenario") or {}).get("workload", "")))
+    return float(option[1]) if option else None
 
 
 def seed_text(result: Result) -> str:
@@ -49,7 +60,7 @@ def seed_text(result: Result) -> str:
     return str(result.provenance.get("options", {}).get("seed", "?"))
 
 
-def _fields(result: Result) -> dict[str, str]:
+def _fields(result: Result, loads: bool = True) -> dict[str, str]:
     """The fields that distinguish a run from those of other series; the policy first."""
     provenance = result.provenance
     fields = {"policy": str(provenance.get("policy", "run"))}
@@ -59,7 +70,8 @@ def _fields(result: Result) -> dict[str, str]:
             fields[name] = str(provenance.get(name, {}).get("sha256", ""))[:8]
     for name, value in sorted(scenario.items()):
         if name not in SILENT and name != "policy":
-            fields[name] = SEED.sub("", str(value)).rstrip("?&")
+            text = SEED.sub("", str(value))
+            fields[name] = (text if loads else LOAD.sub("", text)).rstrip("?&")
     return fields
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from fastsim.errors import InputError, ScenarioError, suggestion
 from fastsim.reports.charts.chart_files import charting
+from fastsim.reports.charts.series_looks import channels
 from fastsim.telemetry.readings_table import ordered
 
 if TYPE_CHECKING:
@@ -130,7 +131,8 @@ def _lines(
     altair = charting()
     names = order or points["name"].unique(maintain_order=True).to_list()
     no_legend = len(names) == 1 or ends is not None
-    legend = None if no_legend else altair.Legend(labelLimit=260, symbolType="stroke", symbolStrokeWidth=3)
+    shown = None if no_legend else {"labelLimit": 260, "symbolType": "stroke", "symbolStrokeWidth": 3}
+    colour = channels(names, "name", shown)["color"]
     x_scale, scale = altair.Scale(nice=False), altair.Scale(zero=metric != "temperature_c")
     if ends is not None and metric != "temperature_c":
         scale = altair.Scale(domain=[0, ends[1] or 1])
@@ -142,7 +144,7 @@ def _lines(
         .encode(
             x=altair.X("x:Q", title=axis[1], axis=altair.Axis(grid=False), scale=x_scale),
             y=altair.Y("y:Q", title=QUANTITIES[metric], scale=scale),
-            color=altair.Color("name:N", title=None, scale=altair.Scale(domain=names), legend=legend),
+            color=altair.Color(**colour),
             tooltip=["name:N", altair.Tooltip("x:Q", title=axis[1], format=",.1f"),
                      altair.Tooltip("y:Q", title=QUANTITIES[metric], format=",.1f")],
         ).properties(width=WIDTH, height=HEIGHT)

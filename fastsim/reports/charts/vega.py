@@ -25,11 +25,16 @@ HEIGHT, TALL = 200, 300
 
 
 def lines(names: Sequence[str], x: str, y: str, *, log: bool = False, band: bool = False, zero: bool = True,
-          step: bool = False, top: float | None = None, among: Sequence[str] = ()) -> Spec:  # fmt: skip
-    """A line for each run over ``x``, with the interval of its seeds behind it; ``among`` as for `channels`."""
+          step: bool = False, top: float | None = None, among: Sequence[str] = (),
+          ends: bool = False) -> Spec:  # fmt: skip
+    """A line for each run over ``x``, with the interval of its seeds behind it; ``among`` as for `channels`.
+
+    Intervals are a band, or with ``ends`` a bar at each point.
+    """
     look = channels(names, "run", among=among)
     colour = {"color": look["color"]}
     scale: Spec = {"type": "log", "nice": False} if log else {"nice": False, "zero": False}
+    scale |= {"padding": 10} if ends else {}
     over = {"field": "x", "type": "quantitative", "title": x, "scale": scale,
             "axis": {"format": "~g", "tickCount": 6} if log else {"labelFlush": True, "tickCount": 6}}  # fmt: skip
     y_scale: Spec = {"zero": zero} if top is None else {"domain": [0, top]}
@@ -43,6 +48,7 @@ def lines(names: Sequence[str], x: str, y: str, *, log: bool = False, band: bool
         low = {"field": "low", "type": "quantitative", "title": y}
         area = {"type": "area", "opacity": round(min(SHADE, 1 / len(names)), 3), "clip": True}
         area |= {"interpolate": line["interpolate"]} if step else {}
+        area = {"type": "errorbar", "ticks": True} if ends else area
         layers.append({"mark": area, "encoding": {"x": over, "y": low, "y2": {"field": "high"}} | colour})
     layers.append({"mark": line, "encoding": {"x": over, "y": value, "strokeDash": look["strokeDash"]} | colour})
     layers.append(_marks(names, {"x": over, "y": value, "shape": look["shape"]} | colour))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 import fastsim as fs
+from fastsim.reports import plots
 from fastsim.reports.plots import CLUSTER
+from fastsim.reports.report_charts import KEYS
 from tests import reports
 from tests.needs import needed
 
@@ -79,6 +81,46 @@ def test_clusters_and_comparisons() -> None:
     assert fs.plot(comparison, "power", over="demand").to_dict() == comparison.plot("power").to_dict()
 
 
+FROM: dict[str, Callable[[str], Any]] = {
+    "result": lambda key: reports.jobs().plot(key),
+    "results": lambda key: fs.plot([reports.jobs(), reports.jobs()], key),
+    "comparison": lambda key: fs.compare([reports.jobs(), reports.jobs()]).plot(key),
+    "report": lambda key: fs.plot(fs.report([reports.jobs()]), key),
+}  # fmt: skip
+"""The ways to a chart of runs."""
+
+
+@pytest.mark.parametrize("way", FROM)
+def test_every_chart_is_reached_in_every_way(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    monkeypatch.setattr(plots, "_drawn", lambda figure: drawn.append(figure.key))
+    monkeypatch.setattr(fs.Comparison, "_states", lambda _, key, *__: drawn.append(key))
+    for key in KEYS:
+        try:
+            FROM[way](key)
+        except fs.ResultError as error:
+            assert f"nothing recorded for {key}" in str(error), key
+            drawn.append(key)
+    assert drawn == list(KEYS)
+    for wrong, told in (("wiat", "did you mean 'wait'"), ("nothing", f"expected one of {', '.join(KEYS)}")):
+        with pytest.raises(fs.ScenarioError, match=told):
+            FROM[way](wrong)
+
+
+def test_seeds_are_one_curve_of_a_comparison(tmp_path: Any) -> None:
+    comparison = fs.compare(reports.filling())
+    curve = comparison.curve()
+    assert curve["name"].unique(maintain_order=True).to_list() == ["fgd", "random"]
+    assert ((curve["low"] <= curve["y"]) & (curve["y"] <= curve["high"]) & (curve["high"] <= 100)).all()
+    kinds = [layer["mark"]["type"] for layer in comparison.plot("allocation").to_dict()["layer"]]
+    assert kinds == ["area", "line", "point"]
+    assert len(fs.compare(reports.filling(), ["a", "b", "c", "d"]).curve()["name"].unique()) == 4
+    runs = [reports.jobs(), reports.jobs()]
+    for suffix, first in ((".svg", b"<svg"), (".pdf", b"%PDF"), (".png", b"\x89PNG")):
+        fs.compare(runs).plot("jct").save(tmp_path / f"jct{suffix}")
+        assert (tmp_path / f"jct{suffix}").read_bytes().startswith(first)
+
+
 def _rows(chart: Any) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = next(iter(chart.to_dict()["datasets"].values()))
     return rows
@@ -91,7 +133,7 @@ def test_mistakes_are_one_line() -> None:
         reports.passing().plot("shares")
     with pytest.raises(fs.ScenarioError, match="one of gpus, nodes"):
         fs.Cluster.uniform(nodes=1).plot("x")
-    with pytest.raises(fs.ScenarioError, match="a result, a comparison or a cluster"):
+    with pytest.raises(fs.ScenarioError, match="results, a comparison, a report or a cluster"):
         fs.plot(3)
     with pytest.raises(fs.ScenarioError, match="options for a comparison only"):
         fs.plot(reports.jobs(), over="time")

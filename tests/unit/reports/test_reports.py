@@ -8,6 +8,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.reports import gpu_reading_charts
+from fastsim.reports.charts.job_charts import CHARTS
 from fastsim.reports.charts.series import series_of
 from fastsim.reports.report import still
 from fastsim.reports.report_charts import KEYS, LINES, ON_DEMAND, figures
@@ -33,7 +34,7 @@ def test_what_runs_recorded_decides_what_is_drawn() -> None:
 def test_some_are_drawn_only_where_they_are_asked_for() -> None:
     wanted = tuple(line[0] for line in ON_DEMAND)
     assert keys(reports.filling()[0], wanted=(*wanted, "power")) == ["power", *wanted]
-    assert len(set(KEYS)) == len(KEYS) == len(LINES) + len(ON_DEMAND) + 11 + len(gpu_reading_charts.KEYS)
+    assert len(set(KEYS)) == len(KEYS) == len(LINES) + len(ON_DEMAND) + 11 + len(gpu_reading_charts.KEYS) + len(CHARTS)
 
 
 @pytest.mark.spread(1)

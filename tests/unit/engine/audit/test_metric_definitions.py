@@ -16,12 +16,11 @@ from fastsim.engine.audit.metric_definitions import (
 )
 from fastsim.engine.totals.job_totals import JOB_COLUMNS
 from fastsim.errors import ScenarioError
-from fastsim.reports import comparison, report_charts
-from fastsim.reports.charts import job_charts
+from fastsim.reports import report_charts
 from tests.engines import RUNS, small_run
 
 TABLES = [table for table in FIGURE_TABLES if table != "charts"]
-CHARTS = {*comparison.METRICS, *job_charts.CHARTS, *report_charts.KEYS}
+CHARTS = set(report_charts.KEYS)
 
 
 @pytest.fixture(scope="module")

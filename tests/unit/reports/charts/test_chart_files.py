@@ -20,7 +20,7 @@ altair = needed("altair")
 def test_a_chart_is_written_as_its_name_ends(tmp_path: Path, suffix: str) -> None:
     chart = altair.Chart(altair.Data(values=[{"x": 1}])).mark_point().encode(x="x:Q")
     content = written_chart(chart, tmp_path / f"a{suffix}").read_bytes()
-    begins = {".png": b"\x89PNG", ".svg": b"<svg", ".html": b"<!DOCTYPE html>", ".json": b"{"}
+    begins = {".png": b"\x89PNG", ".svg": b"<svg", ".html": b"<!DOCTYPE html>", ".json": b"{", ".pdf": b"%PDF"}
     assert content.lstrip().startswith(begins[suffix])
     if suffix == ".json":
         assert json.loads(content)["mark"] == {"type": "point"}
@@ -29,8 +29,8 @@ def test_a_chart_is_written_as_its_name_ends(tmp_path: Path, suffix: str) -> Non
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match=r"ends in .pdf, expected one of .png, .svg"):
-        written_chart(altair.Chart().mark_point(), tmp_path / "a.pdf")
+    with pytest.raises(ScenarioError, match=r"ends in .gif, expected one of .png, .svg, .pdf"):
+        written_chart(altair.Chart().mark_point(), tmp_path / "a.gif")
     assert not list(tmp_path.iterdir())
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import fastsim as fs
 from fastsim.engine.audit.metric_definitions import possible
+from fastsim.reports.charts.job_charts import CHARTS
 from fastsim.reports.charts.legends import legend, lines_of, relabelled, shortened, text_width
 from fastsim.reports.charts.series import RunSeries
 from fastsim.reports.charts.series_looks import COLOURS
@@ -79,10 +80,11 @@ def drawn(kind: str, policies: int, seeds: int) -> list[ReportChart]:
     runs = base(kind)
     seeds = min(seeds, 3) if kind == "read" else seeds  # readings are many
     series = [
-        RunSeries(name, tuple(runs[(place + seed) % len(runs)] for seed in range(seeds)))
+        RunSeries(name, tuple(runs[(place + seed) % len(runs)] for seed in range(seeds)), named=True)
         for place, name in enumerate(long[:policies])
     ]
-    return figures(series, keys=() if kind == "gone" and policies > 2 else KEYS)
+    of_jobs = set(CHARTS) if kind != "jobs" or policies * seeds > 30 else set()  # those take longest
+    return figures(series, keys=() if kind == "gone" and policies > 2 else [key for key in KEYS if key not in of_jobs])
 
 
 def channels_of(spec: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
