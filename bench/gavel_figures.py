@@ -38,7 +38,7 @@ class Point(NamedTuple):
 def scenario(point: Point, rates: str, multi_gpu: bool) -> fs.Scenario:
     """The run as a scenario; the original's behaviour is switched on, since its figures are compared."""
     jobs, multi = WINDOW.partition(":")[2], str(multi_gpu).lower()
-    options = f"jobs={jobs}&rate_per_hour={point.rate}&seed={point.seed}&multi_gpu={multi}"
+    options = f"jobs={jobs}&rate_per_hour={point.rate}&seed={point.seed}&multi_gpu={multi}&table=2020-05"
     options += "" if rates == "default" else f"&rates={rates}"
     return fs.Scenario(
         CLUSTER, f"synth:gavel?{options}", ORIGINAL_NAMES[point.policy], seed=point.seed, window=WINDOW, rates=rates,

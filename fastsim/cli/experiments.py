@@ -297,7 +297,7 @@ def reproduce(
     import polars as pl
 
     from fastsim.experiments.reproduce import papers
-    from fastsim.experiments.reproduce.figures import figure_table
+    from fastsim.experiments.reproduce.published_numbers import figure_table
     from fastsim.foundation.folder_lock import held
     from fastsim.reports import text_tables
     from fastsim.reports.progress import progress_bar

@@ -19,7 +19,7 @@ import polars as pl
 from fastsim.errors import FastsimError, ResultError
 from fastsim.experiments.many_runs import sharing
 from fastsim.experiments.reproduce import papers
-from fastsim.experiments.reproduce.figures import MADE, figure_table
+from fastsim.experiments.reproduce.published_numbers import MADE, figure_table
 from fastsim.experiments.reproduce.reproduction import SCHEMA, STYLE, VERDICTS
 from fastsim.foundation.parquet import replacing
 from fastsim.reports.charts.html_page import page

@@ -180,3 +180,13 @@ JOB_TYPES: tuple[JobType, ...] = (
 """All job types in the order that a seed's choices depend on."""
 JOB_NAMES: tuple[str, ...] = tuple(kind.name for kind in JOB_TYPES)
 """Their names, the `workload` of a job."""
+
+
+def _with_a3c_before_lm() -> tuple[str, ...]:
+    others = [name for name in JOB_NAMES if name != "A3C"]
+    place = next(place for place, name in enumerate(others) if name.startswith("LM "))
+    return (*others[:place], "A3C", *others[place:])
+
+
+JOB_TABLES: dict[str, tuple[str, ...]] = {"2020-08": JOB_NAMES, "2020-05": _with_a3c_before_lm()}
+"""Orders of the table from which jobs are drawn, by month: the last revision's, and that of the published figures."""

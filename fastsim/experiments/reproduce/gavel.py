@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,39 +11,42 @@ import numpy as np
 import polars as pl
 
 from fastsim.engine.result import Result
-from fastsim.engine.rounds.options import Setting
-from fastsim.engine.shares.plan import Floats, RoundView
 from fastsim.experiments.isolated_runs import ratios_to_isolated
 from fastsim.experiments.many_runs import SharedRuns, sharing
+from fastsim.experiments.reproduce.gavel_rate_figures import PRICES, entity_cells, ratio_cells
 from fastsim.experiments.reproduce.published_numbers import number_cell, published_numbers
 from fastsim.experiments.reproduce.reproduction import Cell, Measure, Reproduction, cell, cell_table, points
-from fastsim.performance.gavel_rates import JOB_NAMES
-from fastsim.performance.oracle import Oracle
 from fastsim.policies.registry import ORIGINAL_NAMES, parse
-from fastsim.policies.shares.water_filling import WaterFillingFairness
 from fastsim.scenario.prices import Prices
 from fastsim.scenario.scenario import Scenario
 
 WINDOW, CLUSTER = "4000:5000", "gavel:36:36:36"
 BAR, FIFO_BAR = 0.02, 0.04
 """Deviation of the original's last revision from its published figures, as a part of these."""
+PRINTED_TABLE, LAST_TABLE = "2020-05", "2020-08"
+"""Tables of types from which jobs are drawn: that of the runs whose values the paper's notebooks print, and the last
+revision's, of which are the sweep over clusters and the sample of the instructions."""
+STATIC_ROUND_S = 1920.0
+"""Rounds of the printed runs whose jobs all arrive at 0: the default of their script in May 2020."""
+LAST = (360.0, LAST_TABLE)
+"""Rounds and table of the last revision."""
 RECORDED = "golden/gavel/oracle/simulation_throughputs.json"
 SEED_0 = ("seed 0, printed", "b, CDF of JCT", "b, CDF of finish-time fairness", "b, printed mean")
 """Panels of seed 0; means and deviations of three seeds stand in the others."""
 SEEDS, QUICK_SEEDS = (0, 1, 2), (0,)
-PRICES = {"v100": 0.74, "p100": 0.43, "k80": 0.135}
-"""Dollars an hour in the original's program."""
 
 
 class LoadFigure(NamedTuple):
     """A figure over the load, or a panel of one: whether jobs have several GPUs, series of the published numbers, jobs
-    an hour, cluster (the usual one without a text), and whether a fifth of the jobs has the weight 5."""
+    an hour, cluster (the usual one without a text), whether a fifth of the jobs has the weight 5, and table of types.
+    """
 
     multi_gpu: bool
     policies: tuple[str, ...]
     rates: tuple[float, ...]
     cluster: str = ""
     priorities: bool = False
+    table: str = PRINTED_TABLE
 
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -78,7 +80,8 @@ LOADS = {
     ),
     ABSTRACT: (LoadFigure(False, ("max_min_fairness", FAIR), (5.6,)),),
     SWEEP: tuple(
-        LoadFigure(False, ("max_min_fairness", FAIR), (2.0,), f"gavel:{v100}:0:{100 - v100}") for v100 in (100, 50, 10)
+        LoadFigure(False, ("max_min_fairness", FAIR), (2.0,), f"gavel:{v100}:0:{100 - v100}", table=LAST_TABLE)
+        for v100 in (100, 50, 10)
     ),
 }  # fmt: skip
 """Figures over the load, and those of their rates that are usually run."""
@@ -103,16 +106,20 @@ class LoadPoint(NamedTuple):
     seed: int
     cluster: str = ""
     priorities: bool = False
+    table: str = PRINTED_TABLE
 
 
 class StaticPoint(NamedTuple):
-    """One run of jobs that all arrive at 0: cluster, whether jobs have several GPUs, policy, jobs, seed."""
+    """One run of jobs that all arrive at 0: cluster, whether jobs have several GPUs, policy, jobs, seed, seconds of a
+    round, table of types."""
 
     cluster: str
     multi_gpu: bool
     policy: str
     jobs: int
     seed: int
+    round_s: float = STATIC_ROUND_S
+    table: str = PRINTED_TABLE
 
 
 class StaticFigure(NamedTuple):
@@ -150,11 +157,6 @@ COST_MEASURES = {
 STATIC_STEP, MOST_PACKED = 100, 200
 """Step of the numbers of jobs that are run, and the usual most under policies that share GPUs, whose runs take long."""
 
-ENTITIES = {"fairness": "a:1, b:2, c:3", "first come first served": "a:1:fifo, b:2:fifo, c:3:fifo"}
-"""Entities of figure 11 by the name of their inner rule in its panels."""
-ENTITY_JOBS, MEMBERS, ENTITY_GPUS, TIMESTEPS = 18, 6, 3, 4
-"""Jobs of figure 11, those of an entity, GPUs of each model, and timesteps from one job to the next."""
-
 Point = LoadPoint | StaticPoint
 Done = Mapping[Point, Result]
 
@@ -182,7 +184,7 @@ def _points_of(figure: str, quick: bool, whole: bool) -> list[Point]:
     points: list[Point] = []
     for load in LOADS.get(figure, ()):
         for policy, rate in _loads(figure, load, quick, whole):
-            points += [LoadPoint(load.multi_gpu, policy, rate, seed, load.cluster, load.priorities) for seed in seeds]
+            points += [LoadPoint(load.multi_gpu, policy, rate, seed, *load[3:]) for seed in seeds]
             points += [LoadPoint(load.multi_gpu, ISOLATED, rate, 0)] if figure in FAIRNESS else []
     if figure == "8" and not quick:
         points += [_sampled(row) for row in _numbers("8").iter_rows(named=True) if row["panel"].startswith(SAMPLE)]
@@ -229,8 +231,8 @@ def gavel_reproduction(
         results = made.results([_scenario(point, rates) for point in order], workers, progress)
     result_of = dict(zip(order, results, strict=True))
     done = {point: result_of[point] for point in runs}
-    cells = list(_ratio_cells(rates)) if "1" in wanted else []
-    cells += list(_entity_cells(rates)) if "11" in wanted else []
+    cells = list(ratio_cells(rates)) if "1" in wanted else []
+    cells += list(entity_cells(rates)) if "11" in wanted else []
     for figure in [figure for figure in wanted if figure in LOADS]:
         own = {point: done[point] for point in _points_of(figure, quick, whole)}
         cells += _load_cells(figure, own, quick)
@@ -255,86 +257,25 @@ def _scenario(point: Point, rates: str) -> Scenario:
     """The scenario of a run, with the original's behaviour (``compat``), as its figures are compared."""
     if isinstance(point, StaticPoint):
         options, cluster, window = f"jobs={point.jobs}&seed={point.seed}", point.cluster, None
+        more: dict[str, Any] = {"round_s": point.round_s}
     else:
         options = f"jobs={WINDOW.partition(':')[2]}&rate_per_hour={point.rate_per_hour}&seed={point.seed}"
         options += "&priorities=true" if point.priorities else ""
-        cluster, window = point.cluster or CLUSTER, WINDOW
-    options += "&multi_gpu=true" if point.multi_gpu else ""
+        cluster, window, more = point.cluster or CLUSTER, WINDOW, {}
+    options += f"&table={point.table}" + ("&multi_gpu=true" if point.multi_gpu else "")
     priced = point.policy in COST_POLICIES
     options += "&slos=true" if priced else ""
     options += "" if rates == "default" else f"&rates={rates}"
     policy, _, setting = point.policy.removesuffix("]").partition(" [")
+    more |= SETTINGS.get(setting, {}) | ({"prices": Prices.fixed(PRICES)} if priced else {})
     return Scenario(
         cluster, f"synth:gavel?{options}", ORIGINAL_NAMES[policy], seed=point.seed, window=window, rates=rates,
-        compat="gavel", record="summary", prices=Prices.fixed(PRICES) if priced else None, **SETTINGS.get(setting, {}),
+        compat="gavel", record="summary", **more,
     )  # fmt: skip
 
 
 def _numbers(figure: str) -> pl.DataFrame:
     return published_numbers("gavel").filter(figure=figure)
-
-
-def _ratio_cells(rates: str) -> Iterator[Cell]:
-    """Rates of single GPUs over those of the K80, for every batch size: the figure does not name the one it shows."""
-    oracle = Oracle.default() if rates == "default" else Oracle.from_json(rates)
-    table = _single_gpu_rates(oracle).select("workload", "gpu_model", "steps_per_s")
-    steps = {(workload, model): rate for workload, model, rate in table.iter_rows()}
-    for row in _numbers("1").iter_rows(named=True):
-        price = PRICES["k80"] / PRICES[row["series"]] if row["panel"] == "b" else 1.0
-        for workload, model in steps:
-            if model == row["series"] and workload.split(" (")[0] == row["x"] and steps.get((workload, "k80")):
-                ratio = price * steps[workload, model] / steps[workload, "k80"]
-                yield number_cell(row, ratio, case=f"{row['panel']}, {workload}", comparable=False)
-
-
-def _entity_cells(rates: str) -> Iterator[Cell]:
-    """Water filling among entities with one job more at a time. The rates that one panel draws are not public, and the
-    parts of jobs are those under the policy that is aware of GPU models."""
-    oracle = Oracle.default() if rates == "default" else Oracle.from_json(rates)
-    reached = {
-        (inside, mode, count): _normalised(oracle, inside, mode, count)
-        for inside in ENTITIES for mode in ("base", "perf") for count in range(1, ENTITY_JOBS + 1)
-    }  # fmt: skip
-    for row in _numbers("11").iter_rows(named=True):
-        inside = next(name for name in ENTITIES if f", {name} inside" in row["panel"])
-        each, job = row["metric"].startswith("normalised"), row["panel"].partition(" of job ")[2].partition(" ")[0]
-        mode = "base" if row["series"].endswith(("water_filling", "agnostic")) else "perf"
-        count = int(row["x"]) if each else -(-int(row["x"]) // TIMESTEPS)
-        rate = reached[inside, mode, count]
-        if row["metric"].startswith("total"):
-            yield number_cell(row, float(rate.sum()))
-        elif row["metric"].startswith("fraction"):
-            yield number_cell(row, float(rate[int(row["series"].removeprefix("job "))] / rate.sum()))
-        elif "oracle" in row["panel"]:
-            yield number_cell(row, float(rate[int(job)]), exact=True)
-
-
-def _normalised(oracle: Oracle, inside: str, mode: str, count: int) -> Floats:
-    """Effective rate of each of the first jobs over that of a proportional share of the GPUs; in mode ``base``, which
-    is not aware of GPU models, its share of the time."""
-    models, draw = sorted(PRICES), random.Random(0)
-    known = oracle.restricted(models)
-    kinds = np.array([known.kind_index[draw.choice(JOB_NAMES), 1] for _ in range(ENTITY_JOBS)])[:count]
-    gpus, zeros, ids = np.full(len(models), ENTITY_GPUS), np.zeros(count), np.arange(count)
-    setting = Setting(tuple(models), gpus, known, known.alone__kg.max(axis=1))
-    weight: Floats = np.where(inside == "fairness", 1.0 + ids % 2, 1.0)
-    tenant = tuple("abc"[job // MEMBERS] for job in range(count))
-    view = RoundView(
-        setting, 0.0, ids, kinds, np.ones(count, np.int64), weight, zeros, zeros + 1, zeros + np.inf,
-        np.zeros(len(models)), tenant,
-    )  # fmt: skip
-    allocation = WaterFillingFairness(mode=mode, entities=ENTITIES[inside]).begin(setting).allocator.allocate(view)
-    rate__jg = np.ones_like(view.rate__jg) if mode == "base" else view.rate__jg
-    reached = np.zeros(count)
-    if allocation is not None:
-        np.add.at(reached, allocation.first, (allocation.share__rg * rate__jg[allocation.first]).sum(axis=1))
-    return np.asarray(reached / rate__jg.mean(axis=1), np.float64)
-
-
-def _single_gpu_rates(oracle: Oracle) -> pl.DataFrame:
-    table = pl.DataFrame(pl.from_arrow(oracle.table())).with_columns(pl.col("workload", "gpu_model").cast(pl.String))
-    alone = table.filter(pl.col("num_gpu") == 1, pl.col("colocated_workload").is_null())
-    return alone.unique(["workload", "gpu_model"], keep="first", maintain_order=True)
 
 
 def _load_cells(figure: str, done: Done, quick: bool) -> Iterator[Cell]:
@@ -371,10 +312,8 @@ def _shows(load: LoadFigure, row: Mapping[str, Any]) -> bool:
 def _runs_of(load: LoadFigure, row: Mapping[str, Any], done: Done, seeds: Sequence[int]) -> list[list[Result]]:
     """Runs of a number, a list a series; none if one of them is missing."""
     series = load.policies if row["metric"] in SWEPT else (row["series"],)
-    at = (float(row["x"] or load.rates[0]), load.cluster, load.priorities)
-    runs = [
-        [done.get(LoadPoint(load.multi_gpu, name, at[0], seed, *at[1:])) for seed in seeds] for name in series
-    ]  # fmt: skip
+    rate = float(row["x"] or load.rates[0])
+    runs = [[done.get(LoadPoint(load.multi_gpu, name, rate, seed, *load[3:])) for seed in seeds] for name in series]
     complete = [[one for one in some if one is not None] for some in runs]
     return complete if all(len(some) == len(seeds) for some in complete) else []
 
@@ -410,7 +349,8 @@ def _fairness_cell(row: Mapping[str, Any], result: Result, isolated: Result) -> 
 
 
 def _sampled(row: Mapping[str, Any]) -> LoadPoint:
-    return LoadPoint(False, row["series"], float(row["x"]), int(row["panel"].removeprefix(SAMPLE)))
+    seed = int(row["panel"].removeprefix(SAMPLE))
+    return LoadPoint(False, row["series"], float(row["x"]), seed, table=LAST_TABLE)
 
 
 def _sample_cells(row: Mapping[str, Any], done: Done) -> Iterator[Cell]:
@@ -436,7 +376,7 @@ def _static_cells(figure: str, done: Done) -> Iterator[Cell]:
 
 def _swept(part: int, policy: str, seed: int) -> StaticPoint:
     """The run of jobs that all arrive at 0 on 100 GPUs, so many of them V100s, the others K80s."""
-    return StaticPoint(f"gavel:{part}:0:{100 - part}", True, policy, SWEPT_JOBS, seed)
+    return StaticPoint(f"gavel:{part}:0:{100 - part}", True, policy, SWEPT_JOBS, seed, *LAST)
 
 
 def _most(policy: str, seed: int) -> StaticPoint:
@@ -453,7 +393,7 @@ def _most_cells(done: Done) -> Iterator[Cell]:
 
 def _priced(policy: str, seed: int) -> StaticPoint:
     """A run of jobs with deadlines that all arrive at 0, on GPUs that cost something."""
-    return StaticPoint(CLUSTER, False, policy, COST_JOBS, seed)
+    return StaticPoint(CLUSTER, False, policy, COST_JOBS, seed, *LAST)
 
 
 def _priced_cells(done: Done) -> Iterator[Cell]:

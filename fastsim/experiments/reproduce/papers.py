@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastsim.errors import InputError, ScenarioError, suggestion
-from fastsim.experiments.reproduce.figures import made_figures
+from fastsim.experiments.reproduce.published_numbers import made_figures
 
 if TYPE_CHECKING:
     from fastsim.experiments.many_runs import SharedRuns
@@ -43,7 +43,7 @@ def reproduce(
     ``data``, pods and jobs are generated, which ``source`` notes. ``quick`` runs the first trace, load and seeds only,
     ``whole`` every load of a figure of one of ``LOADED``, of which it is a few otherwise.
     ``policies`` selects policies of one of ``CHOOSABLE``; those that are not in the paper have no published figure.
-    ``figures`` selects figures by their names in :func:`~fastsim.experiments.reproduce.figures.figure_table`.
+    ``figures`` selects figures by their names in :func:`~fastsim.experiments.reproduce.published_numbers.figure_table`.
     ``progress`` is called with the number of finished runs. Runs in ``shared`` are not made again, and new ones of
     the papers in ``SHARING`` are added to it.
     """

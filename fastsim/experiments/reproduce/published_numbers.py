@@ -1,24 +1,29 @@
-"""The numbers that a paper prints, plots or records, and those of recorded runs that only this project has.
+"""The numbers that a paper prints, plots or records, those of recorded runs that only this project has, and figures.
 
 The former are one Parquet file a paper in ``fastsim/experiments/published``, a row a number: ``figure``, ``panel``,
 ``series`` (a policy, or a setting of one), ``x_name``, ``x``, ``metric``, ``unit``, ``value``, ``digit`` (the last one
 that is printed; 0 if the value was read from a drawing), ``tolerance`` (error of reading, in the row's unit; 0 for
 printed values), ``source`` and ``conditions``. The latter stand in ``recorded``; they are runs of the original
-programs, and no paper prints them.
+programs, and no paper prints them. ``published/figures.csv`` has a row a figure: its status (made, impossible), the
+reason for it, and its CPU seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from fastsim.errors import ScenarioError, suggestion
 from fastsim.experiments.reproduce.reproduction import Cell, Measure, cell
 
 PUBLISHED, RECORDED = (Path(__file__).parents[1] / name for name in ("published", "recorded"))
+MADE = "made"
+"""Status of a figure that is reproduced; others are ``impossible``."""
+SCHEMA = {"paper": pl.String, "figure": pl.String, "status": pl.String, "cpu_s": pl.Float64, "reason": pl.String}
 
 
 @cache
@@ -65,3 +70,30 @@ def number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def figure_table(paper: str) -> pl.DataFrame:
+    """A row a figure: ``figure``, ``status``, ``numbers`` (published ones), ``cpu_s`` (null if not measured) and
+    ``reason``: why a figure is not made, or the parts that a made one lacks."""
+    table = pl.read_csv(PUBLISHED / "figures.csv", schema=SCHEMA).filter(paper=paper)
+    counts = (
+        published_numbers(paper).group_by("figure", maintain_order=True).agg(pl.len().cast(pl.Int64).alias("numbers"))
+    )
+    joined = table.join(counts, on="figure", how="left", maintain_order="left")
+    return joined.select("figure", "status", pl.col("numbers").fill_null(0), "cpu_s", pl.col("reason").fill_null(""))
+
+
+def made_figures(paper: str, figures: Sequence[str]) -> tuple[str, ...]:
+    """These figures, each once; ScenarioError for one that is unknown or not made."""
+    table = figure_table(paper)
+    for figure in figures:
+        rows, made = table.filter(figure=figure), "; ".join(table.filter(status=MADE)["figure"])
+        if rows.is_empty():
+            known = table["figure"].to_list()
+            raise ScenarioError(
+                "--figure", repr(figure), f"one of these: {'; '.join(known)}", suggestion(figure, known)
+            )
+        if rows["status"].item() != MADE:
+            found = f"{figure!r}, which is {rows['status'].item()} ({rows['reason'].item()})"
+            raise ScenarioError("--figure", found, f"one of these: {made}")
+    return tuple(dict.fromkeys(figures))

@@ -15,6 +15,7 @@ import pyarrow as pa
 from fastsim.errors import ScenarioError
 from fastsim.foundation.limits.knobs import JOBS, LENGTHS
 from fastsim.foundation.limits.work_budget import Work
+from fastsim.performance.gavel_rates import JOB_TABLES
 from fastsim.performance.oracle import Oracle
 from fastsim.workload import schema as s
 from fastsim.workload.generators.gavel_jobs import (
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 DURATIONS = "gavel"
 """Name of the durations of the published experiments."""
+TABLE = next(iter(JOB_TABLES))
+"""Table of types from which jobs are drawn if none is named."""
 SCRIPT_GPU_MIX: Given = {1: 0.7, 2: 0.1, 4: 0.2}
 """Shares of jobs by their number of GPUs."""
 
@@ -70,6 +73,7 @@ def synth_gavel(
     slo_mix: Given = SLO_MIX,
     warm_start: bool = False,
     cluster: Cluster | str | None = None,
+    table: str = TABLE,
 ) -> Workload:
     """`jobs` jobs as Gavel's simulator draws them; the same seed means its very jobs, given the same rates.
 
@@ -80,6 +84,7 @@ def synth_gavel(
     seconds of every job, or a function of two uniform arrays. gpu_mix, weight_mix, slo_mix: own values and shares,
     `{1: 0.5, 4: 0.5}` or `1:0.5,4:0.5`. warm_start: the first jobs come at 0 s, enough to fill each GPU model of
     `cluster`. Workloads are drawn from Gavel's 26 types, or from all that the rates have if they lack one of those.
+    table: month of the table of types, `2020-08` or `2020-05` = `A3C` before `LM`, as in the paper's figures.
     """
     flags = {"multi_gpu": multi_gpu, "priorities": priorities, "slos": slos, "warm_start": warm_start}
     _check(jobs, seed, flags)
@@ -90,17 +95,17 @@ def synth_gavel(
     if durations != DURATIONS and not (callable(durations) or isinstance(durations, int | float)):
         raise ScenarioError("synth.durations", repr(durations), f"{DURATIONS!r}, seconds, or a function")
     lasting: Any = gavel_seconds if durations == DURATIONS else durations
-    gap_s, present = _gap_s(rate_per_hour, mean_gap_s), _gpus(cluster) if warm_start else ()
+    gap_s, present, oracle = _gap_s(rate_per_hour, mean_gap_s), _gpus(cluster) if warm_start else (), _oracle(rates)
     recipe = JobRecipe(
-        _oracle(rates), seed, gap_s, multi_gpu, priorities, slos, lasting, gpu_mix, weight_mix, slo_mix,
-        present_gpus=present,
+        oracle, seed, gap_s, multi_gpu, priorities, slos, lasting, gpu_mix, weight_mix, slo_mix,
+        table_of(table, oracle), present_gpus=present,
     )  # fmt: skip
     parameters = {
         "jobs": jobs, "seed": seed, "mean_gap_s": gap_s, "rates": recipe.oracle.name, "multi_gpu": multi_gpu,
         "priorities": priorities, "slos": slos, "durations": _name(durations), "present_gpus": list(present),
         "gpu_mix": recipe.gpus.shares(), "weight_mix": recipe.weights.shares(), "slo_mix": recipe.factors.shares(),
     }  # fmt: skip
-    metadata = _metadata("gavel", seed, parameters) | _rates_metadata(rates)
+    metadata = _metadata("gavel", seed, parameters | {"table": table}) | _rates_metadata(rates)
     return Workload(JobSource(recipe, jobs), recipe.columns, name="synth:gavel", rows=jobs, metadata=metadata)
 
 
@@ -116,6 +121,7 @@ def synth_gavel_trace(
     min_h: float = 1.0,
     max_h: float = 4.0,
     lengths: int = 4,
+    table: str = TABLE,
 ) -> Workload:
     """`jobs` short jobs as Gavel's stand-alone trace generator draws them.
 
@@ -124,12 +130,14 @@ def synth_gavel_trace(
     _check(jobs, seed, {"multi_gpu": multi_gpu, "priorities": priorities})
     gap_s = _gap_s(rate_per_hour, mean_gap_s)
     JOBS.refuse(jobs, work=Work.HELD_PODS)
-    recipe = ScriptRecipe(_oracle(rates), seed, gap_s, multi_gpu, priorities, min_h, max_h, lengths)
-    table = script_jobs(recipe, jobs)
+    oracle = _oracle(rates)
+    types = table_of(table, oracle)
+    recipe = ScriptRecipe(oracle, seed, gap_s, multi_gpu, priorities, min_h, max_h, lengths, types)
+    drawn = script_jobs(recipe, jobs)
     parameters = {"jobs": jobs, "seed": seed, "mean_gap_s": gap_s, "rates": recipe.oracle.name, "multi_gpu": multi_gpu,
-            "priorities": priorities, "min_h": min_h, "max_h": max_h, "lengths": lengths}  # fmt: skip
+            "priorities": priorities, "min_h": min_h, "max_h": max_h, "lengths": lengths, "table": table}  # fmt: skip
     metadata = _metadata("gavel-trace", seed, parameters) | _rates_metadata(rates)
-    return Workload(Held(table), table.column_names, name="synth:gavel-trace", rows=jobs, metadata=metadata)
+    return Workload(Held(drawn), drawn.column_names, name="synth:gavel-trace", rows=jobs, metadata=metadata)
 
 
 def _check(jobs: int, seed: int, flags: dict[str, bool]) -> None:
@@ -158,6 +166,16 @@ def _oracle(rates: Oracle | str | os.PathLike[str] | None) -> Oracle:
     if isinstance(rates, Oracle):
         return rates
     return Oracle.from_json(rates) if str(rates).endswith((".json", ".json.gz")) else Oracle.from_parquet(rates)
+
+
+def table_of(name: str, oracle: Oracle) -> tuple[str, ...]:
+    """Types of jobs in the order of a table; none = those of the rates, for the last revision's."""
+    if name not in JOB_TABLES:
+        raise ScenarioError("synth.table", repr(name), f"one of {', '.join(JOB_TABLES)}")
+    missing = sorted(set(JOB_TABLES[name]) - {workload for workload, _ in oracle.kinds})
+    if name != TABLE and missing:
+        raise ScenarioError("synth.table", f"{name}, with rates that lack {missing[0]!r}", "rates of all types")
+    return () if name == TABLE else JOB_TABLES[name]
 
 
 def _rates_metadata(rates: Oracle | str | os.PathLike[str] | None) -> dict[str, str]:
@@ -204,6 +222,7 @@ class ScriptRecipe:
     min_h: float = 1.0
     max_h: float = 4.0
     lengths: int = 4
+    workloads: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.mean_gap_s) and self.mean_gap_s >= 0):
@@ -218,7 +237,7 @@ def script_jobs(recipe: ScriptRecipe, count: int) -> pa.Table:
     """The first `count` jobs as rows of a workload."""
     mix, oracle, seed = Mix.of(SCRIPT_GPU_MIX, "gpu_mix"), recipe.oracle, recipe.seed
     sizes = tuple(int(value) for value in mix.values) if recipe.multi_gpu else (1,)
-    choices = Choices(oracle, sizes)
+    choices = Choices(oracle, sizes, recipe.workloads)
     workload, weight = _workloads(Twister(seed), choices, count, recipe.priorities)
     size = np.zeros(count, np.int64)
     if recipe.multi_gpu:

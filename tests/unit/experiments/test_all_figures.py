@@ -11,7 +11,7 @@ import pytest
 from fastsim.errors import FastsimError
 from fastsim.experiments import all_figures as whole
 from fastsim.experiments.reproduce import papers
-from fastsim.experiments.reproduce.figures import MADE
+from fastsim.experiments.reproduce.published_numbers import MADE
 
 
 def gavel_1() -> whole.Figure:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fastsim.errors import InputError
-from fastsim.performance.gavel_rates import JOB_NAMES, JOB_TYPES, import_rates
+from fastsim.performance.gavel_rates import JOB_NAMES, JOB_TABLES, JOB_TYPES, import_rates
 from fastsim.performance.oracle import Oracle
 
 ONE, TWO = "('LM (batch size 5)', 1)", "('A3C', 1)"
@@ -90,6 +90,9 @@ def test_rates_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
 def test_the_order_that_random_choices_count() -> None:
     assert len(JOB_NAMES) == len(set(JOB_NAMES)) == 26
     assert JOB_NAMES[0] == "ResNet-18 (batch size 16)" and JOB_NAMES[-2:] == ("A3C", "CycleGAN")
+    names = list(JOB_TABLES["2020-05"])
+    assert names[13:16] == ["Transformer (batch size 256)", "A3C", "LM (batch size 5)"]
+    assert [name for name in names if name != "A3C"] == [name for name in JOB_NAMES if name != "A3C"]
     families = list(dict.fromkeys(name.split(" (")[0] for name in JOB_NAMES))
     assert families == ["ResNet-18", "ResNet-50", "Transformer", "LM", "Recommendation", "A3C", "CycleGAN"]
 

@@ -116,6 +116,17 @@ def test_every_cluster_of_the_makespans_is_known() -> None:
     assert {static.cluster for static in figure.STATIC.values()} == {"gavel:36:36:36", "gavel:64:0:0", "gavel:48:32:16"}
 
 
+def test_jobs_are_those_of_the_revision_that_made_the_figure() -> None:
+    for name in (*figure.LOADS, *figure.STATIC, figure.COST):
+        for point in figure._points_of(name, False, False):
+            sample = isinstance(point, figure.LoadPoint) and point.seed > 2
+            last = sample or name == figure.COST or (name == figure.SWEEP and point.policy != figure.ISOLATED)
+            scenario = figure._scenario(point, "default")
+            assert f"&table={'2020-08' if last else '2020-05'}" in str(scenario.workload)
+            if isinstance(point, figure.StaticPoint):
+                assert scenario.round_s == (360.0 if last else 1920.0)
+
+
 def test_settings_in_brackets_reach_the_run() -> None:
     for series, field, value in (
         ("max_min_fairness_perf [round 720 s]", "round_s", 720.0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import pickle
@@ -13,7 +14,7 @@ import pytest
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.errors import ScenarioError
-from fastsim.performance.gavel_rates import JOB_NAMES
+from fastsim.performance.gavel_rates import JOB_NAMES, JOB_TABLES
 from fastsim.performance.oracle import Oracle
 from fastsim.workload import Workload, texts
 from fastsim.workload.generators.gavel import ScriptRecipe, script_jobs, synth_gavel
@@ -78,15 +79,33 @@ def test_the_trace_generator_as_text() -> None:
         ({"weight_mix": {2.0: 1}}, "synth.weight_mix: found priorities=False"),
         ({"slo_mix": {2.0: 1}}, "synth.slo_mix: found slos=False"),
         ({"seed": 1.5}, "synth.seed: found 1.5"),
+        ({"table": "2020-06"}, "synth.table: found '2020-06', expected one of 2020-08, 2020-05"),
         ({"multi_gpu": "no"}, "synth.multi_gpu: found 'no', expected true or false"),
     ],
 )
 def test_odd_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         synth_gavel(**{"jobs": 3, **options})
-    if set(options) <= {"jobs", "seed", "rate_per_hour", "mean_gap_s"}:
+    if set(options) <= {"jobs", "seed", "rate_per_hour", "mean_gap_s", "table"}:
         with pytest.raises(ScenarioError, match=message):
             Workload.synth("gavel-trace", **{"jobs": 3, **options})
+
+
+@pytest.mark.parametrize("kind", ["gavel", "gavel-trace"])
+def test_jobs_are_drawn_from_the_table_of_a_month(kind: str) -> None:
+    usual, early = (
+        texts.workload_from(f"synth:{kind}?jobs=300&multi_gpu=true{end}").workload for end in ("", "&table=2020-05")
+    )
+    moved = {name: JOB_TABLES["2020-05"][place] for place, name in enumerate(JOB_NAMES)}
+    assert json.loads(early.metadata["fastsim.params"])["table"] == "2020-05"
+    if kind == "gavel-trace":  # types do not depend on GPUs here
+        assert early.table()["workload"].to_pylist() == [moved[name] for name in usual.table()["workload"].to_pylist()]
+    assert early.table()["workload"] != usual.table()["workload"]
+    assert Workload.synth(kind, jobs=300, multi_gpu=True, table="2020-08").table() == usual.table()
+    few = Oracle.default().restricted(["k80"])
+    few = dataclasses.replace(few, kinds=tuple(("own", n) if name == "A3C" else (name, n) for name, n in few.kinds))
+    with pytest.raises(ScenarioError, match="2020-05, with rates that lack 'A3C', expected rates of all types"):
+        Workload.synth(kind, jobs=3, rates=few, table="2020-05")
 
 
 def by_hand(recipe: ScriptRecipe, count: int) -> list[tuple[Any, ...]]:
@@ -94,7 +113,7 @@ def by_hand(recipe: ScriptRecipe, count: int) -> list[tuple[Any, ...]]:
     hours = [recipe.min_h + n * (recipe.max_h - recipe.min_h) / (recipe.lengths - 1) for n in range(recipe.lengths)]
     rows, submit_s = [], 0.0
     for _ in range(count):
-        workload, num_gpu = jobs.choice(JOB_NAMES), 1
+        workload, num_gpu = jobs.choice(recipe.workloads or JOB_NAMES), 1
         if recipe.multi_gpu and (workload, 2) in ORACLE.kind_index:
             r = sizes.uniform(0, 1)
             num_gpu = 1 if r < 0.7 else 2 if r < 0.8 else 4

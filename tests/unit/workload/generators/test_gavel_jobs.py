@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.performance.gavel_rates import JOB_NAMES
+from fastsim.performance.gavel_rates import JOB_NAMES, JOB_TABLES
 from fastsim.performance.oracle import Oracle
 from fastsim.workload.generators.gavel_jobs import JobRecipe, JobStream
 
@@ -30,9 +30,9 @@ def by_hand(recipe: JobRecipe, count: int) -> list[tuple[Any, ...]]:
         long = jobs.random() >= 0.8
         seconds = 60 * 10 ** (jobs.uniform(3, 4) if long else jobs.uniform(1.5, 3))
         num_gpu = num_gpu if recipe.multi_gpu else 1
-        workload = jobs.choice(JOB_NAMES)
+        workload = jobs.choice(recipe.workloads or JOB_NAMES)
         while (workload, num_gpu) not in ORACLE.kind_index:
-            workload = jobs.choice(JOB_NAMES)
+            workload = jobs.choice(recipe.workloads or JOB_NAMES)
         steps = seconds * ORACLE.alone__kg[ORACLE.kind_index[workload, num_gpu], 2]
         weight = (5.0 if jobs.uniform(0, 1) <= 0.2 else 1.0) if recipe.priorities else None
         factor = None
@@ -55,8 +55,9 @@ def told(batches: list[pa.RecordBatch]) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("flags", [(False, False, False), (True, False, False), (True, True, True)])
 @pytest.mark.parametrize("mean_gap_s", [0.0, 600.0])
 def test_jobs_are_those_of_a_plain_loop(seed: int, flags: tuple[bool, ...], mean_gap_s: float) -> None:
-    recipe = JobRecipe(ORACLE, seed, mean_gap_s, flags[0], flags[1], flags[2])
-    assert told([JobStream(recipe).take(400)]) == by_hand(recipe, 400)
+    for table in JOB_TABLES.values():
+        recipe = JobRecipe(ORACLE, seed, mean_gap_s, flags[0], flags[1], flags[2], workloads=table)
+        assert told([JobStream(recipe).take(400)]) == by_hand(recipe, 400)
 
 
 def test_pieces_and_pauses_change_nothing() -> None:

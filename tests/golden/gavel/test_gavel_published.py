@@ -1,0 +1,41 @@
+"""Runs of the paper's figures whose values its notebooks print: the same to the last printed digit."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+import pytest
+
+from fastsim.experiments.reproduce import gavel as figure
+from fastsim.experiments.reproduce.published_numbers import published_numbers
+from fastsim.simulation.simulate import played
+from tests.golden.gavel import gavel
+
+pytestmark = pytest.mark.skipif(not gavel.GAVEL.exists(), reason="reference data not found (set FASTSIM_SHARED)")
+RATES = str(gavel.GAVEL / "oracle/simulation_throughputs.json")
+STATIC = "makespan (static-multiple)"
+SINGLE, MULTIPLE = "fifo-single (repository figure)", "fifo-multiple (repository figure)"
+LOADED = (
+    (SINGLE, "fifo_perf", "0.4"), (SINGLE, "fifo_perf", "2"), (SINGLE, "fifo_perf", "4"), (SINGLE, "fifo", "2"),
+    (SINGLE, "fifo", "4"), (MULTIPLE, "fifo_perf", "0.8"), ("8", "gandiva", "2"), ("8", "allox", "2"),
+)  # fmt: skip
+"""Figures, policies and jobs an hour of printed completion times of seed 0."""
+
+
+@pytest.mark.parametrize(
+    ("name", "policy", "rate"), [LOADED[0], *(pytest.param(*load, marks=pytest.mark.long) for load in LOADED[1:])]
+)
+def test_completion_times_of_may_2020(name: str, policy: str, rate: str) -> None:
+    keys = {"panel": "seed 0, printed", "metric": "jct_mean", "series": policy, "x": rate}
+    printed = published_numbers("gavel").filter(figure=name, **keys)
+    point = figure.LoadPoint(figure.LOADS[name][0].multi_gpu, policy, float(rate), 0)
+    hours = played(figure._scenario(point, RATES))[0].summary["jct_mean_s"][0] / 3600
+    assert hours == pytest.approx(printed["value"].item(), abs=0.5 * printed["digit"].item())
+
+
+@pytest.mark.parametrize("jobs", [100, *(pytest.param(n, marks=pytest.mark.long) for n in (200, 700))])
+def test_makespans_of_jobs_that_all_arrive_at_once(jobs: int) -> None:
+    rows = published_numbers("gavel").filter(figure=STATIC, series="fifo", metric="makespan", x=str(jobs))
+    points = [figure.StaticPoint(figure.CLUSTER, True, "fifo", jobs, seed) for seed in figure.SEEDS]
+    hours = [played(figure._scenario(point, RATES))[0].summary["makespan_s"][0] / 3600 for point in points]
+    assert fmean(hours) == pytest.approx(rows["value"].item(), abs=0.5 * rows["digit"].item())
