@@ -27,6 +27,7 @@ FIGURES: tuple[tuple[str, str, str, int], ...] = (
     ("pods_unplaced", "pods that fitted nowhere", "", 0),
     ("pods_pending", "pods still waiting", "", 0),
     ("mean_gpu_alloc_pct", "GPU allocation, mean over time", "%", 2),
+    ("mean_cpu_alloc_pct", "CPU allocation, mean over time", "%", 2),
     ("gpu_alloc_pct", "GPU allocation at the end", "%", 2),
     ("cpu_alloc_pct", "CPU allocation at the end", "%", 2),
     ("memory_alloc_pct", "memory allocation at the end", "%", 2),
@@ -43,6 +44,8 @@ FIGURES: tuple[tuple[str, str, str, int], ...] = (
     ("makespan_s", "simulated time", "s", 0),
 )
 """Lines of a run's summary: column, label, unit, decimals."""
+AT_THE_END = ("gpu_alloc_pct", "cpu_alloc_pct", "memory_alloc_pct", "frag_pct", "eopc_w", "grar")
+"""Those of the last moment, which say nothing where every pod has left."""
 
 ROUND_FIGURES: tuple[tuple[str, str, str, int], ...] = (
     ("pods", "jobs", "", 0),
@@ -134,7 +137,7 @@ def summary_text(result: Result, out: Path | None = None) -> str:
     """The main figures of a run, one per line."""
     row = result.summary.row(0, named=True)
     rounds = "rounds" in row
-    figures, quiet = (ROUND_FIGURES, QUIET) if rounds else (FIGURES, ("restarts",))
+    figures, quiet = (ROUND_FIGURES, QUIET) if rounds else (_figures_of_pods(row), ("restarts",))
     speed = f"{result.timing['pods_per_s']:,.0f} pods/s"
     if rounds:
         speed = f"{result.timing['rounds_per_s']:,.0f} rounds/s"
@@ -145,6 +148,13 @@ def summary_text(result: Result, out: Path | None = None) -> str:
     width = max(len(text) for text, _ in shown)
     page = "".join(f"{text:<{width}}  {figure}\n" for text, figure in shown)
     return page + (f"saved to {out}\n" if out else "")
+
+
+def _figures_of_pods(row: Mapping[str, Any]) -> list[tuple[str, str, str, int]]:
+    """Means over time where every pod has left, the state at the end where pods still run."""
+    emptied = row.get("pods_finished") and not row.get("pods_running")
+    dropped = AT_THE_END if emptied else ("mean_cpu_alloc_pct",)
+    return [line for line in FIGURES if line[0] not in dropped]
 
 
 def comparison_text(table: pl.DataFrame) -> str:

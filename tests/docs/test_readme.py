@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -41,6 +43,23 @@ def ran(script: str, folder: Path, *arguments: str) -> str:
 def test_the_page_begins_with_an_example() -> None:
     lines = PAGES["README"].splitlines()
     assert lines.index("```pycon") < 25 and len(lines) <= FIRST_SCREEN
+
+
+def test_the_comparison_from_the_command_line_is_that_of_python() -> None:
+    page = PAGES["README"]
+    session, console = page[page.index(">>> cluster") :].split("The same comparison from the command line")
+    preset, pods, seed = (
+        re.search(text, session) for text in (r'preset\("(.*?)"\)', r'pods = "(.*?)"', r", seed=(\d+)")
+    )
+    assert preset and pods and seed
+    runs = [line for line in console.splitlines() if line.startswith("$ fastsim run")][:2]
+    for line in runs:
+        words = shlex.split(line)
+        options = dict(zip(words[3::2], words[4::2], strict=True))
+        assert options["--policy"] in session and (options["--cluster"], options["--workload"], options["--seed"]) == (
+            preset[1], pods[1], seed[1])  # fmt: skip
+    shares = re.findall(r"(\S+) % of GPU allocated", session)
+    assert len(runs) == 2 and len(set(shares)) == len(shares)  # policies differ, as they do where GPUs are scarce
 
 
 @pytest.mark.spread(5)

@@ -13,6 +13,7 @@ import pytest
 import fastsim as fs
 from fastsim.experiments.reproduce.reproduction import Measure, cell, cell_table
 from fastsim.reports.text_tables import (
+    AT_THE_END,
     comparison_text,
     demo_text,
     reproduction_text,
@@ -82,6 +83,15 @@ def test_one_run_is_told_line_by_line_without_what_is_unknown() -> None:
         "simulation speed": "1,234 pods/s",
     }
     assert text.endswith("saved to out\n")
+
+
+def test_a_run_whose_pods_have_all_left_is_told_by_means_over_time() -> None:
+    state = dict.fromkeys(AT_THE_END, 1.0) | {"mean_cpu_alloc_pct": 5.0, "mean_gpu_alloc_pct": 6.0}
+    ended = summary_text(Run(pl.DataFrame([{**state, "pods_finished": 3, "pods_running": 0}])))  # type: ignore[arg-type]
+    assert "at the end" not in ended and "GRAR" not in ended and ended.count("mean over time") == 2
+    for counts in ({"pods_finished": 3, "pods_running": 1}, {"pods_finished": 0, "pods_running": 0}):
+        text = summary_text(Run(pl.DataFrame([{**state, **counts}])))  # type: ignore[arg-type]
+        assert text.count("at the end") == len(AT_THE_END) - 1 and "GRAR" in text and "CPU allocation, mean" not in text
 
 
 def test_json_keeps_nulls_and_writes_what_is_no_number_as_text() -> None:
