@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from types import NoneType
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from fastsim.cluster.column_mapping import Columns
     from fastsim.kubernetes.snapshot import Snapshot
 
+FOR_ENGINES = {"own_columns", "content", "offered", "partitioned_gpus"}
+"""Members that engines use, which completion leaves out."""
 MODELS = 3
 """GPU models that the text of a cluster names, the most frequent ones."""
 PRESETS = {"openb": False, "openb-all": True}
@@ -221,6 +223,9 @@ class Cluster(ComparedByContent):
         return cluster if not empty else cluster.emptied()
 
     # ------------------------------------------------------------------ reading
+
+    def __dir__(self) -> Iterable[str]:
+        return [name for name in super().__dir__() if name not in FOR_ENGINES]
 
     def __len__(self) -> int:
         return int(self.nodes.num_rows)

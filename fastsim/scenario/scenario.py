@@ -21,6 +21,7 @@ from fastsim.foundation.limits.quantities import MOST_SECONDS_TEXT, WITH_UNITS, 
 from fastsim.foundation.nested_text import json_value, toml_value
 from fastsim.foundation.option_texts import quoted
 from fastsim.scenario.outages import failures_text
+from fastsim.scenario.parameters import PARAMETERS, documented
 from fastsim.scenario.run_rules import quotas_from, quotas_text, weights_from, weights_text
 from fastsim.scenario.user_code import refuse_user_code
 
@@ -62,18 +63,8 @@ class Problem:
 class Scenario:
     """Cluster, workload, policy, options and seed of one run.
 
-    ``cluster``, ``workload``, ``policy`` and ``typical`` are objects or texts, which ``fastsim.cluster.texts`` and
-    ``fastsim.workload.texts`` explain. Times (``sample_s``, ``until_s``) are seconds; ``inflation`` is the ratio of
-    pods after and before; ``deschedule`` has texts such as ``"frag_one_pod:0.05"``. From ``preempt`` to ``maintenance``
-    fields are explained in :class:`fastsim.scenario.run_rules.Rules` and ``fastsim.scenario.outages``; tables of quotas
-    and weights are kept as texts. From ``round_s`` to ``ideal`` see
-    :class:`fastsim.engine.rounds.options.RoundOptions`, ``fastsim.scenario.round_texts`` and
-    ``fastsim.engine.shares.ideal``. ``profiling`` is the part (0 to 1) of the rates of sharing that is measured, with
-    ``references`` workloads (None = all of them); with less than all, policies for pairs see estimates.
-    ``interference`` is the part (0 to 1) of its speed that an adaptive job on several nodes loses while another such
-    job shares one. ``carbon`` is explained in :mod:`fastsim.scenario.carbon`, ``telemetry`` in
-    :class:`fastsim.telemetry.telemetry.Telemetry`: seconds, a text or an object. ``name`` is a label, ``out`` a folder
-    that the tables are written to and ``log`` a file for the log of Gavel's simulator; none of them changes a result.
+    Mappings and sequences become texts, so that equal scenarios are equal. ``name``, ``out`` and ``log`` change no
+    result.
     """
 
     cluster: Any = "openb"
@@ -323,6 +314,9 @@ class Scenario:
             if not isinstance(getattr(self, name), str):
                 expected = "a text or a dict" if name in ("quotas", "weights", "failures") else "a text"
                 yield _problem(name, kind_of(getattr(self, name)), expected)
+
+
+Scenario.__doc__ = documented(Scenario.__doc__, PARAMETERS, {})
 
 
 def _problem(path: str, found: str, expected: str) -> Problem:

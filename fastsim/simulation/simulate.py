@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -20,6 +21,7 @@ from fastsim.foundation.parquet import replacing_folder
 from fastsim.policies import registry
 from fastsim.scenario.carbon import carbon_from
 from fastsim.scenario.compat import switches_on
+from fastsim.scenario.parameters import documented
 from fastsim.scenario.run_rules import rules_from
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import scenario_checks
@@ -55,6 +57,15 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int], None]
 """A function of the number of arrived pods (one run) or finished runs (many)."""
+RUNNING = {
+    "overwrite": "Replace the folder of an earlier run.",
+    "checkpoint_pods": "Arrivals, 1 or more, after which a checkpoint is written beside out, for fastsim.resume.",
+    "checkpoint_s": "Seconds of work, above 0, after which one is written.",
+    "keep_checkpoint": "Keep the last one, for fastsim.fork.",
+    "keep_inputs": "Keep large workloads that are objects in memory in the folder, too.",
+    "progress": "A function that is called with the number of arrived pods.",
+}
+"""Parameters of `simulate` that are no fields of a scenario."""
 OTHER_ENGINE = "a checkpoint goes on with policies of its kind only: begin anew with fastsim run --policy ..."
 
 _ = scenario_checks  # loading it registers the checks of fields
@@ -93,23 +104,13 @@ def simulate(
 ) -> Result:  # fmt: skip
     """The result of running a workload under a policy on this cluster: pods placed one by one, or jobs in rounds.
 
-    Texts are explained in ``fastsim.cluster.texts``, ``fastsim.workload.texts`` and :func:`fastsim.policies.parse`.
-    ``typical`` are the pods fragmentation is measured with (the workload itself by default). ``queue`` is the rule for
-    pods that fit nowhere; ``sample_s`` thins the timeline and ``until_s`` ends the run early; lengths of time are
-    seconds or texts such as ``1h``. ``prices`` may be a dict of $/h by GPU model. ``deschedule``, ``inflation`` and
-    ``retarget`` follow the main run; from ``preempt`` to ``maintenance`` see :class:`fastsim.scenario.run_rules.Rules`.
-    A policy for jobs takes ``round_s`` to ``ideal`` and ``restart_s`` (seconds), one for pods ``restart_s`` and
-    ``prices``; ``carbon`` is the intensity of the grid for both, see :class:`fastsim.scenario.scenario.Scenario`,
-    :class:`fastsim.engine.rounds.options.RoundOptions` and ``fastsim.scenario.round_texts``. ``ideal`` plays jobs
-    without rounds (``fastsim.engine.shares.ideal``): timeline and placements have no rows, ``realloc_s`` is 0 by
-    default, and ``round_s``, ``restart_s`` and ``global_queue`` have no effect. ``telemetry`` samples every GPU, see
-    :class:`fastsim.telemetry.telemetry.Telemetry`; a number is the seconds between samples. ``log`` is a file for the
-    log of Gavel's simulator; :func:`fastsim.engine.shares.gavel_log.log_path` is the path that its notebooks read. With
-    ``out`` the tables are streamed to that folder, so that memory follows the pods in the system; the folder appears
-    complete or not at all. Every ``checkpoint_pods`` arrivals or ``checkpoint_s`` seconds of work, a checkpoint is
-    written beside it, from which :func:`fastsim.resume` goes on; ``keep_checkpoint`` keeps the last one for
-    :func:`fastsim.fork`. The folder also keeps clusters and workloads that are objects in memory, if they are small;
-    ``keep_inputs`` keeps large workloads, too. ``progress`` takes the number of arrived pods.
+    ``deschedule``, ``inflation`` and ``retarget`` follow the main run. ``ideal`` plays jobs without rounds: timeline
+    and placements have no rows, ``realloc_s`` is 0 by default, and ``round_s``, ``restart_s`` and ``global_queue`` have
+    no effect. Lengths of time are seconds or texts such as ``1h``. With ``out``, memory follows the pods in the system,
+    and the folder also keeps clusters and workloads that are objects in memory, if they are small.
+
+    >>> simulate("openb:20", "synth:openb?pods=50&seed=1", "fgd", queue="fifo").summary["pods_finished"].item()
+    50
     """
     fields = dict(locals())
     if isinstance(deschedule, Iterable) and not isinstance(deschedule, str | Mapping):
@@ -120,6 +121,9 @@ def simulate(
     pods, seconds, keep = (fields.pop(name) for name in ("checkpoint_pods", "checkpoint_s", "keep_checkpoint"))
     checkpoints = None if pods is None and seconds is None else Checkpoints(pods, seconds, keep)
     return run(Scenario(**fields), report, force, checkpoints, keep_inputs=keep_inputs)
+
+
+simulate.__doc__ = documented(simulate.__doc__, inspect.signature(simulate).parameters, RUNNING)
 
 
 def run(

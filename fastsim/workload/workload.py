@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 BATCH_ROWS = 65_536
 """Rows of a batch by default."""
 
+FOR_ENGINES = {"known_checksum", "note_checksum", "found", "population", "source", "endless"}
+"""Members that engines use, which completion leaves out."""
 TIDY_ROWS = 65_536
 """Workloads in memory of so many rows are brought into their canonical form once."""
 
@@ -261,6 +263,9 @@ class Workload:
     def columns(self) -> list[str]:
         """Names of the columns present, in canonical order."""
         return list(self.schema.names)
+
+    def __dir__(self) -> Iterable[str]:
+        return [name for name in super().__dir__() if name not in FOR_ENGINES]
 
     def __len__(self) -> int:
         if self.rows is None:

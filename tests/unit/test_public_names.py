@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import fastsim as fs
+from fastsim.cluster import cluster
+from fastsim.workload import workload
 
 
 def test_every_public_name_can_be_used() -> None:
@@ -37,3 +39,14 @@ def test_a_scenario_made_through_the_package_knows_what_texts_mean() -> None:
         "assert [p.path for p in found] == ['cluster', 'workload', 'policy', 'queue'], found"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_completion_offers_what_people_use() -> None:
+    """Members that completion leaves out are there and public members of the class; those of guides are offered."""
+    pages = "".join(path.read_text() for path in (Path(fs.__file__).parent / "guides").glob("*.md"))
+    for shown, hidden in (
+        (fs.Workload.synth("openb", pods=1), workload.FOR_ENGINES), (fs.Cluster.preset("openb:2"), cluster.FOR_ENGINES)
+    ):  # fmt: skip
+        assert all(hasattr(shown, name) for name in hidden) and not hidden & set(dir(shown))
+        assert {"frame", "checksum", "from_text"} & set(dir(type(shown))) <= set(dir(shown))
+        assert [name for name in hidden if f".{name}(" in pages] == []
