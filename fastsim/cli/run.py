@@ -310,7 +310,7 @@ def explain(
     folder: Path, pods: tuple[str, ...], sample: int | None, attempt: str, every: bool, csv: Path | None, strict: bool,
     allow_code: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Why pods of a saved run were placed on their nodes: filter and points of every node.
+    """Why pods of a saved run were placed on their nodes, or why its jobs ran and waited when they did.
 
     RUN is the folder of a saved run, POD a pod_id or the pod's name in the source, whose namespace may be left out. The
     run is repeated up to the decision, so its inputs must be unchanged.
@@ -319,12 +319,19 @@ def explain(
         found = f"both POD and --sample {sample}" if pods else "neither POD nor --sample"
         raise click.UsageError(f"found {found}, expected one of them")
     from fastsim.decisions.explain import explained
-    from fastsim.decisions.explain_text import explanation_text, write_csv
+    from fastsim.decisions.explain_text import explanation_text, jobs_text, write_csv
+    from fastsim.decisions.job_explanation import explained_jobs
     from fastsim.reports import text_tables
     from fastsim.reports.progress import progress_bar
 
     if strict:
         refuse_run(folder)
+    jobs = explained_jobs(folder, pods, sample or 0, allow_code=allow_code)
+    if jobs is not None:
+        if csv:
+            write_csv(jobs, csv)
+        click.echo(text_tables.table_json(jobs) if as_json else jobs_text(jobs), nl=as_json)
+        return
     with progress_bar("pods") as progress:
         explanation = explained(
             folder, pods, sample=sample or 0, attempt=attempt, progress=progress, allow_code=allow_code

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
+from fastsim.decisions.explained_source import Source, names_or_sample, origin_of
+from fastsim.decisions.job_explanation import explained_jobs
 from fastsim.decisions.refusal_text import lack_text, mismatch, ports_text, sentence, summed
 from fastsim.decisions.replay import (
     BACKFILL,
@@ -29,11 +29,9 @@ from fastsim.decisions.replay import (
     selected_pods,
 )
 from fastsim.engine.online.plan import PodRequest
-from fastsim.engine.result import Result
 from fastsim.engine.tables import REASONS, device_lists
-from fastsim.errors import InputError, ResultError, ScenarioError
+from fastsim.errors import InputError, ResultError
 from fastsim.foundation.limits.forked_process import whole_process
-from fastsim.foundation.option_texts import elements, path_of
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.run_warnings import incomplete_gangs
 from fastsim.simulation.simulate import Prepared, Progress, RunWarning, prepared
@@ -81,8 +79,6 @@ NEVER = {
 }
 """Texts for pods that cannot start on an empty cluster either; ``no_match`` if some node is large enough."""
 PLACED, NO_NODE = "placed", "no_node"
-
-Source = Result | Scenario | str | os.PathLike[str]
 
 
 class NeverTried(RunWarning):
@@ -228,8 +224,12 @@ def explain(
 
     Columns: pod_id, native_id, attempt, t_s (seconds), outcome · node, position, feasible · failed, found and needed,
     the check a node failed and its figures · for each term T_raw, T_points (normalised) and T_weighted · total, rank,
-    gpu_ids (devices it would take), chosen, why.
+    gpu_ids (devices it would take), chosen, why. Of jobs in rounds and on monitored GPUs the rows are the times in
+    which they ran or waited; columns as in :data:`fastsim.decisions.job_explanation.SCHEMA`.
     """
+    jobs = explained_jobs(source, pods, sample, allow_code=allow_code, **objects)
+    if jobs is not None:
+        return jobs
     return explained(source, pods, sample=sample, attempt=attempt, allow_code=allow_code, **objects).frame()
 
 
@@ -238,10 +238,8 @@ def explained(
     progress: Progress | None = None, allow_code: bool = False, **objects: Any,
 ) -> Explanation:  # fmt: skip
     """The decisions of :func:`explain`; ``progress`` is called with the number of pods so far."""
-    names = elements("explain: pods", pods, "ids or names of pods", alone=(int, str))
-    if bool(names) == bool(sample) or sample < 0:
-        raise ScenarioError("explain", f"{len(names)} pods and sample={sample}", "either pods or a sample of them")
-    scenario, saved = _origin(source, allow_code, objects)
+    names = names_or_sample(pods, sample)
+    scenario, saved = origin_of(source, allow_code, objects)
     scenario.check()
     inputs = prepared(scenario, progress=progress)
     if saved is not None:
@@ -303,19 +301,6 @@ def _failures(decision: Decision) -> dict[str, Any]:
         pl.when("counted").then(pl.col(name)).alias(name) for name in ("found", "needed")
     )
     return {"failed": failed, "found": figures["found"], "needed": figures["needed"]}
-
-
-SOURCE = "a result, a Scenario or the folder of a saved run"
-
-
-def _origin(source: Source, allow_code: bool, objects: dict[str, Any]) -> tuple[Scenario, Result | None]:
-    """The scenario to repeat, and its saved result if there is one."""
-    if isinstance(source, Scenario):
-        return source.with_(**objects), None
-    folder = source if isinstance(source, Result) else path_of("explain", source, SOURCE)
-    result = folder if isinstance(folder, Result) else Result.load(folder)
-    where = "result" if isinstance(source, Result) else str(Path(source))
-    return result.origin(where, allow_code, **objects), result
 
 
 def _refuse_other_inputs(scenario: Scenario, inputs: Prepared, provenance: Mapping[str, Any]) -> None:

@@ -119,8 +119,19 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else on_one_line(value, len(str(value)))
 
 
+def jobs_text(spans: pl.DataFrame) -> str:
+    """The times of jobs in rounds as a table for each job."""
+    columns = {"from_s": "from s", "until_s": "until s", "state": "", "gpus": "GPUs", "nodes": "nodes", "why": "why"}
+    parts = []
+    spans = spans.with_columns(pl.col("from_s", "until_s").round(1))
+    for (pod_id, native_id), rows in spans.group_by("pod_id", "native_id", maintain_order=True):
+        name = "" if native_id is None else f" ({on_one_line(native_id, 200)})"
+        parts.append(f"job {pod_id}{name}\n{_table(columns, rows)}")
+    return "\n".join(parts)
+
+
 def write_csv(frame: pl.DataFrame, path: Path) -> None:
-    """The table as CSV, complete or not at all; device numbers are separated by spaces, and no name is a formula."""
-    flat = frame.with_columns(pl.col("gpu_ids").cast(pl.List(pl.String)).list.join(" "))
+    """The table as CSV, complete or not at all; elements of lists are separated by spaces, and no name is a formula."""
+    flat = frame.with_columns(pl.col(pl.List).cast(pl.List(pl.String)).list.join(" "))
     with replacing(path) as partial:
         without_formulas(flat).write_csv(partial)
