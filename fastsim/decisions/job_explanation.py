@@ -21,7 +21,7 @@ from fastsim.policies import registry
 from fastsim.simulation import simulate as simulation
 from fastsim.simulation.scenario_checks import is_monitored_policy, is_round_policy
 
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "pod_id": pl.Int64, "native_id": pl.String, "from_s": pl.Float64, "until_s": pl.Float64, "state": pl.String,
     "gpu_models": pl.List(pl.String), "nodes": pl.List(pl.String), "gpus": pl.Int64, "asks": pl.Int64,
     "free": pl.Int64, "jobs": pl.Int64, "taken_by": pl.List(pl.Int64), "why": pl.String,
@@ -96,9 +96,11 @@ class _Stays:
     def spans(self, job: dict[str, Any]) -> list[_Span]:
         """Stays and gaps of a job from its arrival to its end, or to the last instant that is known."""
         mine = self.table.filter(pod_id=job["pod_id"]).sort("start_s", "node_id", "gpu_ids")
-        spans, at_s = [], job["submit_s"]
-        for (start_s,), rows in mine.group_by("start_s", maintain_order=True):
-            start_s, end_s = float(start_s), rows["end_s"].max()  # type: ignore[arg-type]
+        spans: list[_Span] = []
+        at_s: float = job["submit_s"]
+        for start_s in mine["start_s"].unique(maintain_order=True).to_list():
+            rows = mine.filter(start_s=start_s)
+            end_s: float | None = max(ends) if (ends := rows["end_s"].drop_nulls().to_list()) else None
             if start_s > at_s:
                 spans.append(_Span(at_s, start_s, frozenset()))
             gpus = frozenset(rows.select("node_id", "gpu_ids").rows())
@@ -106,7 +108,7 @@ class _Stays:
                 spans[-1] = _Span(spans[-1].from_s, end_s, gpus)
             else:
                 spans.append(_Span(start_s, end_s, gpus))
-            at_s = start_s if end_s is None else float(end_s)
+            at_s = start_s if end_s is None else end_s
         if job["end_s"] is None and (not spans or spans[-1].until_s is not None):
             spans.append(_Span(at_s, None, frozenset()))
         return spans
