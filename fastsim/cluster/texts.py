@@ -43,7 +43,7 @@ PRESETS = {
     "openb-all": "openb with its 310 nodes without GPUs",
     "openb:NODES": "openb's mix of nodes in another size, interleaved by seed=0",
     "uniform": "equal nodes: nodes=, gpu=, gpus=8, cpu_milli=96000, memory_mib=393216, mig=",
-    "mix": "nodes by type, such as g2=10&t4=4, interleaved if seed= is given",
+    "mix": "nodes by type, such as g2=10&t4=4 or a100=4&h100=2, interleaved if seed= is given",
     "gavel:V100:P100:K80": "GPUs of v100, p100 and k80, per_server=1:1:1 of them on a node",
     "sia:AWS:DGX:RTX": "machines of the Sia experiments: 4 T4, 8 A100 or 8 RTX 2080 Ti each",
     "synergy:SERVERS": "servers of 8 GPUs, 500 GB, 500 MB/s of storage and cpus=24, or those of an INI file",

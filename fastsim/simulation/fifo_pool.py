@@ -35,7 +35,8 @@ def simulate_pool(jobs: Any, gpus: int) -> pl.DataFrame:
 
     ``jobs`` is a workload or any Arrow table with ``submit_s`` (rising), ``duration_s`` (null = for ever) and
     ``num_gpu`` (whole GPUs; 0 = starts as soon as all jobs before it have). CPU and memory are ignored. Ids of jobs,
-    ``pod_id``, ``native_id`` and ``native_job_id``, stand before the times. A null time means never.
+    ``pod_id``, ``native_id`` and ``native_job_id``, stand before the times. A null time means never. Times keep the
+    clock of the table; ``Workload.from_polars`` begins at 0 s, unless it is given ``origin="keep"``.
     """
     if not isinstance(gpus, int) or not 0 < gpus <= MOST_GPUS:
         raise InputError("gpus", repr(gpus), f"a whole number from 1 to {MOST_GPUS:,}")
