@@ -20,6 +20,8 @@ PRICES = {"v100": 0.74, "p100": 0.43, "k80": 0.135}
 """Dollars an hour in the original's program."""
 ENTITIES = {"fairness": "a:1, b:2, c:3", "first come first served": "a:1:fifo, b:2:fifo, c:3:fifo"}
 """Entities of figure 11 by the name of their inner rule in its panels."""
+ORACLE, RANDOM = "oracle", "random"
+"""Kinds of rates of jobs in its panels."""
 ENTITY_JOBS, MEMBERS, ENTITY_GPUS, TIMESTEPS = 18, 6, 3, 4
 """Jobs of figure 11, those of an entity, GPUs of each model, and timesteps from one job to the next."""
 
@@ -38,42 +40,56 @@ def ratio_cells(rates: str) -> Iterator[Cell]:
 
 
 def entity_cells(rates: str) -> Iterator[Cell]:
-    """Water filling among entities with one job more at a time. The rates that one panel draws are not public, and the
-    parts of jobs are those under the policy that is aware of GPU models."""
-    oracle = Oracle.default() if rates == "default" else Oracle.from_json(rates)
+    """Water filling among entities with one job more at a time, as played without GLPK_MI (``hold=all``); parts of jobs
+    and totals are those of the panel with the rates of the oracle."""
+    speeds = _speeds(Oracle.default() if rates == "default" else Oracle.from_json(rates))
     reached = {
-        (inside, mode, count): _normalised(oracle, inside, mode, count)
-        for inside in ENTITIES for mode in ("base", "perf") for count in range(1, ENTITY_JOBS + 1)
+        (drawn, inside, mode, count): _normalised(oracle, inside, mode, count)
+        for drawn, oracle in speeds.items() for inside in ENTITIES for mode in ("base", "perf")
+        for count in range(1, ENTITY_JOBS + 1)
     }  # fmt: skip
     for row in published_numbers("gavel").filter(figure="11").iter_rows(named=True):
         inside = next(name for name in ENTITIES if f", {name} inside" in row["panel"])
+        drawn = RANDOM if f", {RANDOM} throughputs" in row["panel"] else ORACLE
         each, job = row["metric"].startswith("normalised"), row["panel"].partition(" of job ")[2].partition(" ")[0]
         mode = "base" if row["series"].endswith(("water_filling", "agnostic")) else "perf"
         count = int(row["x"]) if each else -(-int(row["x"]) // TIMESTEPS)
-        rate = reached[inside, mode, count]
+        rate = reached[drawn, inside, mode, count]
         if row["metric"].startswith("total"):
             yield number_cell(row, float(rate.sum()))
         elif row["metric"].startswith("fraction"):
             yield number_cell(row, float(rate[int(row["series"].removeprefix("job "))] / rate.sum()))
-        elif "oracle" in row["panel"]:
+        else:
             yield number_cell(row, float(rate[int(job)]), exact=True)
+
+
+def _speeds(oracle: Oracle) -> dict[str, Oracle]:
+    """Rates of the jobs, a kind each: those of drawn types, or three drawn numbers that rise from model to model."""
+    models, draw = sorted(PRICES), random.Random(0)
+    known = oracle.restricted(models)
+    kinds = [known.kind_index[draw.choice(JOB_NAMES), 1] for _ in range(ENTITY_JOBS)]
+    draw = random.Random(0)
+    rising = np.array([sorted(draw.random() for _ in models) for _ in range(ENTITY_JOBS)])
+    jobs = tuple((f"job {number}", 1) for number in range(ENTITY_JOBS))
+    apart = np.zeros((ENTITY_JOBS, ENTITY_JOBS, len(models)))
+    drawn = {ORACLE: known.alone__kg[kinds], RANDOM: rising}
+    return {name: Oracle(jobs, tuple(models), rate__jg, apart, name) for name, rate__jg in drawn.items()}
 
 
 def _normalised(oracle: Oracle, inside: str, mode: str, count: int) -> Floats:
     """Effective rate of each of the first jobs over that of a proportional share of the GPUs; in mode ``base``, which
     is not aware of GPU models, its share of the time."""
-    models, draw = sorted(PRICES), random.Random(0)
-    known = oracle.restricted(models)
-    kinds = np.array([known.kind_index[draw.choice(JOB_NAMES), 1] for _ in range(ENTITY_JOBS)])[:count]
+    models = oracle.gpu_models
     gpus, zeros, ids = np.full(len(models), ENTITY_GPUS), np.zeros(count), np.arange(count)
-    setting = Setting(tuple(models), gpus, known, known.alone__kg.max(axis=1))
+    setting = Setting(models, gpus, oracle, oracle.alone__kg.max(axis=1))
     weight: Floats = np.where(inside == "fairness", 1.0 + ids % 2, 1.0)
     tenant = tuple("abc"[job // MEMBERS] for job in range(count))
     view = RoundView(
-        setting, 0.0, ids, kinds, np.ones(count, np.int64), weight, zeros, zeros + 1, zeros + np.inf,
+        setting, 0.0, ids, ids, np.ones(count, np.int64), weight, zeros, zeros + 1, zeros + np.inf,
         np.zeros(len(models)), tenant,
     )  # fmt: skip
-    allocation = WaterFillingFairness(mode=mode, entities=ENTITIES[inside]).begin(setting).allocator.allocate(view)
+    policy = WaterFillingFairness(mode=mode, entities=ENTITIES[inside], hold="all", program_compat=True)
+    allocation = policy.begin(setting).allocator.allocate(view)
     rate__jg = np.ones_like(view.rate__jg) if mode == "base" else view.rate__jg
     reached = np.zeros(count)
     if allocation is not None:

@@ -36,9 +36,11 @@ Entities = Mapping[str, tuple[float, str]]
 class WaterFilling(StatelessProgram):
     """Maximises the smallest normalised rate, then the next smallest, and so on."""
 
-    def __init__(self, mode: str, solution: str, entities: Entities, published: bool = False) -> None:
+    def __init__(
+        self, mode: str, solution: str, entities: Entities, published: bool = False, hold_all: bool = False
+    ) -> None:
         super().__init__(mode, solution)
-        self.entities, self.published = entities, published
+        self.entities, self.published, self.hold_all = entities, published, hold_all
 
     def shares(self, view: RoundView) -> tuple[Groups, Floats]:
         """Shares under which no job can be faster unless one that is no faster than it becomes slower."""
@@ -61,7 +63,7 @@ class WaterFilling(StatelessProgram):
         return groups, shares.share__rg(self.solver.maximum(level_program(shares, scale__c), what="water filling"))
 
     def _rises(self, shares: Shares, scale__c: Floats, claims: Claims) -> list[Rise]:
-        """The steps from level to level; after the last one every class is held."""
+        """The steps from level to level; after the last one every class is held. With `hold_all` each rises once."""
         level__c, held = np.zeros(len(scale__c)), scale__c <= 0
         rises: list[Rise] = []
         for _ in range(len(scale__c)):
@@ -73,7 +75,7 @@ class WaterFilling(StatelessProgram):
             level__c = level__c + rises[-1].by * rise__c
             # Duals are those of the rows as they stand; times the rise they sum to 1.
             dual = -raised.row_dual[: len(scale__c)] * rise__c
-            held = held | (dual > min(HELD, float(dual.max())) * 0.5)
+            held = held | ((rise__c > 0) if self.hold_all else dual > min(HELD, float(dual.max())) * 0.5)
         return rises
 
     def _last(self, view: RoundView, groups: Groups, rise: Rise) -> Floats | None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from fastsim.engine.shares.plan import SharePlan
 
 INNER = ("fairness", "fifo")
+HOLD = ("stuck", "all")
+"""Jobs that keep their level after a program: those that cannot rise further, or all that rose in it."""
 
 
 @policy("max_min_fairness_water_filling")
@@ -23,12 +25,18 @@ class WaterFillingFairness(ShareRule):
 
     Lexicographic maximum of GPUs_i / q_i * rate_i / proportional_i in rising order; q_i is the job's weight. With
     entities q_i = weight of the entity * weight_i / sum of the weights of its jobs that can still rise (fairness), or
-    the entity's weight for its first such job and 0 for the others (fifo).
+    the entity's weight for its first such job and 0 for the others (fifo). With `hold=all` no job rises twice: what
+    jobs have beyond the level of the program in which they rose is chance.
     """
 
     entities: str = field(
         default="",
         metadata=about("tenants that share by weight: 'name:weight' or 'name:weight:fifo', separated by commas"),
+    )
+
+    hold: str = field(
+        default=HOLD[0],
+        metadata=about("jobs held after a program: stuck, or all = Gavel without the solver GLPK_MI", choices=HOLD),
     )
 
     program_compat: bool = field(default=False, metadata=PROGRAM_COMPAT)
@@ -44,7 +52,7 @@ class WaterFillingFairness(ShareRule):
         from fastsim.policies.programs.water_filling import WaterFilling
 
         entities = entities_of(self.entities)
-        allocator = WaterFilling(self.mode, self.solution, entities, self.program_compat)
+        allocator = WaterFilling(self.mode, self.solution, entities, self.program_compat, self.hold == "all")
         return SharePlan(allocator, self.mode == "packed", self.visit, entities=frozenset(entities))
 
 

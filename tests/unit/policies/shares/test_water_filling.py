@@ -36,6 +36,29 @@ def test_what_the_slowest_cannot_use_goes_to_the_next(solution: str) -> None:
     assert allocated(seen, solution=solution).share__rg.ravel() == pytest.approx([0.5, 0.5, 1], abs=1e-6)
 
 
+def test_no_job_rises_twice_if_all_that_rose_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    programs: list[Any] = []
+    raised = WaterFilling._raised
+
+    def counted(self: WaterFilling, *given: Any) -> Any:
+        programs.append(given)
+        return raised(self, *given)
+
+    monkeypatch.setattr(WaterFilling, "_raised", counted)
+    seen = view(setting(oracle([[1.0]]), [2]), [0, 0, 0], weight=[1.0, 1.0, 4.0])
+    for compat in (False, True):
+        share = allocated(seen, hold="all", program_compat=compat).share__rg.ravel()
+        # The level is 1/4, at which the heavy job is full; the light ones have at least that, and no more level.
+        assert share[2] == pytest.approx(1, abs=1e-6) and (share >= 0.25 - 1e-6).all() and share.sum() < 2 + 1e-6
+    assert len(programs) == 2
+    # Jobs of an entity that serves in order wait for their turn: one of each entity in a program.
+    ordered = view(setting(oracle([[1.0]]), [4]), [0] * 5, tenant=tuple("aaabb"))
+    allocated(ordered, entities="a:1:fifo, b:1:fifo", hold="all")
+    assert len(programs) == 2 + 3
+    with pytest.raises(PolicyError, match="hold: found 'none', expected one of stuck, all"):
+        WaterFillingFairness(hold="none")
+
+
 @pytest.mark.parametrize("solution", SOLUTIONS)
 def test_entities_share_by_weight_and_their_jobs_within(solution: str) -> None:
     # One GPU: red has 1/4 of it, blue 3/4; blue's jobs divide theirs 1 to 2.
