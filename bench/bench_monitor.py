@@ -10,7 +10,7 @@ import pytest
 
 import fastsim as fs
 from bench.conftest import Timed
-from fastsim.foundation.random_streams import Stream
+from fastsim.foundation.draws.random_streams import Stream
 from fastsim.policies.monitored.admission import Admission
 from fastsim.telemetry.exporter import Record
 from fastsim.telemetry.openmetrics import read_files, write_files

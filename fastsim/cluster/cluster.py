@@ -22,11 +22,11 @@ from fastsim.foundation.columns.checksum import content_checksum
 from fastsim.foundation.columns.content_equality import ComparedByContent
 from fastsim.foundation.csv_table import map_text
 from fastsim.foundation.displays import chart_of, html_table
+from fastsim.foundation.draws.go_random import STARTING_DRAWS, DrawnPods, GoRandom, drawn_by
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.option_texts import elements
 from fastsim.foundation.parquet import parquet_table, replacing, write_parquet
-from fastsim.foundation.random_streams import shuffled_order
 from fastsim.hardware import mig
 from fastsim.hardware.model_catalog import Catalog
 
@@ -325,9 +325,21 @@ class Cluster(ComparedByContent):
         nodes = self.nodes.take(pa.array(positions)).drop_columns(["node_id"])
         return Cluster(nodes, self.catalog, self.name, snapshot=self.snapshot)
 
-    def shuffled(self, seed: int = 0) -> Cluster:
-        """The same nodes in a seeded random tie-break order."""
-        return self.reordered(shuffled_order(seed, "cluster.shuffle", len(self)))
+    def shuffled(self, seed: int = 0, after: DrawnPods | None = None) -> Cluster:
+        """The same nodes in the random tie-break order of FGD's simulator, which their names and the seed decide.
+
+        There, pods are drawn before the nodes: ``after`` are pods that this seed shuffled or tuned, if it did.
+        """
+        drawn = None if after is None else drawn_by(after)
+        if drawn is not None and drawn[0] != seed:
+            raise ScenarioError("cluster.shuffled: after", f"pods drawn by seed {drawn[0]}", f"pods of seed {seed}")
+        draws = GoRandom.of_run(seed, after)
+        for _ in range(STARTING_DRAWS):
+            draws.word()
+        # Nodes sorted by name get numbers in front of their names, and ties go to the first name as text.
+        numbers = [f"{number:04d}-" for number in draws.permutation(len(self))]
+        by_name = pc.sort_indices(self.nodes["name"].combine_chunks()).to_numpy()
+        return self.reordered(by_name[np.argsort(np.array(numbers))].tolist())
 
     def with_catalog(self, catalog: Catalog) -> Cluster:
         """The same nodes with another catalogue; InputError if a model is missing from it."""

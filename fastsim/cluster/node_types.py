@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from fastsim.errors import InputError, plain_name, suggestion
+from fastsim.foundation.draws.random_streams import shuffled_order
 from fastsim.foundation.limits.knobs import NODES
-from fastsim.foundation.random_streams import shuffled_order
 
 TABLES = Path(__file__).parent / "tables"
 

@@ -13,8 +13,8 @@ cluster           ``openb``, ``openb-all`` · ``openb:1000?seed=3`` (scaled) · 
                   · a Parquet or CSV file · ``csv:FILE?map=num_gpu=gpus`` (under other names)
                   · ``openb:nodes.csv`` (an openb node list) · ``pai:FILE``, ``alibaba:FILE``
                   (nodes of published traces);
-                  every one takes ``watts=FILE``, a table of GPU and CPU models, and ``shuffle=SEED``,
-                  another order of the nodes
+                  every one takes ``watts=FILE``, a table of GPU and CPU models, and ``shuffle=SEED``, another
+                  order of the nodes: that of FGD's simulator, after the pods if ``tune_seed`` is the same
 ================  ==========================================================================================
 """
 

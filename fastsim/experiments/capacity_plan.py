@@ -25,7 +25,6 @@ import pyarrow as pa
 from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.node_table import NODE_SCHEMA
 from fastsim.cluster.node_types import named_parts
-from fastsim.cluster.texts import cluster_from
 from fastsim.engine.result import Result
 from fastsim.engine.totals.job_totals import HOUR_S
 from fastsim.errors import InputError, ScenarioError, suggestion
@@ -218,8 +217,7 @@ def _base(scenario: Scenario, p95_wait_s: float | None) -> tuple[Scenario, Clust
         if scenario.queue == "drop":
             scenario = scenario.with_(queue="fifo")
     scenario.check()
-    cluster = cluster_from(scenario.cluster)
-    workload, untuned = texts.workload_from(scenario.workload, cluster)
+    cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
     typical = texts.typical_from(scenario.typical, untuned, cluster)
     carbon = carbon_from(scenario.carbon)
     record = "timeline" if carbon is not None and carbon.changes else "summary"

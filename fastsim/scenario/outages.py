@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.errors import InputError, ScenarioError, short
+from fastsim.foundation.draws.random_streams import Stream
 from fastsim.foundation.limits.quantities import is_span, seconds_of
-from fastsim.foundation.random_streams import Stream
 
 if TYPE_CHECKING:
     import pyarrow as pa

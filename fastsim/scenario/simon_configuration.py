@@ -1,7 +1,6 @@
 """The configuration of FGD's and PWR's simulator (``simon apply -f FILE -s SCHEDULER``) as fields of a scenario.
 
-A seed stands for other orders of pods and nodes than there, because the generator of random numbers is another one.
-What has no field is named in a notice each.
+A seed stands for the same pods, order of pods and order of nodes as there. What has no field is named in a notice each.
 """
 
 from __future__ import annotations

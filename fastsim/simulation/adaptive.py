@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from fastsim.cluster.texts import cluster_from
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, NodeGroup
 from fastsim.engine.result import Result
 from fastsim.engine.rounds.options import Setting
@@ -65,8 +64,8 @@ def is_adaptive(policy: Any) -> bool:
 def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
     """The objects of a scenario for adaptive jobs."""
     refuse_options(scenario, "adaptive")
-    cluster = round_texts.lasting(cluster_from(scenario.cluster), scenario.policy)
-    workload, untuned = texts.workload_from(scenario.workload, cluster)
+    cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
+    cluster = round_texts.lasting(cluster, scenario.policy)
     round_s = ROUND_S if scenario.round_s is None else scenario.round_s
     setting = AdaptiveSetting(
         groups_of(cluster), applications_from(scenario.rates), round_s, scenario.seed, scenario.interference

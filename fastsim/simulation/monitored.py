@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim.cluster.texts import cluster_from
 from fastsim.engine.monitored.containers import Containers
 from fastsim.engine.monitored.plan import MonitoredPlan
 from fastsim.engine.monitored.run import Exporter, MonitoredRun, PodArrival
@@ -57,8 +56,7 @@ class PreparedMonitored(NamedTuple):
 
 def prepared_monitored(scenario: Scenario, policy: Any) -> PreparedMonitored:
     """The objects of a scenario for a monitored scheduler."""
-    cluster = cluster_from(scenario.cluster)
-    workload, untuned = texts.workload_from(scenario.workload, cluster)
+    cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
     plan = plan_of(scenario, policy)
     telemetry = watched(plan, telemetry_from(scenario.telemetry))
     nodes = cluster.offered.select(["num_gpu", "gpu_model"]).to_pylist()

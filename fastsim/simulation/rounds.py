@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim.cluster.texts import cluster_from
 from fastsim.engine.orders.plan import OrderPlan
 from fastsim.engine.orders.server_demands import ServerDemands, needs_of
 from fastsim.engine.result import Result
@@ -71,8 +70,8 @@ class PreparedRounds(NamedTuple):
 
 def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     """The objects of a scenario for jobs."""
-    cluster = round_texts.lasting(cluster_from(scenario.cluster), scenario.policy)
-    workload, untuned = texts.workload_from(scenario.workload, cluster)
+    cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
+    cluster = round_texts.lasting(cluster, scenario.policy)
     window = round_texts.window_from(scenario.window)
     round_texts.refuse_beyond(window, workload)
     if window is not None:

@@ -153,9 +153,7 @@ class Prepared(NamedTuple):
 
 def prepared(scenario: Scenario, **rest: Any) -> Prepared:
     """The objects of a scenario; ``rest`` are options of the engine that no scenario has."""
-    cluster = cluster_from(scenario.cluster)
-    interrupts.check()
-    workload, untuned = texts.workload_from(scenario.workload, cluster)
+    cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
     interrupts.check()
     policy: OnlinePolicy = _policy(scenario)
     if is_round_policy(policy) or is_monitored_policy(policy):
@@ -310,7 +308,7 @@ def _sampled(scenario: Scenario, policy: Any, result: Result, folder: Path | Non
         from fastsim.simulation.monitored import plan_of, watched
 
         telemetry = watched(plan_of(scenario, policy), telemetry)
-    cluster = cluster_from(scenario.cluster)
+    cluster = texts.nodes_from(scenario.cluster, scenario.workload)
     return with_telemetry(result, telemetry, cluster, scenario.seed, scenario.record, folder)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import ScenarioError
-from fastsim.foundation.random_streams import Stream
+from fastsim.foundation.draws.random_streams import Stream
 
 Floats = npt.NDArray[np.float64]
 STALE_S = 300.0

@@ -1,8 +1,8 @@
 """The workload protocol of the FGD experiments: order or shuffle the pods, then add or drop some to reach a load.
 
 Pods keep their ids, and clones have later ones. They have no times here: every result arrives at 0, 1, 2, ... s and
-never ends. Random choices come from this package's own seeded streams, so orders differ from the original's while the
-procedure is the same.
+never ends. Shuffling and tuning draw as the original simulator does, one after the other from one generator: a seed
+gives its pods in its order. Only here the clones of an inflation have a seed; they come from a stream of fastsim's own.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.errors import ScenarioError
+from fastsim.foundation.draws.go_random import DRAWN, GoRandom
+from fastsim.foundation.draws.random_streams import Ints, Stream
 from fastsim.foundation.limits.knobs import INFLATED, TUNE
-from fastsim.foundation.random_streams import Ints, Stream, shuffled_order
 from fastsim.hardware.mig import gpu_milli
 from fastsim.hardware.node_constraints import further
 from fastsim.workload import schema as s
@@ -26,9 +27,7 @@ from fastsim.workload.workload import Held, Workload
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
 
-DRAWS = 4096
-"""Candidates drawn at a time while adding pods; part of what a seed means."""
-
+NO_DRAWS: Mapping[str, str] = {}
 _TIMED = (s.DURATION_S, s.DEADLINE_S, s.EST_DURATION_S, s.ORIG_START_S, s.ORIG_END_S, s.CENSORED)
 
 
@@ -39,35 +38,42 @@ def ordered(workload: Workload) -> Workload:
 
 
 def shuffled(workload: Workload, seed: int = 0) -> Workload:
-    """The pods sorted by name and then shuffled."""
-    table = workload.table()
-    order = _by_name(table)[np.array(shuffled_order(seed, "tune.shuffle", len(table)), np.int64)]
-    return _order_only(workload, table.take(pa.array(order)), {"order": "shuffled", "seed": seed})
+    """The pods sorted by name and then shuffled, as the original does with ``--shuffle-pod true -tuneseed SEED``."""
+    table, draws = workload.table(), GoRandom.of_run(seed)
+    order = _by_name(table).tolist()
+    draws.shuffle(order)
+    note = {"order": "shuffled", "seed": seed}
+    return _order_only(workload, table.take(pa.array(order, pa.int64())), note, _drawn(seed, draws))
 
 
 def tuned(workload: Workload, ratio: float, cluster_gpu_milli: int, seed: int = 0) -> Workload:
     """Pods dropped or cloned until the GPU request is about `ratio` times the cluster's; 0 changes nothing.
 
-    Clones follow the pods, are drawn from all of them with equal chance and are named `<name>-tuned-<k>`.
+    Clones follow the pods, are drawn from all of them with equal chance and are named `<name>-tuned-<k>`. The draws
+    follow those of `shuffled` if that had the same seed.
     """
-    table = workload.table()
+    table, draws = workload.table(), GoRandom.of_run(seed, workload)
     note = {"ratio": ratio, "cluster_gpu_milli": cluster_gpu_milli, "seed": seed}
     if not 0 <= ratio < math.inf:
         raise ScenarioError("workload.tune: ratio", ratio, "a finite number of 0 or more")
     if ratio == 0:
-        return _order_only(workload, table, note)
+        return _order_only(workload, table, note, _drawn(seed, draws))
     rows, clones = tune_rows(
         table[s.GPU_MILLI].to_numpy(), table[s.NUM_GPU].to_numpy(), ratio * cluster_gpu_milli,
-        Stream(seed, "tune.rows"), _by_name(table), _instances_milli(table),
+        draws, _by_name(table), _instances_milli(table),
     )  # fmt: skip
-    return _order_only(workload, _with_clones(table, rows, clones, "tuned"), note)
+    return _order_only(workload, _with_clones(table, rows, clones, "tuned"), note, _drawn(seed, draws))
+
+
+def _drawn(seed: int, draws: GoRandom) -> dict[str, str]:
+    return {DRAWN: f"{seed}:{draws.used}"}
 
 
 def tune_rows(
     gpu_milli: Sequence[int] | np.ndarray[Any, Any],
     num_gpu: Sequence[int] | np.ndarray[Any, Any],
     target: float,
-    rng: Stream,
+    draws: GoRandom,
     source: Ints | None = None,
     instances_milli: Ints | int = 0,
 ) -> tuple[Ints, Ints]:
@@ -84,35 +90,46 @@ def tune_rows(
     all_rows = np.arange(len(demand))
     total = int(demand.sum())
     if total > target:
-        return _thinned(demand, total, target, rng), all_rows[:0]
+        return _thinned(demand.tolist(), total, target, draws), all_rows[:0]
     if total < target and not total:
         raise ScenarioError("workload.tune", "no pod that asks for a GPU", "some GPU request to scale up")
     if total < target:
         pool = all_rows if source is None else source
         TUNE.refuse(len(demand), target, total)
-        return all_rows, _cloned(per_device, demand, total, target, rng, pool)
+        return all_rows, _cloned(per_device, demand, total, target, draws, pool)
     return all_rows, all_rows[:0]
 
 
-def _thinned(demand: Ints, total: int, target: float, rng: Stream) -> Ints:
-    # Dropping a uniform choice of what is left, again and again, is a random order cut where the sum fits.
-    order = np.argsort(rng.raw(len(demand)), kind="stable")
-    fits = total - np.cumsum(demand[order]) <= target
-    dropped = order[: int(np.argmax(fits)) + 1] if fits.any() else order
-    return np.delete(np.arange(len(demand)), dropped)
+def _thinned(demand: list[int], total: int, target: float, draws: GoRandom) -> Ints:
+    # A tree of counts (Fenwick) finds the row at a place among those that are left, and counts it out on the way.
+    rows = len(demand)
+    counts = [node & -node for node in range(rows + 1)]
+    steps = [1 << bit for bit in reversed(range(rows.bit_length()))]
+    there = np.ones(rows, bool)
+    for left in range(rows, 0, -1):
+        if total <= target:
+            break
+        place, row = draws.below(left), 0
+        for step in steps:
+            node = row + step
+            if node > rows:
+                continue
+            if counts[node] <= place:
+                place, row = place - counts[node], node
+            else:
+                counts[node] -= 1
+        there[row] = False
+        total -= demand[row]
+    return np.flatnonzero(there)
 
 
-def _cloned(per_device: Ints, demand: Ints, total: int, target: float, rng: Stream, pool: Ints) -> Ints:
-    clones: list[Ints] = []
-    while True:
-        drawn = pool[rng.below(len(pool), DRAWS)]
-        before = total + np.concatenate(([0], np.cumsum(demand[drawn])[:-1]))
-        stops = before + per_device[drawn] > target
-        if stops.any():
-            clones.append(drawn[: int(np.argmax(stops))])
-            return np.concatenate(clones)
-        clones.append(drawn)
-        total = int(before[-1] + demand[drawn[-1]])
+def _cloned(per_device: Ints, demand: Ints, total: int, target: float, draws: GoRandom, pool: Ints) -> Ints:
+    rows, share, whole = pool.tolist(), per_device.tolist(), demand.tolist()
+    clones: list[int] = []
+    while total + share[row := rows[draws.below(len(rows))]] <= target:
+        clones.append(row)
+        total += whole[row]
+    return np.array(clones, np.int64)
 
 
 def inflated(workload: Workload, ratio: float, cluster: Cluster, seed: int = 0) -> Workload:
@@ -133,7 +150,8 @@ def inflated(workload: Workload, ratio: float, cluster: Cluster, seed: int = 0) 
     clones = drawn[: int(np.argmax(over))] if over.any() else drawn
     all_rows = np.arange(len(table))
     note = {"inflation": ratio, "seed": seed}
-    return _order_only(workload, _with_clones(table, all_rows, clones, "clone"), note)
+    noted = {name: text for name, text in workload.metadata.items() if name == DRAWN}
+    return _order_only(workload, _with_clones(table, all_rows, clones, "clone"), note, noted)
 
 
 # ---------------------------------------------------------------------- tables
@@ -180,12 +198,15 @@ def _with_clones(table: pa.Table, kept: Ints, clones: Ints, tag: str) -> pa.Tabl
     return rows.append_column(s.NATIVE_ID, named)
 
 
-def _order_only(workload: Workload, table: pa.Table, note: Mapping[str, Any]) -> Workload:
+def _order_only(
+    workload: Workload, table: pa.Table, note: Mapping[str, Any], drawn: Mapping[str, str] = NO_DRAWS
+) -> Workload:
     """Arrivals at 0, 1, 2, ... s in row order; no durations nor anything else that had a time."""
     rows = len(table)
     submit = pa.array(np.arange(float(rows)))
     keep = [name for name in table.column_names if name not in _TIMED]
     plain = pa.table({name: submit if name == s.SUBMIT_S else table[name] for name in keep}).combine_chunks()
     steps = ",".join(f"{key}={value}" for key, value in note.items())
-    metadata = {**workload.metadata, "fastsim.protocol": f"{workload.metadata.get('fastsim.protocol', '')}[{steps}]"}
+    kept = {name: text for name, text in workload.metadata.items() if name != DRAWN}
+    metadata = {**kept, **drawn, "fastsim.protocol": f"{kept.get('fastsim.protocol', '')}[{steps}]"}
     return Workload(Held(plain), keep, name=workload.name, rows=rows, metadata=metadata)

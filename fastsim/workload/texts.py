@@ -32,7 +32,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.cluster.table_sources import JSON_LINES
-from fastsim.cluster.texts import TABLE, table_arguments
+from fastsim.cluster.texts import TABLE, cluster_from, table_arguments
 from fastsim.errors import InputError, ScenarioError, reading, suggestion
 from fastsim.foundation.object_cache import OBJECTS
 from fastsim.foundation.option_texts import (
@@ -81,6 +81,36 @@ class OfferedPods(NamedTuple):
 
     workload: Workload
     untuned: Workload
+
+
+class RunInputs(NamedTuple):
+    """The nodes of a run in its order, the pods it is offered, and the pods they were tuned from."""
+
+    cluster: Cluster
+    workload: Workload
+    untuned: Workload
+
+
+def inputs_from(cluster: Any, workload: Any) -> RunInputs:
+    """The nodes and pods of two texts; shuffled nodes are drawn after pods that the same seed shuffled or tuned."""
+    nodes = cluster_from(cluster)
+    offered, untuned = workload_from(workload, nodes)
+    return RunInputs(_drawn_after(nodes, cluster, offered), offered, untuned)
+
+
+def nodes_from(cluster: Any, workload: Any) -> Cluster:
+    """The nodes of a run; its pods are read only if the order of the nodes depends on them."""
+    shuffled = isinstance(cluster, str) and "shuffle" in source_parts("cluster", cluster)[1]
+    return inputs_from(cluster, workload).cluster if shuffled else cluster_from(cluster)
+
+
+def _drawn_after(nodes: Cluster, source: Any, pods: Workload) -> Cluster:
+    from fastsim.foundation.draws.go_random import drawn_by
+
+    drawn = drawn_by(pods)
+    if not isinstance(source, str) or drawn is None or drawn[0] != source_parts("cluster", source)[1].get("shuffle"):
+        return nodes
+    return OBJECTS.cached(("cluster", source, drawn), lambda: nodes.shuffled(drawn[0], after=pods))
 
 
 def is_relative(source: Any) -> bool:

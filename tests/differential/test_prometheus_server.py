@@ -15,7 +15,7 @@ import pytest
 
 from fastsim.cli.main import exit_code
 from fastsim.errors import InputError
-from fastsim.foundation.random_streams import Stream
+from fastsim.foundation.draws.random_streams import Stream
 from fastsim.telemetry.grafana import dashboard_json
 from fastsim.telemetry.openmetrics import read_files, write_files
 from fastsim.telemetry.prometheus import Prometheus

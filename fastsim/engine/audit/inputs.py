@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import polars as pl
 
 from fastsim.cluster.node_table import watts
-from fastsim.cluster.texts import cluster_from
 from fastsim.engine.audit.metric_definitions import ROUND_ENGINES
 from fastsim.errors import ResultError
 from fastsim.hardware.mig import gpu_milli
@@ -163,8 +162,7 @@ def evidence(result: RunTables, scenario: Scenario | None = None) -> Evidence:
             if name not in result.frames[table].columns:
                 raise ResultError(f"audit: {table}: {name}: found no such column, expected the tables of a run")
     scenario = scenario or result.origin("audit", allow_code=True)  # its policy is never made
-    cluster = cluster_from(scenario.cluster)
-    workload, untuned = texts.workload_from(scenario.workload, cluster)
+    cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
     typical = texts.typical_from(scenario.typical, untuned, cluster)
     engine = next((name for name, table, column in MARKS if column in result.frames[table].columns), "pods")
     same_inputs(result, cluster, workload)

@@ -1,8 +1,8 @@
 """The FGD protocol for one trace: shuffled pods tuned to 1.3 times the GPUs, nodes in a shuffled order, typical pods.
 
 A trace is generated, or read from a folder: openb's lists are in it or in its ``data/openb``, orders recorded from the
-published experiments in its ``golden/fgd``. A recorded order is used if there is one, so that published curves can be
-reproduced; otherwise pods and nodes are shuffled and tuned with this package's own seeds.
+published experiments in its ``golden/fgd``. A recorded order is used if there is one; otherwise pods and nodes are
+drawn as the original draws them, which gives the same orders.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Trace(Protocol):
 
 
 class Shuffled:
-    """Any pods on any cluster, shuffled and tuned with this package's own seeds."""
+    """Any pods on any cluster, drawn as the original draws them."""
 
     def __init__(self, pods: Workload, cluster: Cluster) -> None:
         self.pods, self.cluster = pods, cluster
@@ -57,7 +57,8 @@ class Shuffled:
 
     def offered(self, seed: int) -> tuple[Cluster, Workload]:
         """Nodes and pods in the orders of this seed."""
-        return self.cluster.shuffled(seed), self.pods.shuffled(seed).tune(LOAD, self.cluster.total_gpu_milli, seed)
+        pods = self.pods.shuffled(seed).tune(LOAD, self.cluster.total_gpu_milli, seed)
+        return self.cluster.shuffled(seed, after=pods), pods
 
 
 class Recorded:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView, Place
 from fastsim.errors import InputError, ScenarioError
-from fastsim.foundation.random_streams import Stream
+from fastsim.foundation.draws.random_streams import Stream
 from fastsim.performance.applications.step_times import packed
 from fastsim.policies.deciders.configurations import Configurations, NodeShape, placed
 from fastsim.policies.deciders.goodput_table import GoodputTable

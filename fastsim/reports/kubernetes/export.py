@@ -16,7 +16,6 @@ from typing import Any
 import polars as pl
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.cluster.texts import cluster_from
 from fastsim.engine.result import Result
 from fastsim.errors import ResultError, ScenarioError
 from fastsim.foundation.parquet import replacing
@@ -60,8 +59,8 @@ def saved_run(folder: str | os.PathLike[str]) -> tuple[Result, Cluster, Workload
     """A saved run with its cluster and its workload."""
     result = Result.load(folder)
     scenario = result.origin(str(folder), allow_code=True)  # its policy is never made
-    cluster = cluster_from(scenario.cluster)
-    return result, cluster, texts.workload_from(scenario.workload, cluster).workload
+    cluster, workload, _ = texts.inputs_from(scenario.cluster, scenario.workload)
+    return result, cluster, workload
 
 
 def bound_pods(

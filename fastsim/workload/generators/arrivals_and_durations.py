@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from fastsim.errors import ScenarioError
+from fastsim.foundation.draws.random_streams import Floats, Ints, Stream, normal_quantile
 from fastsim.foundation.limits.knobs import RATE_PER_HOUR
-from fastsim.foundation.random_streams import Floats, Ints, Stream, normal_quantile
 
 _NANO = 1_000_000_000
 _BLOCK = 1024

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.errors import ScenarioError
+from fastsim.foundation.draws.random_streams import Stream
 from fastsim.foundation.limits.knobs import PODS, RESIDENTS
-from fastsim.foundation.random_streams import Stream
 from fastsim.workload import schema as s
 from fastsim.workload.generators.arrivals_and_durations import Mixture, PoissonClock, SeasonalClock, refuse_rate
 from fastsim.workload.generators.detectors import detectors

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.cluster.node_types import openb_types
-from fastsim.foundation.random_streams import Floats, Ints, Stream, normal_quantile
+from fastsim.foundation.draws.random_streams import Floats, Ints, Stream, normal_quantile
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastsim.errors import ScenarioError
+from fastsim.foundation.draws.random_streams import Stream
 from fastsim.foundation.limits.knobs import HELD_JOBS
-from fastsim.foundation.random_streams import Stream
 from fastsim.performance.applications.application import Application, Applications, TunedConfig, tuned_configs
 from fastsim.workload import schema as s
 from fastsim.workload.generators.arrivals_and_durations import SeasonalClock, refuse_rate

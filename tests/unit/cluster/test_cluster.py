@@ -19,7 +19,9 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.node_table import NODE_SCHEMA
 from fastsim.cluster.node_types import apportioned, named_parts, node_types, openb_counts
 from fastsim.errors import InputError, ResultError, ScenarioError
+from fastsim.foundation.draws.go_random import GoRandom
 from fastsim.hardware.model_catalog import Catalog, GpuModel
+from fastsim.workload import Workload
 
 
 def column(cluster: Cluster, name: str) -> list[Any]:
@@ -274,6 +276,29 @@ def test_shuffling_moves_nodes_and_keeps_them() -> None:
     assert column(one, "name") != column(two, "name") != column(cluster, "name")
     assert column(cluster.shuffled(1), "name") == column(one, "name")
     assert sorted(column(one, "name")) == sorted(column(cluster, "name"))
+
+
+def test_an_order_of_nodes_depends_on_names_and_draws_but_not_on_the_order_before() -> None:
+    cluster = Cluster.uniform(nodes=9, gpu="T4", gpus=1)
+    draws = GoRandom(5, 11)  # a number for a log and ten for timeouts are gone
+    numbers = draws.permutation(9)
+    expected = sorted(column(cluster, "name"), key=lambda name: numbers[int(name[-1])])
+    assert column(cluster.shuffled(5), "name") == column(cluster.shuffled(8).shuffled(5), "name") == expected
+    pods = Workload.synth("openb", pods=20, seed=1).shuffled(5)
+    numbers = GoRandom(5, 1 + 19 + 10).permutation(9)
+    assert column(cluster.shuffled(5, after=pods), "name") == sorted(expected, key=lambda name: numbers[int(name[-1])])
+    untouched = Workload.synth("openb", pods=20, seed=1)
+    assert column(cluster.shuffled(5, after=untouched), "name") == expected
+    with pytest.raises(ScenarioError, match="after: found pods drawn by seed 5, expected pods of seed 6"):
+        cluster.shuffled(6, after=pods)
+
+
+def test_numbers_of_more_than_four_digits_are_sorted_as_text() -> None:
+    count = 10_100
+    order = column(Cluster.uniform(nodes=count, gpu="T4", gpus=1).shuffled(1), "name")
+    texts = [f"{number:04d}" for number in GoRandom(1, 11).permutation(count)]
+    names = [f"node-{i:04d}" for i in range(count)]
+    assert order == [name for _, name in sorted(zip(texts, sorted(names), strict=True))]
 
 
 @pytest.mark.parametrize("value", [70_000, 1.5, "x", 2**70])

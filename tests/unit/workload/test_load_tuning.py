@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.errors import ScenarioError
-from fastsim.foundation.random_streams import Ints, Stream
+from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.draws.go_random import DRAWN, GoRandom
 from fastsim.workload import Workload
-from fastsim.workload.load_tuning import DRAWS, tune_rows
+from fastsim.workload.load_tuning import tune_rows
 from fastsim.workload.schema import REQUIRED
 from tests.strategies import scenarios_per_run
 
 
-class Scripted(Stream):
+class Scripted(GoRandom):
     """Draws what the test says, and then the first row for ever."""
 
     def __init__(self, rows: list[int]) -> None:
-        super().__init__(0, "test")
+        super().__init__(0)
         self._rows = rows
 
-    def below(self, bound: int, count: int) -> Ints:
+    def below(self, bound: int) -> int:
         """The script, then row 0."""
-        drawn = np.array((self._rows + [0] * count)[:count])
-        self._rows = self._rows[count:]
-        return drawn
+        self.used += 1
+        return self._rows.pop(0) if self._rows else 0
 
 
 def made(names: list[str] | None = None) -> Workload:
@@ -96,20 +97,31 @@ def test_candidates_come_from_the_source_order() -> None:
     assert clones.tolist() == [1]
 
 
-def test_long_clone_runs_cross_the_draw_size() -> None:
-    _, clones = tune_rows([1], [1], 2 * DRAWS + 5, Stream(1, "test"))
-    assert len(clones) == 2 * DRAWS + 4
+def test_every_candidate_is_one_draw_and_the_last_is_no_clone() -> None:
+    draws = GoRandom(1)
+    _, clones = tune_rows([1], [1], 9_000, draws)
+    assert len(clones) == 8_999 and draws.used == 9_000
+
+
+def test_tuning_down_drops_the_row_at_the_drawn_place_among_those_left() -> None:
+    kept, _ = tune_rows([100] * 7, [1] * 7, 300, Scripted([2, 2, 4, 0]))  # rows 2, 3, 6 and 0
+    assert kept.tolist() == [1, 4, 5]
+    rows, left, places = 300, list(range(300)), GoRandom(5)
+    while len(left) > 20:
+        left.pop(places.below(len(left)))
+    draws = GoRandom(5)
+    assert tune_rows([10] * rows, [1] * rows, 200, draws)[0].tolist() == left and draws.used == places.used
 
 
 def test_tuning_down_keeps_the_order_and_stops_as_soon_as_it_fits() -> None:
-    kept, clones = tune_rows([1000] * 10, [1] * 10, 6_500, Stream(3, "test"))
+    kept, clones = tune_rows([1000] * 10, [1] * 10, 6_500, GoRandom(3))
     assert len(kept) == 6 and kept.tolist() == sorted(kept.tolist()) and not len(clones)
-    others = {tuple(tune_rows([1000] * 10, [1] * 10, 6_500, Stream(i, "test"))[0].tolist()) for i in range(5)}
+    others = {tuple(tune_rows([1000] * 10, [1] * 10, 6_500, GoRandom(i))[0].tolist()) for i in range(5)}
     assert len(others) > 1
 
 
 def test_equal_changes_nothing() -> None:
-    kept, clones = tune_rows([500, 500], [1, 1], 1_000, Stream(0, "test"))
+    kept, clones = tune_rows([500, 500], [1, 1], 1_000, GoRandom(0))
     assert kept.tolist() == [0, 1] and not len(clones)
 
 
@@ -124,7 +136,7 @@ def test_the_sum_ends_next_to_the_target(requests: list[tuple[int, int]], target
     demand = count * milli
     if not demand.sum():
         return
-    kept, clones = tune_rows(milli, count, target, Stream(seed, "test"))
+    kept, clones = tune_rows(milli, count, target, GoRandom(seed))
     total = demand[kept].sum() + demand[clones].sum()
     if demand.sum() > target:
         assert total <= target and not len(clones) and (np.diff(kept) > 0).all()
@@ -162,6 +174,34 @@ def test_tuned_up_appends_named_clones() -> None:
     assert pods(after)["pod_id"] == pods(before)["pod_id"] + clones and after.rows == len(names)
     assert after.checksum() == before.tune(3.0, 10_000, seed=5).checksum()
     assert after.checksum() != before.tune(3.0, 10_000, seed=6).checksum()
+
+
+def test_draws_follow_those_of_the_same_seed() -> None:
+    before = made(["d", "c", "b", "a"]).shuffled(5)
+    assert before.metadata[DRAWN] == "5:4"
+    after = before.tune(3.0, 10_000, seed=5)
+    assert pods(after) != pods(Workload.from_arrow(before.table()).tune(3.0, 10_000, seed=5))
+    assert pods(before.tune(3.0, 10_000, seed=6)) == pods(Workload.from_arrow(before.table()).tune(3.0, 10_000, seed=6))
+    assert (
+        after.metadata[DRAWN] == f"5:{4 + len(after.table()) - 4 + 1}"
+        and before.tune(0, 1, seed=5).metadata[DRAWN] == "5:4"
+    )
+    assert after.inflated(1.0, Cluster.mix(g2=1)).metadata[DRAWN] == after.metadata[DRAWN]
+    assert DRAWN not in after.ordered().metadata
+
+
+@pytest.mark.parametrize("noted", ["5", "5:", "5:-1", "five:5", f"5:{10**9}", "5:4 "])
+def test_metadata_that_no_draws_wrote_is_refused(noted: str, tmp_path: Path) -> None:
+    pq.write_table(made().table().replace_schema_metadata({DRAWN: noted}), tmp_path / "pods.parquet")
+    with pytest.raises(InputError, match=f"workload: {DRAWN}: found '{noted}', expected the seed of its draws"):
+        Workload.scan(tmp_path / "pods.parquet").tune(1.0, 10_000)
+
+
+def test_draws_follow_those_of_pods_in_a_file(tmp_path: Path) -> None:
+    before = made(["d", "c", "b", "a"]).shuffled(5)
+    before.write(tmp_path / "pods.parquet")
+    again = Workload.scan(tmp_path / "pods.parquet").tune(3.0, 10_000, seed=5)
+    assert again.checksum() == before.tune(3.0, 10_000, seed=5).checksum()
 
 
 def test_clones_of_nameless_pods_are_named_after_the_id() -> None:

@@ -111,6 +111,24 @@ def test_tuning_follows_the_cluster_and_keeps_the_untuned_pods(files: Path) -> N
     assert offered.workload.checksum() == expected.checksum()
 
 
+def test_nodes_are_drawn_after_pods_of_the_same_seed() -> None:
+    nodes, pods = "openb:30?shuffle=4", "synth:openb?pods=50&tune=1.1&tune_seed={}"
+    cluster, workload, untuned = texts.inputs_from(nodes, pods.format(4))
+    plain = cluster_from("openb:30")
+    tuned = untuned.shuffled(4).tune(1.1, plain.total_gpu_milli, 4)
+    assert workload.checksum() == tuned.checksum() and cluster.nodes.equals(plain.shuffled(4, after=tuned).nodes)
+    assert texts.nodes_from(nodes, pods.format(4)).nodes.equals(cluster.nodes)
+    alone = plain.shuffled(4).nodes
+    assert not alone.equals(cluster.nodes) and cluster_from(nodes).nodes.equals(alone)
+    for other in (pods.format(5), "synth:openb?pods=50"):
+        assert texts.inputs_from(nodes, other).cluster.nodes.equals(alone)
+    assert texts.inputs_from(plain, pods.format(4)).cluster is plain
+    of_texts = fs.simulate(nodes, pods.format(4), "best_fit", record="all", telemetry=5)
+    of_objects = fs.simulate(cluster, workload, "best_fit", record="all", telemetry=5)
+    for table in ("placements", "telemetry"):
+        assert of_texts.frames[table].equals(of_objects.frames[table])
+
+
 def test_typical_texts(files: Path) -> None:
     pods = Workload.scan("pods.parquet")
     assert texts.typical_from(None, pods) == texts.typical_from("same", pods) == TypicalPods.of(pods)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fastsim.errors import ScenarioError
-from fastsim.foundation.random_streams import Stream
+from fastsim.foundation.draws.random_streams import Stream
 from fastsim.workload.generators.arrivals_and_durations import (
     MOST_PER_HOUR,
     Mixture,

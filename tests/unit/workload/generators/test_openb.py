@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.errors import ScenarioError
-from fastsim.foundation.random_streams import Stream, normal_quantile, shuffled_order
+from fastsim.foundation.draws.random_streams import Stream, normal_quantile, shuffled_order
 from fastsim.workload import Workload
 from fastsim.workload.generators.arrivals_and_durations import Mixture
 from fastsim.workload.generators.openb import openb_table

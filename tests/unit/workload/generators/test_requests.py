@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from fastsim.cluster.node_types import openb_types
-from fastsim.foundation.random_streams import Stream
+from fastsim.foundation.draws.random_streams import Stream
 from fastsim.workload import Workload
 from fastsim.workload import schema as s
 from fastsim.workload.generators.requests import (

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from fastsim.foundation.random_streams import Stream, normal_quantile, shuffled_order
+from fastsim.foundation.draws.random_streams import Stream, normal_quantile, shuffled_order
 
 
 def test_the_words_of_a_seed_are_those_of_philox_with_a_hashed_key() -> None:
