@@ -13,13 +13,13 @@ import numpy as np
 import polars as pl
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.cluster.texts import cluster_from
 from fastsim.decisions.explained_source import Source, names_or_sample, origin_of
 from fastsim.engine.result import Result
 from fastsim.errors import InputError
 from fastsim.policies import registry
 from fastsim.simulation import simulate as simulation
 from fastsim.simulation.scenario_checks import is_monitored_policy, is_round_policy
+from fastsim.workload.texts import nodes_from
 
 SCHEMA: dict[str, Any] = {
     "pod_id": pl.Int64, "native_id": pl.String, "from_s": pl.Float64, "until_s": pl.Float64, "state": pl.String,
@@ -64,7 +64,8 @@ class _Span:
 def job_spans(result: Result, names: Sequence[int | str]) -> pl.DataFrame:
     """A row for each time in which one of these jobs ran on the same GPUs, or waited; columns as in ``SCHEMA``."""
     result.require("placements", "explain")
-    cluster = cluster_from(result.origin("explain", allow_code=True).cluster)  # its policy is never made
+    scenario = result.origin("explain", allow_code=True)  # its policy is never made
+    cluster = nodes_from(scenario.cluster, scenario.workload)
     jobs = selected_jobs(result.jobs, names)
     stays = _Stays(result.placements, cluster)
     rows = [row for job in jobs for row in _rows(job, stays)]
