@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from Cython.Build import cythonize
+from Cython.Compiler import Options
 from setuptools import Extension, setup
 
 # The checked build trades speed for bounds checks, Python division and verify() after every event.
@@ -29,9 +30,10 @@ if SANITIZED:
     FLAGS = [*FLAGS, *SANITIZERS, "-O1", "-g1", "-fno-omit-frame-pointer"]  # lines and callers for the reports
 
 # Names of functions and tables for unwinding the stack are for profilers alone and would be a tenth of the wheel each;
-# FASTSIM_SYMBOLS=1 keeps them. Calls to Python go straight through the table of addresses, without a stub for each.
+# FASTSIM_SYMBOLS=1 keeps them. Calls to Python go straight through the table of addresses, without a stub for each, and
+# targets of jumps follow each other without gaps.
 STRIPPED = sys.platform == "linux" and os.environ.get("FASTSIM_SYMBOLS", "0") != "1" and not SANITIZED
-COMPILER_FLAGS = [*FLAGS, "-fno-asynchronous-unwind-tables", "-fno-plt"] if STRIPPED else FLAGS
+COMPILER_FLAGS = [*FLAGS, "-fno-asynchronous-unwind-tables", "-fno-plt", "-falign-jumps=1"] if STRIPPED else FLAGS
 LINKER_FLAGS = ["-Wl,-s"] if STRIPPED else SANITIZERS
 
 MACROS = [
@@ -46,9 +48,12 @@ DIRECTIVES = {
     "wraparound": False,
     "initializedcheck": CHECKED,
     "cdivision": not CHECKED,
-    "embedsignature": True,
+    "embedsignature": CHECKED,
     "freethreading_compatible": True,
 }
+
+# Stubs tell what compiled functions do and take; a second copy in the modules would be a fortieth of the wheel.
+Options.docstrings = CHECKED
 
 CORES = os.cpu_count() or 1
 # Where a new process would begin by running this file again, translation stays in one.

@@ -191,9 +191,9 @@ def test_jobs_that_never_fit_and_options_for_pods_are_refused() -> None:
         fs.simulate("mix?g2=1", "synth:openb?pods=5", "fgd", round_s=60.0)
 
 
-def test_placements_of_jobs_are_not_explained_pod_by_pod() -> None:
+def test_jobs_are_explained_from_their_placements() -> None:
     run = fs.simulate("gavel:2:2:2", JOBS, "isolated", record="summary")
-    with pytest.raises(FastsimError, match="one that places pods"):
+    with pytest.raises(FastsimError, match="explain: found no placements in a run with record='summary'"):
         fs.explain(run, pods=[1])
 
 
