@@ -134,6 +134,8 @@ def _demand(result: Result, gpus: int | None) -> float:
     jobs = result.jobs
     if jobs.is_empty():
         raise ResultError("found no jobs, expected one at least")
+    if "num_gpu" not in jobs.columns:
+        raise ResultError("demand_over_load: found a run of pods, expected one of jobs in rounds")
     times: Any = (jobs["end_s"].max(), jobs["submit_s"].max())
     end = max(float(time) for time in times if time is not None)
     requested = jobs["num_gpu"] * (jobs["end_s"].fill_null(end) - jobs["submit_s"])

@@ -125,6 +125,8 @@ def test_what_cannot_be_drawn_is_one_clear_error(results: list[fs.Result]) -> No
     with pytest.raises(fs.ScenarioError, match="GPUs of the cluster"):
         job_points([replace(some, scenario=None)], "demand_over_load", loads=[1])
     assert job_points([some], "demand_over_load", loads=[1])["y"].item() > 0
+    with pytest.raises(fs.ResultError, match="demand_over_load: found a run of pods"):
+        job_points([fs.simulate("openb:20", "synth:openb?pods=2")], "demand_over_load", loads=[1])
     cut = fs.simulate("gavel:1:1:1", "synth:gavel?jobs=2", "fifo", record="placements", until_s=360)
     with pytest.raises(fs.ResultError, match="no job that was done"):
         job_points([cut])
