@@ -318,22 +318,15 @@ def explain(
     if bool(pods) == bool(sample):
         found = f"both POD and --sample {sample}" if pods else "neither POD nor --sample"
         raise click.UsageError(f"found {found}, expected one of them")
-    from fastsim.decisions.explain import explained
-    from fastsim.decisions.explain_text import explanation_text, jobs_text, write_csv
-    from fastsim.decisions.job_explanation import explained_jobs
+    from fastsim.decisions.explain import explanation_of
+    from fastsim.decisions.explain_text import explanation_text, write_csv
     from fastsim.reports import text_tables
     from fastsim.reports.progress import progress_bar
 
     if strict:
         refuse_run(folder)
-    jobs = explained_jobs(folder, pods, sample or 0, allow_code=allow_code)
-    if jobs is not None:
-        if csv:
-            write_csv(jobs, csv)
-        click.echo(text_tables.table_json(jobs) if as_json else jobs_text(jobs), nl=as_json)
-        return
     with progress_bar("pods") as progress:
-        explanation = explained(
+        explanation = explanation_of(
             folder, pods, sample=sample or 0, attempt=attempt, progress=progress, allow_code=allow_code
         )
     if csv:

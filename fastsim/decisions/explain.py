@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from fastsim.decisions.explained_source import Source, names_or_sample, origin_of
-from fastsim.decisions.job_explanation import explained_jobs
+from fastsim.decisions.job_explanation import JobExplanation, job_explanation, plays_jobs
 from fastsim.decisions.refusal_text import lack_text, mismatch, ports_text, sentence, summed
 from fastsim.decisions.replay import (
     BACKFILL,
@@ -30,7 +30,7 @@ from fastsim.decisions.replay import (
 )
 from fastsim.engine.online.plan import PodRequest
 from fastsim.engine.tables import REASONS, device_lists
-from fastsim.errors import InputError, ResultError
+from fastsim.errors import InputError, PolicyError, ResultError
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.run_warnings import incomplete_gangs
@@ -227,20 +227,19 @@ def explain(
     gpu_ids (devices it would take), chosen, why. Of jobs in rounds and on monitored GPUs the rows are the times in
     which they ran or waited; columns as in :data:`fastsim.decisions.job_explanation.SCHEMA`.
     """
-    jobs = explained_jobs(source, pods, sample, allow_code=allow_code, **objects)
-    if jobs is not None:
-        return jobs
-    return explained(source, pods, sample=sample, attempt=attempt, allow_code=allow_code, **objects).frame()
+    return explanation_of(source, pods, sample=sample, attempt=attempt, allow_code=allow_code, **objects).frame()
 
 
-def explained(
+def explanation_of(
     source: Source, pods: Sequence[int | str] | int | str = (), *, sample: int = 0, attempt: str = "placed",
     progress: Progress | None = None, allow_code: bool = False, **objects: Any,
-) -> Explanation:  # fmt: skip
-    """The decisions of :func:`explain`; ``progress`` is called with the number of pods so far."""
+) -> Explanation | JobExplanation:  # fmt: skip
+    """The explanation of which :func:`explain` is the table; ``progress`` is called with the number of pods so far."""
     names = names_or_sample(pods, sample)
     scenario, saved = origin_of(source, allow_code, objects)
     scenario.check()
+    if plays_jobs(scenario):
+        return job_explanation(scenario, saved, names, sample)
     inputs = prepared(scenario, progress=progress)
     if saved is not None:
         _refuse_other_inputs(scenario, inputs, saved.provenance)
@@ -250,6 +249,14 @@ def explained(
         _refuse_other_placements(decisions, saved.recorded_rows("placements"))
     _warn_of_untried(inputs.workload, selected, decisions)
     return Explanation(inputs, decisions)
+
+
+def explained(source: Source, pods: Sequence[int | str] | int | str = (), **options: Any) -> Explanation:
+    """The decisions about pods; PolicyError for a policy that gives GPUs to jobs."""
+    found = explanation_of(source, pods, **options)
+    if isinstance(found, JobExplanation):
+        raise PolicyError("explained", "a policy of another engine", "one that places pods")
+    return found
 
 
 def outcome(decision: Decision) -> str:
@@ -335,7 +342,7 @@ def _warn_of_untried(workload: Workload, selected: Mapping[int, SelectedPod], de
     for seq in sorted(untried & incomplete.keys()):
         gang = incomplete[seq]
         text = f"never tried: pod {selected[seq].pod_id}; its gang, that of job {gang.job}, has {gang.count_text}"
-        warnings.warn(text, NeverTried, stacklevel=3)
+        warnings.warn(text, NeverTried, stacklevel=5)
     untried -= incomplete.keys()
     if untried:
         names = ", ".join(str(selected[seq].pod_id) for seq in sorted(untried)[:5]) + (" …" if len(untried) > 5 else "")

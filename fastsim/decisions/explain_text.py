@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from fastsim.decisions.explain import CHECKS, Explanation
+from fastsim.decisions.job_explanation import JobExplanation
 from fastsim.decisions.refusal_text import expression
 from fastsim.errors import on_one_line
 from fastsim.foundation.csv_table import without_formulas
@@ -25,8 +26,10 @@ SHOWN = 10
 """Most nodes of a decision that are listed by default."""
 
 
-def explanation_text(explanation: Explanation, every: bool = False) -> str:
-    """All decisions; the best ten nodes of each, or ``every`` node."""
+def explanation_text(explanation: Explanation | JobExplanation, every: bool = False) -> str:
+    """All decisions with the best ten nodes of each, or ``every`` node; of jobs all times."""
+    if isinstance(explanation, JobExplanation):
+        return jobs_text(explanation.spans)
     return "\n".join(decision_text(explanation, decision, every) for decision in explanation.decisions)
 
 

@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.decisions.explained_source import Source, names_or_sample, origin_of
 from fastsim.engine.result import Result
 from fastsim.errors import InputError
 from fastsim.policies import registry
+from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import simulate as simulation
 from fastsim.simulation.scenario_checks import is_monitored_policy, is_round_policy
 from fastsim.workload.texts import nodes_from
@@ -31,24 +31,32 @@ NAMED = 5
 """Jobs that a reason names at most."""
 
 
-def explained_jobs(
-    source: Source, names: Sequence[int | str] | int | str, sample: int = 0, *, allow_code: bool = False, **objects: Any
-) -> pl.DataFrame | None:
-    """The times of these jobs, or of ``sample`` of them, as in :func:`job_spans`; None for a policy that places pods.
+@dataclass(frozen=True)
+class JobExplanation:
+    """The times in which some jobs ran or waited, as :func:`job_spans` has them."""
 
-    A scenario is run; a result, or a saved run, is read.
-    """
-    chosen = names_or_sample(names, sample)
-    scenario, saved = origin_of(source, allow_code, objects)
-    scenario.check()
+    spans: pl.DataFrame
+
+    def frame(self) -> pl.DataFrame:
+        """One row for every time of every job; columns as in ``SCHEMA``."""
+        return self.spans
+
+
+def plays_jobs(scenario: Scenario) -> bool:
+    """Whether the policy of a scenario gives GPUs to jobs, in rounds or as a scheduler that reads metrics."""
     policy: Any = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
-    if not (is_round_policy(policy) or is_monitored_policy(policy)):
-        return None
+    return bool(is_round_policy(policy) or is_monitored_policy(policy))
+
+
+def job_explanation(
+    scenario: Scenario, saved: Result | None, names: Sequence[int | str], sample: int = 0
+) -> JobExplanation:
+    """The explanation of these jobs, or of ``sample`` of them; a scenario without a saved run is run."""
     result = saved or simulation.run(scenario)
     if sample:
         places = np.unique(np.linspace(0, max(result.jobs.height - 1, 0), min(sample, result.jobs.height)).round())
-        chosen = result.jobs["pod_id"].gather(places.astype(np.int64)).to_list()
-    return job_spans(result, chosen)
+        names = result.jobs["pod_id"].gather(places.astype(np.int64)).to_list()
+    return JobExplanation(job_spans(result, names))
 
 
 @dataclass(frozen=True)

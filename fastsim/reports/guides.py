@@ -22,7 +22,7 @@ from fastsim.foundation.parquet import replacing_folder
 
 TOPICS = (
     "evaluation", "pods", "rounds", "adaptive", "traces", "policies", "kubernetes", "telemetry", "capacity",
-    "checkpoints", "sweeps", "papers", "originals", "figures", "agents", "exactness",
+    "sweeps", "papers", "originals", "figures", "agents", "exactness",
 )  # fmt: skip
 """Topics in the order in which they are listed; each is a file of ``fastsim/guides``."""
 NEEDED = ("mkdocs", "material", "mkdocstrings")

@@ -160,8 +160,9 @@ def test_a_users_scorer_is_asked_again() -> None:
 
 def test_a_pod_that_was_never_tried_is_a_warning() -> None:
     queue = Scenario(t4(1), pods({}, {}, {}, {}), "best_fit", queue="fifo")
-    with pytest.warns(fs.NeverTried, match="never tried: pod 13; the run ended while others were ahead"):
+    with pytest.warns(fs.NeverTried, match="never tried: pod 13; the run ended while others were ahead") as caught:
         frame = explain(queue, 13)
+    assert caught[0].filename == __file__
     assert frame.is_empty() and frame.columns == explain(queue, 10).columns
 
 
@@ -170,8 +171,9 @@ def test_a_pod_of_an_incomplete_gang_says_how_many_members_it_has() -> None:
                "gang_size": [4, 4, 2, 2, 2, 1]}  # fmt: skip
     scenario = Scenario(t4(1), fs.Workload.from_polars(pl.DataFrame(columns)), "best_fit", queue="fifo")
     for pod, text in ((1, "pod 1; its gang, that of job 7, has 2 of 4 members"), (4, "job 8, has 1 of 2 members")):
-        with pytest.warns(fs.NeverTried, match=text):
+        with pytest.warns(fs.NeverTried, match=text) as caught:
             assert explain(scenario, pod).is_empty()
+        assert caught[0].filename == __file__
     for pod in (3, 5):
         assert not explain(scenario, pod).is_empty()
 
