@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastsim.foundation.columns.physical_types import canonical
+from fastsim.foundation.columns.physical_types import column_of
 from fastsim.scenario.run_rules import OTHER_TENANTS
 from fastsim.workload import schema as s
 
@@ -113,7 +113,9 @@ def absent_tenants(workload: Workload, rules: Rules) -> list[Message]:
         return []
     tenants: set[str | None] = {None}
     if "tenant" in workload.columns and isinstance(workload.source, Held):
-        tenants = set(canonical(workload.source.table["tenant"], pa.string()).unique().to_pylist())
+        rows = workload.source.table
+        column = column_of(rows, "tenant", pa.string(), lambda row: f"{workload.name}:{row + 1}")
+        tenants = set(column.unique().to_pylist())
     absent = sorted(named - {tenant or "" for tenant in tenants})
     listed = ", ".join(repr(name) for name in absent[:MOST_NAMES]) + (", …" if len(absent) > MOST_NAMES else "")
     text = f"{workload.name}: quotas or weights of tenants that have no pods: {listed}"

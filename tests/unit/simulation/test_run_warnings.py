@@ -14,6 +14,7 @@ import fastsim as fs
 from fastsim.errors import InputError
 from fastsim.hardware.model_catalog import Catalog, GpuModel
 from fastsim.policies import PythonScorer
+from fastsim.scenario.run_rules import Rules
 from fastsim.simulation.run_warnings import (
     ColumnIgnored,
     DurationMissing,
@@ -24,6 +25,7 @@ from fastsim.simulation.run_warnings import (
     PointsRounded,
     RunWarning,
     TenantAbsent,
+    absent_tenants,
     large_pods,
     warn,
 )  # fmt: skip
@@ -150,3 +152,12 @@ def test_points_that_rounding_makes_equal_are_named_once(scorer: Any, lost: bool
         assert "points from 0.066 to 0.096 were rounded to the same whole number in every decision" in found[0]
         with pytest.warns(PointsRounded):
             fs.simulate(CLUSTER, pods(cpu_milli=[10_000] * 4), PythonScorer(scorer))
+
+
+def test_tenants_of_a_type_without_texts_are_one_clear_error() -> None:
+    months = pa.array([pa.MonthDayNano((1, 2, 3))])
+    names = ("pod_id", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+    whole: dict[str, Any] = {name: [0] for name in names} | {"submit_s": [0.0]}
+    table = pa.table({**whole, "tenant": months})
+    with pytest.raises(InputError, match=r"^w:1: tenant: found .*, expected a value of type string"):
+        absent_tenants(fs.Workload.from_arrow(table, name="w"), Rules(weights={"anna": 2.0}))
