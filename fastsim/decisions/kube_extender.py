@@ -109,7 +109,8 @@ class Extender:
         pod = Manifest("extender: Pod", {**_unbound(body), "kind": "Pod"})
         requested = state.rows_of([pod])
         if not requested:
-            raise InputError("extender: Pod", "a pod that scheduling gates hold, or that is over", "one to be placed")
+            found = "a pod that scheduling gates hold, or that is deleted or over"
+            raise InputError("extender: Pod", found, "one to be placed")
         others = [row for row in state.bound_rows if row["native_id"] != requested[0]["native_id"]]
         rows = rows_by_arrival(others, requested[:1])
         workload = workload_of_rows(state, rows)

@@ -1,6 +1,7 @@
 """Pods that Kubernetes' controllers create: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob, gangs.
 
-A workload is not expanded if its pods, or the workloads that it owns, are among the objects.
+A workload whose pods are among the objects adds only the pods that it lacks. It adds none if another workload among the
+objects stands for it, as a ReplicaSet does for its Deployment, or if it has ended.
 """
 
 from __future__ import annotations
@@ -10,15 +11,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fastsim.errors import InputError
-from fastsim.kubernetes.gang_workloads import gangs_of, is_gang_kind
 from fastsim.kubernetes.objects import Manifest, mapping, sequence
 from fastsim.kubernetes.pod_rules.namespace_limits import Range, default_amounts, with_defaults
-from fastsim.kubernetes.pod_rules.node_affinity import DAEMON_TOLERATES, Places, allowed, constraints
+from fastsim.kubernetes.pod_rules.node_affinity import DAEMON_TOLERATES, HARD, OVER, Places, allowed, constraints
+from fastsim.kubernetes.workloads.gang_workloads import gangs_of, is_gang_kind
+from fastsim.kubernetes.workloads.owners import (
+    REPLICATED,
+    WORKLOADS,
+    Belonging,
+    identity,
+    is_finished,
+    is_workload,
+    owners,
+    role_of,
+)  # fmt: skip
 
-REPLICATED = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
-"""Kinds with a number of equal pods."""
-WORKLOADS = (*REPLICATED, "DaemonSet", "Job", "CronJob")
-"""Kinds that are expanded."""
 GROUPS = ("", "apps", "batch", "extensions")
 """API groups of the kinds that are expanded; "" is that of objects without one."""
 VOLCANO = "batch.volcano.sh"
@@ -29,6 +36,10 @@ QUEUE = "volcano.sh/queue-name"
 """Annotation that names a pod's queue."""
 MOST = 1_000_000
 """Most pods of one workload."""
+SUCCEEDED, FAILED = OVER
+KEPT_NAMES = ("StatefulSet", "DaemonSet")
+"""Kinds whose pod is replaced only when the terminating one is gone."""
+LACKED = "workloads: pods that are not there yet, beside others of their workloads"
 
 
 class PodManifest(NamedTuple):
@@ -54,7 +65,7 @@ class PodManifest(NamedTuple):
 
 def pods(objects: Sequence[Manifest], places: Places, notices: Counter[str]) -> Iterator[PodManifest]:
     """Every pod in the order of the objects; objects that cannot be expanded are counted in `notices`."""
-    owners = {owner for item in objects for owner in _owners(item)}
+    belonging = Belonging(objects)
     ranges = default_amounts(objects)
     written = {_namespace(item.part("metadata")) for item in objects if ranges and item.kind == "Pod"}
     if ignored := sum(len(ranges.get(namespace, ())) for namespace in written):
@@ -62,10 +73,78 @@ def pods(objects: Sequence[Manifest], places: Places, notices: Counter[str]) -> 
     for item in objects:
         if item.kind == "Pod":
             yield _written(item)
-        elif item.kind in WORKLOADS and _identity(item) not in owners:
-            yield from _expanded(item, ranges, places, notices)
-        elif is_gang_kind(item) and _identity(item) not in owners:
-            yield from _of_roles(item, ranges)
+        elif is_workload(item) and not belonging.is_represented(item) and not is_finished(item):
+            yield from _lacked(item, belonging.pods_of(item), ranges, places, notices)
+
+
+def _lacked(
+    item: Manifest, there: Sequence[Manifest], ranges: Mapping[str, Sequence[Range]], places: Places,
+    notices: Counter[str],
+) -> Iterator[PodManifest]:  # fmt: skip
+    """The pods that a workload lacks: all of them if none are there. Several are counted in `notices` if some are."""
+    if not there:
+        yield from _expanded(item, ranges, places, notices)
+        return
+    if item.kind == "CronJob":
+        return
+    present = [pod for pod in there if _counts(item, pod)]
+    expected = list(_expanded(item, ranges, places, notices, _succeeded(item, there)))
+    lacked = _without(expected, present, item)
+    sizes, left = Counter(pod.owner for pod in expected), Counter(pod.owner for pod in lacked)
+    for pod in lacked:
+        started = sizes[pod.owner] - left[pod.owner]
+        yield pod if pod.together is None else pod._replace(together=max(pod.together - started, 0))
+    if lacked:
+        notices[LACKED] += len(lacked)
+
+
+def _counts(item: Manifest, pod: Manifest) -> bool:
+    """Whether a workload needs no further pod in place of this one."""
+    phase, kind = pod.part("status").get("phase"), item.kind
+    if kind in WORKLOADS and _group(item) != VOLCANO:
+        deleted = bool(pod.part("metadata").get("deletionTimestamp")) and kind not in KEPT_NAMES
+        return phase not in OVER and not deleted
+    return phase != FAILED
+
+
+def _succeeded(item: Manifest, there: Sequence[Manifest]) -> int:
+    """Number of a workload's pods that have succeeded: what its status counts, or those that are there."""
+    counted = _count(item.part("status"), "succeeded", 0, item.where)
+    return max(counted, sum(1 for pod in there if pod.part("status").get("phase") == SUCCEEDED))
+
+
+def _without(expected: Sequence[PodManifest], present: Sequence[Manifest], item: Manifest) -> list[PodManifest]:
+    """The expected pods without those that are there, by name, by node, or by role."""
+    if item.kind == "DaemonSet":
+        nodes = {_target(pod) for pod in present}
+        return [pod for pod in expected if pod.node not in nodes]
+    named = {pod.name for pod in expected}
+    others = [pod for pod in present if pod.name not in named]
+    named &= {pod.name for pod in present}
+    of_roles = is_gang_kind(item) or _group(item) == VOLCANO
+    role_names = [role_of(pod) if of_roles else None for pod in others]
+    roles = Counter("" if role is None else f"{item.name}-{role}" for role in role_names)
+    lacked = []
+    for pod in expected:
+        role = pod.name.rpartition("-")[0]
+        if pod.name in named:
+            continue
+        taken = role if roles[role] else ""
+        if roles[taken]:
+            roles[taken] -= 1
+        else:
+            lacked.append(pod)
+    return lacked
+
+
+def _target(pod: Manifest) -> str | None:
+    """The node that a pod of a DaemonSet is on, or is meant for."""
+    spec = pod.part("spec")
+    if spec.get("nodeName"):
+        return str(spec["nodeName"])
+    terms = sequence(pod.part("spec", "affinity", "nodeAffinity", HARD), "nodeSelectorTerms", pod.where)
+    fields = (field for term in terms for field in sequence(term, "matchFields", pod.where))
+    return next((str(value) for field in fields for value in field.get("values") or ()), None)
 
 
 def without_pods(objects: Sequence[Manifest]) -> str:
@@ -88,6 +167,8 @@ def _podless(item: Manifest) -> tuple[str, str]:
         return f"object of kind {kind} of {group}", f"objects of kind {kind} of {group}"
     if item.part("spec").get("suspend"):
         return f"suspended {kind}", f"suspended {kind}s"
+    if is_finished(item):
+        return f"finished {kind}", f"finished {kind}s"
     if kind == "DaemonSet":
         return "DaemonSet without nodes for it", "DaemonSets without nodes for them"
     if kind == "CronJob":
@@ -117,7 +198,7 @@ def pod_specs(item: Manifest) -> list[Mapping[str, Any]]:
 
 def _written(item: Manifest) -> PodManifest:
     metadata = item.part("metadata")
-    owner = next(iter(_owners(item)), None)
+    owner = next(iter(owners(item)), None)
     spec = item.part("spec")
     return PodManifest(
         item.where, item.name, _namespace(metadata), mapping(metadata, "labels", item.where),
@@ -128,9 +209,14 @@ def _written(item: Manifest) -> PodManifest:
 
 
 def _expanded(
-    item: Manifest, ranges: Mapping[str, Sequence[Range]], places: Places, notices: Counter[str]
-) -> Iterator[PodManifest]:
+    item: Manifest, ranges: Mapping[str, Sequence[Range]], places: Places, notices: Counter[str],
+    succeeded: int | None = None,
+) -> Iterator[PodManifest]:  # fmt: skip
+    """The pods of a workload; of a Job of which some have ``succeeded`` those that may run now."""
     body, group = item, _group(item)
+    if is_gang_kind(item):
+        yield from _of_roles(item, ranges)
+        return
     if group == VOLCANO and item.kind == "Job":
         yield from _of_tasks(item, ranges)
         return
@@ -146,7 +232,7 @@ def _expanded(
     if item.kind == "DaemonSet":
         yield from _one_on_each_node(template, places, notices)
         return
-    count, parallel = _pod_counts(item.kind, body)
+    count, parallel = _pod_counts(item.kind, body, succeeded)
     if parallel < count:
         notices["workloads: all pods of a Job arrive at once, whatever its parallelism"] += 1
     for number in range(count):
@@ -189,12 +275,15 @@ def _template(item: Manifest, body: Manifest, ranges: Mapping[str, Sequence[Rang
         item.where, item.name, _namespace(own), mapping(metadata, "labels", item.where),
         {**copied, **mapping(metadata, "annotations", item.where)}, _text(own.get("creationTimestamp")),
         with_defaults(mapping(part, "spec", item.where), ranges.get(_namespace(own), ()), item.where), {},
-        "/".join(_identity(item)),
+        "/".join(identity(item)),
     )  # fmt: skip
 
 
-def _pod_counts(kind: str, body: Manifest) -> tuple[int, int]:
-    """Number of pods of a workload, and of those that may run at the same time."""
+def _pod_counts(kind: str, body: Manifest, succeeded: int | None = None) -> tuple[int, int]:
+    """Number of pods of a workload, and of those that may run at the same time.
+
+    Of a Job with pods, of which some may have ``succeeded``, both are the pods that may run now.
+    """
     spec = body.part("spec")
     if kind in REPLICATED:
         count = _count(spec, "replicas", 1, body.where)
@@ -203,7 +292,11 @@ def _pod_counts(kind: str, body: Manifest) -> tuple[int, int]:
     count = _count(spec, "completions", parallel, body.where)
     if spec.get("suspend"):
         return 0, 0
-    return count, min(parallel, count)
+    if succeeded is None:
+        return count, min(parallel, count)
+    # Without a number of completions one success ends the creation of pods.
+    left = 0 if succeeded and spec.get("completions") is None else min(parallel, max(count - succeeded, 0))
+    return left, left
 
 
 def _one_on_each_node(template: PodManifest, places: Places, notices: Counter[str]) -> Iterator[PodManifest]:
@@ -222,17 +315,6 @@ def _count(spec: Mapping[str, Any], key: str, default: int, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
         raise InputError(f"{where}: spec: {key}", repr(value), f"a whole number, 0 to {MOST:,}")
     return value
-
-
-def _identity(item: Manifest) -> tuple[str, str, str]:
-    return item.kind, _namespace(item.part("metadata")), item.name
-
-
-def _owners(item: Manifest) -> list[tuple[str, str, str]]:
-    metadata = item.part("metadata")
-    references = sequence(metadata, "ownerReferences", item.where)
-    first = sorted(references, key=lambda owner: not owner.get("controller"))
-    return [(str(owner.get("kind")), _namespace(metadata), str(owner.get("name"))) for owner in first]
 
 
 def _namespace(metadata: Mapping[str, Any]) -> str:

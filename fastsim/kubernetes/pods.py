@@ -63,8 +63,10 @@ class Facts(NamedTuple):
 
 
 def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, Any] | None:
-    """The pod as columns of a pod table, its times under `times`; None if it is gated, or ended at unknown times."""
+    """The pod as columns of a pod table, its times under `times`; None if it is gated, deleted, or ended unseen."""
     times, phase = pod_times(pod), str(pod.status.get("phase") or "")
+    if pod.terminating and not pod.node and phase not in OVER:  # kube-scheduler passes over it
+        return None
     if pod.spec.get("schedulingGates") and not pod.node:
         notices["pods: left out, because scheduling gates hold them"] += 1
         return None

@@ -24,10 +24,11 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.kubernetes.devices.device_resources import GPU, SHARED, labelled
 from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, common_division
 from fastsim.kubernetes.devices.node_devices import MEMORY_UNITS, offered
-from fastsim.kubernetes.gang_workloads import is_gang_kind
 from fastsim.kubernetes.memory_step import MemoryStep, memory_step
 from fastsim.kubernetes.nodes import IN_BYTES, MEMORY, node_row, taints
 from fastsim.kubernetes.objects import Manifest, manifests
+from fastsim.kubernetes.workloads.gang_workloads import is_gang_kind
+from fastsim.kubernetes.workloads.owners import is_workload
 
 READ = ("Node", "Pod", "PriorityClass", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "DaemonSet",
         "Job", "CronJob", "PodGroup", "Namespace", "LimitRange", "ResourceQuota", "PersistentVolume",
@@ -54,10 +55,12 @@ class Snapshot:
     ) -> None:
         if memory_unit not in MEMORY_UNITS:
             raise ScenarioError("kubernetes: memory_unit", repr(memory_unit), f"one of {', '.join(MEMORY_UNITS)}")
-        self.objects, self.name, self.memory_unit = sorted(objects, key=_identity), name, memory_unit
+        self.objects, self.name, self.memory_unit = sorted(_newest(objects), key=_identity), name, memory_unit
         self.one_source = one_source
         self.nodes_of: Snapshot | None = None  # the snapshot that the nodes were read with, if it is another one
         self.notices: Counter[str] = Counter()
+        if more := len(objects) - len(self.objects):
+            self.notices["objects: earlier copies of others, which are ignored"] = more
         for item in self.objects:
             if item.kind not in READ and not is_gang_kind(item):
                 self.notices[f"objects of kind {item.kind}"] += 1
@@ -95,7 +98,9 @@ class Snapshot:
 
     def beside(self, other: Snapshot) -> Snapshot:
         """The pods of this snapshot on the nodes of another one, together with its running pods."""
-        remaining = [item for item in other.objects if item.kind != "Pod" or is_running(item)]
+        remaining = [
+            item for item in other.objects if is_running(item) or not (item.kind == "Pod" or is_workload(item))
+        ]
         known = {_identity(item) for item in remaining}
         added = [item for item in self.objects if item.kind != "Node" and _identity(item) not in known]
         joint = Snapshot([*remaining, *added], self.name, self.memory_unit)
@@ -228,6 +233,31 @@ def is_running(item: Manifest) -> bool:
 
     bound = item.kind == "Pod" and item.part("spec").get("nodeName")
     return bool(bound) and item.part("status").get("phase") not in OVER
+
+
+def _newest(objects: Sequence[Manifest]) -> list[Manifest]:
+    """The objects without copies: of several with one name the highest ``resourceVersion`` counts, or the last read.
+
+    Without versions, only pods and workloads are taken for copies.
+    """
+    newest: dict[object, Manifest] = {}
+    for number, item in enumerate(objects):
+        group = str(item.body.get("apiVersion") or "").rpartition("/")[0]
+        copied = item.name and (_has_pods(item) or _version(item) >= 0)
+        key = (group, *_identity(item)) if copied else number
+        other = newest.get(key)
+        if other is None or _version(item) >= _version(other):
+            newest[key] = item
+    return list(newest.values())
+
+
+def _version(item: Manifest) -> int:
+    text = str(item.part("metadata").get("resourceVersion") or "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 40 else -1
+
+
+def _has_pods(item: Manifest) -> bool:
+    return item.kind == "Pod" or is_workload(item)
 
 
 def _identity(item: Manifest) -> tuple[str, str, str]:

@@ -80,7 +80,8 @@ def test_nothing_is_counted_twice() -> None:
     assert names(deployment, replica_set) == ["r-0", "r-1"]
     own = {"namespace": "ns", "ownerReferences": [{"kind": "ReplicaSet", "name": "r", "controller": True}]}
     pods_made = pod("r-abc", meta=own)
-    assert names(deployment, replica_set, pods_made) == ["r-abc"]
+    assert names(deployment, replica_set, pods_made) == ["r-1", "r-abc"]  # one of two is still to be created
+    assert names(deployment, workload("ReplicaSet", "r", replicas=1), pods_made) == ["d-0", "d-1", "r-abc"]
     assert expanded(pods_made)[0][0].owner == "ReplicaSet/ns/r"
 
 

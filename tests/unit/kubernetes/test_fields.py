@@ -32,11 +32,12 @@ OWN = {
     "CPU", "GPU", "GiB", "MiB", "constraints", "counted", "gang", "group", "kubernetes", "mig", "mig-", "now", "op",
     "owner", "peer", "qos", "spread", "tenant", "times", "topology", "trace", "fastsim.converter", "fastsim.params",
     "fastsim.source", "fastsim.source_sha256", "0", "1", "-", "-inf", "anti-affinity", "head", "job", "worker",
+    "-worker",
 }  # fmt: skip
 """Words of the readers that are fastsim's own: columns, units, words of messages."""
 INNER = {
-    "devmem", "health", "true", "false", "alibabacloud.com/", "aliyun.com/", "gpu-", "NVIDIA-", "NVIDIA-NVIDIA-",
-    "NVIDIA-Tesla-",
+    "devmem", "health", "true", "false", "True", "alibabacloud.com/", "aliyun.com/", "gpu-", "NVIDIA-",
+    "NVIDIA-NVIDIA-", "NVIDIA-Tesla-",
 }  # fmt: skip
 """Parts of annotations and of models, and beginnings of names that are complete in the table."""
 

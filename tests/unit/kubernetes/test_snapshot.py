@@ -86,6 +86,47 @@ def test_warnings_about_what_is_not_honoured(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def versioned(body: dict[str, Any], version: str, **spec: Any) -> dict[str, Any]:
+    return {**body, "metadata": {**body["metadata"], "resourceVersion": version}, "spec": {**body["spec"], **spec}}
+
+
+def test_an_object_that_is_there_twice_counts_once(tmp_path: Path) -> None:
+    """Names are unique in a namespace; a change of an object gives it a higher ``resourceVersion``."""
+    new, old = (written(tmp_path / f"{name}.json", versioned(node(), version), versioned(pod(), version, **spec))
+                for name, version, spec in (("a", "1002", {"nodeName": "n1"}), ("b", "999", {})))  # fmt: skip
+    with pytest.warns(NotHonoured, match="earlier copies of others, which are ignored: 2"):
+        workload = fs.Workload.from_kubernetes(tmp_path)
+    assert workload.table()["bound_node"].to_pylist() == ["n1"]
+    assert len(cluster_of(Snapshot.read(new, old)).nodes) == 1
+    unversioned = written(tmp_path / "c.json", pod(), pod(requests={"cpu": "2"}), pod(meta={"namespace": "b"}))
+    rows = Snapshot.read(unversioned).pod_rows()
+    assert sorted((row["native_id"], row["cpu_milli"]) for row in rows) == [("b/p1", 0), ("default/p1", 2000)]
+
+
+def test_pods_that_wait_and_are_deleted_are_no_candidates(tmp_path: Path) -> None:
+    """kube-scheduler passes over pods with a deletionTimestamp; pods on nodes hold their places until they are gone."""
+    deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    path = written(tmp_path / "a.json", node(), pod("a", meta=deleted), pod("b", meta=deleted, nodeName="n1"), pod("c"))
+    rows = Snapshot.read(path).pod_rows()
+    assert [(row["native_id"], row["bound_node"]) for row in rows] == [("default/b", "n1"), ("default/c", None)]
+
+
+def test_workloads_of_a_cluster_bring_no_pods_of_their_own(tmp_path: Path) -> None:
+    """Beside another workload only what runs on the cluster counts, and a workload asked for adds what it lacks."""
+
+    def web(count: int) -> dict[str, Any]:
+        spec = {"replicas": count, "template": {"metadata": {}, "spec": {"containers": []}}}
+        return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+
+    owned = {"labels": {"pod-template-hash": "5d59d67564"}}
+    there = written(tmp_path / "now.json", node(), web(3), pod("web-5d59d67564-a", meta=owned, nodeName="n1"),
+                    pod("web-5d59d67564-b", meta=owned))  # fmt: skip
+    asked = written(tmp_path / "more.json", web(4), pod("one"))
+    both = Snapshot.read(asked).beside(Snapshot.read(there)).pod_rows()
+    names = ["web-5d59d67564-a", "one", "web-1", "web-2", "web-3"]
+    assert [row["native_id"] for row in both] == [f"default/{name}" for name in names]
+
+
 def test_pods_meet_nodes_of_other_files(tmp_path: Path) -> None:
     nodes = written(tmp_path / "n.json", node(spec={"unschedulable": True}))
     pods = written(tmp_path / "p.json", pod())
