@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from fastsim.errors import InputError, ResultError
 from fastsim.foundation import interrupts
-from fastsim.foundation.columns.physical_types import converted, refuse_same_names
+from fastsim.foundation.columns.physical_types import PLAIN, converted, refuse_same_names, short_type
 from fastsim.foundation.durable_file import flush, flush_names, refuse_other_bytes, sweep_partials
 from fastsim.foundation.limits.work_budget import Work, refuse_excess
 from fastsim.foundation.written_folder import exchange, refuse_replacing
@@ -29,6 +29,8 @@ ZSTD_LEVEL = 3
 """Compression level of a Parquet file that is written once and read often."""
 QUICK_LEVEL = -1
 """Compression level of tables that a run writes: as small for times and ids, in two thirds of the time."""
+COMPLETE, PLAIN_TYPE = "a complete Parquet file", "write the column as a plain type"
+"""What is expected of a file that cannot be read, and the remedy for a column without its values."""
 CHOICE = "ARROW_DEFAULT_MEMORY_POOL"
 """The environment variable by which users choose Arrow's allocator."""
 
@@ -244,7 +246,17 @@ def open_parquet(path: str | os.PathLike[str]) -> pq.ParquetFile:
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: names of columns", one_line(error), "UTF-8") from None
     except (OSError, pa.ArrowException) as error:
-        raise InputError(str(path), one_line(error), "a complete Parquet file") from error
+        expected = f"for each name {PLAIN}" if _has_footer(path) else COMPLETE
+        raise InputError(str(path), one_line(error), expected) from error
+
+
+def _has_footer(path: str | os.PathLike[str]) -> bool:
+    """Whether another reader finds the columns, so that the file is complete."""
+    import polars as pl
+
+    with suppress(OSError, pl.exceptions.PolarsError):
+        return bool(pl.read_parquet_schema(path))
+    return False
 
 
 def _read_names(field: pa.Field) -> None:
@@ -259,22 +271,40 @@ def _read_names(field: pa.Field) -> None:
 def parquet_batches(path: str | os.PathLike[str], columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
     """Record batches of the named columns in constant memory; a damaged page is an InputError."""
     with open_parquet(path) as file:
+        _refuse_lost_values(path, file, columns)
         try:
             for batch in file.iter_batches(batch_size=rows, columns=list(columns), use_threads=False):
                 interrupts.check()
                 yield batch
         except (OSError, pa.ArrowException) as error:
-            raise InputError(str(path), one_line(error), "a complete Parquet file") from error
+            raise InputError(str(path), one_line(error), COMPLETE) from error
+
+
+def _refuse_lost_values(path: str | os.PathLike[str], file: pq.ParquetFile, columns: Sequence[str]) -> None:
+    """InputError for a column with fewer values than rows, which would end the table before its last row.
+
+    pyarrow writes such files of dictionaries of dictionaries.
+    """
+    for number in range(file.num_row_groups):
+        group = file.metadata.row_group(number)
+        for place in range(group.num_columns):
+            if (chunk := group.column(place)).num_values < group.num_rows:
+                for name in columns:
+                    if f"{chunk.path_in_schema}.".startswith(f"{name}."):
+                        kind = short_type(file.schema_arrow.field(name).type)
+                        found = f"{chunk.num_values:,} values of type {kind} in {group.num_rows:,} rows"
+                        raise InputError(f"{path}: {name}", found, "a value or null in each row", PLAIN_TYPE)
 
 
 def parquet_table(path: str | os.PathLike[str], work: Work) -> pa.Table:
     """A whole Parquet file, whose rows are within the budget of this work; they are counted before they are read."""
     with open_parquet(path) as file:
         refuse_excess(str(path), file.metadata.num_rows, work)
+        _refuse_lost_values(path, file, file.schema_arrow.names)
         try:
             return file.read(use_threads=False)
         except (OSError, pa.ArrowException) as error:
-            raise InputError(str(path), one_line(error), "a complete Parquet file") from error
+            raise InputError(str(path), one_line(error), COMPLETE) from error
 
 
 def one_line(error: BaseException) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,28 @@ def test_unreadable_files_are_named(tmp_path: Path) -> None:
         parquet_table(path, Work.PODS)
     with pytest.raises(InputError, match="complete Parquet file"):
         list(parquet_batches(path, ["pod_id"], 10))
+
+
+def test_a_column_whose_values_were_not_written_is_named(tmp_path: Path) -> None:
+    words = pa.array([Decimal(1), Decimal(2), Decimal(3)], pa.decimal128(38, 1)).dictionary_encode()
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), words)
+    path = tmp_path / "p.parquet"
+    for lost in (coded, pa.StructArray.from_arrays([coded], ["part"])):
+        pq.write_table(pa.table({"node_id": lost, "name": ["a", "b", "c"]}), path)
+        refused = r"p\.parquet: node_id: found 0 values of type .*decimal128.* in 3 rows, expected a value or null in each"
+        with pytest.raises(InputError, match=refused):
+            parquet_table(path, Work.PODS)
+        with pytest.raises(InputError, match=refused):
+            list(parquet_batches(path, ["node_id", "name"], 10))
+        assert [batch.num_rows for batch in parquet_batches(path, ["name"], 10)] == [3]
+
+
+def test_a_complete_file_with_a_type_that_cannot_be_read_back_is_not_called_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "p.parquet"
+    ids = pa.array([b"a" * 16], pa.uuid())
+    pq.write_table(pa.table({"owner": pa.DictionaryArray.from_arrays(pa.array([0]), ids), "pod_id": [1]}), path)
+    with pytest.raises(InputError, match=r"p\.parquet: found .*dictionary<.*, expected for each name a column of numbers, t"):
+        open_parquet(path)
 
 
 def test_names_that_are_no_utf8_are_named_before_any_library_panics(
