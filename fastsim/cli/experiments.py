@@ -52,8 +52,8 @@ def run(
     FILE has fields of a scenario (cluster, policy, seed, round_s, window, ...) and options of generated jobs
     (rate_per_hour, jobs, multi_gpu, ...). A list stands for a run with each of its values, { from, to, points } for
     equal steps, [[zip]] for lists that go together. `python -m pydoc fastsim.experiments.sweep.sweep` explains all
-    keys, and which flag of Gavel's sweeps each is. A run that fails takes no other with it; the same command tries it
-    again.
+    keys, and which flag of Gavel's sweeps each is. Nothing begins if a run cannot. A run that fails takes no other
+    with it; the same command tries it again.
     """
     from fastsim.errors import Interrupted, ResultError
     from fastsim.experiments.sweep.store import store_at
@@ -71,7 +71,7 @@ def run(
         return
     try:
         with sweep_bar() as watch:
-            table = swept(runs, out, where=Where(**where), watch=watch, storage_options=storage)
+            table = swept(runs, out, where=Where(**where), watch=watch, storage_options=storage, name=str(file))
     except interrupts.STOPPED as stopped:
         done = sum(store.record(run.name) is not None for run in runs)
         if not done:

@@ -255,7 +255,7 @@ def _has_footer(path: str | os.PathLike[str]) -> bool:
     import polars as pl
 
     with suppress(OSError, pl.exceptions.PolarsError):
-        return bool(pl.read_parquet_schema(path))
+        return bool(pl.read_parquet_schema(Path(path)))
     return False
 
 

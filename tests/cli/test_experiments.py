@@ -54,6 +54,7 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         (SMALL + "window = [", "expected a TOML file"),
         (SMALL + "round_s = -1", "sweep.toml: round_s: found -1, expected seconds above 0"),
         (SMALL.replace("[5, 8]", "{ from = 5 }"), "sweep.toml: jobs: found"),
+        (SMALL.replace("isolated", "pollux"), "sweep.toml: found 2 of 4 runs that cannot begin, expected none; pol"),
     ):
         (tmp_path / "sweep.toml").write_text(text)
         done = fastsim_here("sweep", "sweep.toml", "--out", "runs", cwd=tmp_path)

@@ -124,23 +124,48 @@ def run_to_store(assignment: Assignment) -> list[Message]:
 def swept(
     runs: Sequence[Run], out: str | os.PathLike[str], workers: int = 1, progress: Progress | None = None, *,
     where: Where | None = None, watch: Watch | None = None, storage_options: Mapping[str, Any] | None = None,
+    name: str = "sweep",
 ) -> pl.DataFrame:  # fmt: skip
     """Run those that are not complete in this folder or URL, and write the table of all runs there.
 
     ``progress`` is called with the number of complete runs, ``watch`` with the ``State``. After an interruption, the
-    same call goes on. Failed runs do not stop others; SweepFailed lists them at the end. ResultError if another sweep
-    is writing to the folder.
+    same call goes on. Failed runs do not stop others; SweepFailed lists them at the end. ScenarioError before the
+    first run if one cannot begin, with ``name`` as that of the sweep; ResultError if another sweep is writing to the
+    folder.
     """
     store = store_at(out, storage_options)
     with interrupts.deferred(), store.held():
-        return _swept(runs, store, where or Where(workers=workers), (progress, watch))
+        missing = [run for run in runs if not is_complete(store, run)]
+        refuse_mismatches(missing, name)
+        return _swept(runs, missing, store, where or Where(workers=workers), (progress, watch))
+
+
+def refuse_mismatches(runs: Sequence[Run], where: str) -> None:
+    """ScenarioError that lists the runs whose policy, workload and cluster do not go together; nothing is run."""
+    from fastsim.simulation.uses.inputs import refuse_mismatch
+
+    found: dict[str, list[str]] = {}
+    OBJECTS.cache_for(where)
+    try:
+        for run in runs:
+            interrupts.check()
+            try:
+                refuse_mismatch(run.scenario)
+            except FastsimError as error:
+                found.setdefault(str(error), []).append(run.name)
+    finally:
+        OBJECTS.cache_for(None)
+    if found:
+        count = sum(map(len, found.values()))
+        lines = [f"{name}{f' and {len(more)} more' if more else ''}: {text}" for text, (name, *more) in found.items()]
+        raise ScenarioError(where, f"{count} of {len(runs)} runs that cannot begin", "none", "; ".join(lines))
 
 
 def _swept(
-    runs: Sequence[Run], store: Store, where: Where, listeners: tuple[Progress | None, Watch | None]
+    runs: Sequence[Run], missing: Sequence[Run], store: Store, where: Where,
+    listeners: tuple[Progress | None, Watch | None],
 ) -> pl.DataFrame:  # fmt: skip
     _note_axes(store, runs)
-    missing = [run for run in runs if not is_complete(store, run)]
     state = State(len(runs), kept=len(runs) - len(missing))
     failures = _run_missing(missing, store, where, state, listeners)
     table = table_of([run for run in runs if run.name not in failures], store)

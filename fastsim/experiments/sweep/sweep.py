@@ -71,11 +71,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from fastsim.errors import FastsimError, ScenarioError, kind_of, suggestion
+from fastsim.errors import ScenarioError, kind_of, suggestion
 from fastsim.experiments.sweep.axes import Cutoffs, Mistakes, axes_of, choices_of, cutoffs_of, is_cut
-from fastsim.experiments.sweep.run import FAILED, PLAN, TABLE, State, SweepFailed, Watch, Where, swept
+from fastsim.experiments.sweep.run import (
+    FAILED,
+    PLAN,
+    TABLE,
+    State,
+    SweepFailed,
+    Watch,
+    Where,
+    refuse_mismatches,
+    swept,
+)
 from fastsim.experiments.sweep.scenario_builder import FIELDS, JOB_KEYS, Builder
-from fastsim.foundation import interrupts
 from fastsim.foundation.displays import html_table
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.knobs import RUNS
@@ -96,7 +105,7 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 
 __all__ = [
     "FAILED", "JOB_KEYS", "KEYS", "OWN_KEYS", "PLAN", "TABLE", "Run", "State", "Sweep", "SweepFailed", "Watch", "Where",
-    "sweep_from_toml", "sweep_of", "swept",
+    "refuse_mismatches", "sweep_from_toml", "sweep_of", "swept",
 ]  # fmt: skip
 
 
@@ -160,33 +169,11 @@ class Sweep:
 
         ``on`` is one of ``processes``, ``threads``, ``serial``, ``ray`` and ``dask``, the same bytes from each;
         ``address`` is that of a cluster of Ray or Dask. A run that takes more than ``timeout_s`` seconds fails;
-        SweepFailed lists failed runs when all others are done. Processes need a call under
-        ``if __name__ == "__main__":``.
+        SweepFailed lists failed runs when all others are done; none begins if `check` refuses one. Processes need a
+        call under ``if __name__ == "__main__":``.
         """
         where = Where(on, workers, address, timeout_s)
-        return swept(self.runs, out, where=where, watch=watch, storage_options=storage_options)
-
-
-def refuse_mismatches(runs: Sequence[Run], where: str) -> None:
-    """ScenarioError that lists the runs whose policy, workload and cluster do not go together; nothing is run."""
-    from fastsim.foundation.object_cache import OBJECTS
-    from fastsim.simulation.uses.inputs import refuse_mismatch
-
-    found: dict[str, list[str]] = {}
-    OBJECTS.cache_for(where)
-    try:
-        for run in runs:
-            interrupts.check()
-            try:
-                refuse_mismatch(run.scenario)
-            except FastsimError as error:
-                found.setdefault(str(error), []).append(run.name)
-    finally:
-        OBJECTS.cache_for(None)
-    if found:
-        count = sum(map(len, found.values()))
-        lines = [f"{name}{f' and {len(more)} more' if more else ''}: {text}" for text, (name, *more) in found.items()]
-        raise ScenarioError(where, f"{count} of {len(runs)} runs that cannot begin", "none", "; ".join(lines))
+        return swept(self.runs, out, where=where, watch=watch, storage_options=storage_options, name=self.where)
 
 
 def sweep_from_toml(path: str | Path, allow_code: bool = False) -> list[Run]:

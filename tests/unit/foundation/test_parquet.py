@@ -171,7 +171,7 @@ def test_a_column_whose_values_were_not_written_is_named(tmp_path: Path) -> None
     path = tmp_path / "p.parquet"
     for lost in (coded, pa.StructArray.from_arrays([coded], ["part"])):
         pq.write_table(pa.table({"node_id": lost, "name": ["a", "b", "c"]}), path)
-        refused = r"p\.parquet: node_id: found 0 values of type .*decimal128.* in 3 rows, expected a value or null in each"
+        refused = r"p\.parquet: node_id: found 0 values of type .*decimal128.* in 3 rows, expected a value or null"
         with pytest.raises(InputError, match=refused):
             parquet_table(path, Work.PODS)
         with pytest.raises(InputError, match=refused):
@@ -183,7 +183,7 @@ def test_a_complete_file_with_a_type_that_cannot_be_read_back_is_not_called_dama
     path = tmp_path / "p.parquet"
     ids = pa.array([b"a" * 16], pa.uuid())
     pq.write_table(pa.table({"owner": pa.DictionaryArray.from_arrays(pa.array([0]), ids), "pod_id": [1]}), path)
-    with pytest.raises(InputError, match=r"p\.parquet: found .*dictionary<.*, expected for each name a column of numbers, t"):
+    with pytest.raises(InputError, match=r"p\.parquet: found .*dictionary<.*, expected for each name a column of num"):
         open_parquet(path)
 
 

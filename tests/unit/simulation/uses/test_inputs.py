@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,7 +72,7 @@ def test_runs_that_can_begin_are_not_refused() -> None:
     refuse_mismatch(fs.Scenario(**held))
 
 
-def test_a_sweep_lists_the_runs_that_cannot_begin() -> None:
+def test_a_sweep_lists_the_runs_that_cannot_begin_and_begins_none(tmp_path: Path) -> None:
     keys = {"cluster": "sia:4:4:4", "workload": SIA, "policy": ["las", "srtf", "served"], "seed": [0, 1]}
     sweep = Sweep(keys)
     with pytest.raises(ScenarioError) as refused:
@@ -79,4 +80,7 @@ def test_a_sweep_lists_the_runs_that_cannot_begin() -> None:
     text = str(refused.value)
     assert "found 4 of 6 runs that cannot begin" in text and "policy=las/seed=0 and 1 more: policy las:" in text
     assert "served(order=srtf)" in text and "policy=served" not in text
+    with pytest.raises(ScenarioError) as before:
+        sweep.run(tmp_path / "runs", on="serial")
+    assert str(before.value) == text and not list(tmp_path.iterdir())
     Sweep({**keys, "policy": "served"}).check()
