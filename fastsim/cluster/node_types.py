@@ -71,10 +71,16 @@ def openb_parts(counts: Mapping[str, int]) -> list[tuple[int, dict[str, Any]]]:
     return [(count, {"name": known[name].openb_name, **known[name].row()}) for name, count in counts.items()]
 
 
+@cache
+def _names_by_spelling() -> Mapping[str, str]:
+    """The name of each node type by what its spellings have in common."""
+    return {plain_name(name): name for name in node_types()}
+
+
 def named_parts(counts: Mapping[str, int]) -> list[tuple[int, dict[str, Any]]]:
     """(count, columns) for each named node type, however it is spelled (H100, a-100); others are an InputError."""
     known = node_types()
-    spelled = {plain_name(name): name for name in known}
+    spelled = _names_by_spelling()
     parts = []
     for name, count in counts.items():
         kind = spelled.get(plain_name(name))

@@ -1,14 +1,15 @@
 """Clusters and workloads by the texts that name them, so that a worker of a sweep opens each of them once.
 
-Nothing is cached outside a purpose (:meth:`ObjectCache.cache_for`), because files may change between two uses. No
-result depends on the cache.
+Nothing is cached outside a purpose (:meth:`ObjectCache.cache_for`) and a run (:meth:`ObjectCache.during_run`), because
+files may change between two uses. No result depends on the cache.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 Opened = TypeVar("Opened")
@@ -26,6 +27,7 @@ class ObjectCache:
         self._most, self._most_rows, self._lock = most, most_rows, threading.Lock()
         self._purpose: str | None = None
         self._objects: OrderedDict[Hashable, Any] = OrderedDict()
+        self._run = threading.local()
 
     def cache_for(self, purpose: str | None) -> None:
         """Cache objects for this purpose from now on, or none if it is None; those of another purpose are dropped."""
@@ -39,10 +41,20 @@ class ObjectCache:
         """Whether objects are cached now."""
         return self._purpose is not None
 
+    @contextmanager
+    def during_run(self) -> Iterator[None]:
+        """Open each text once inside, in this thread; a run inside a run opens its own."""
+        outer = getattr(self._run, "objects", None)
+        self._run.objects = {}
+        try:
+            yield
+        finally:
+            self._run.objects = outer
+
     def cached(self, key: Hashable, opener: Callable[[], Opened]) -> Opened:
         """The object of this key; ``opener`` makes it unless it is in the cache."""
         if not self.caching:
-            return opener()
+            return self._cached_during_run(key, opener)
         with self._lock:
             if key in self._objects:
                 self._objects.move_to_end(key)
@@ -55,6 +67,14 @@ class ObjectCache:
                 while len(self._objects) > 1 and self._is_full():
                     self._objects.popitem(last=False)
         return opened
+
+    def _cached_during_run(self, key: Hashable, opener: Callable[[], Opened]) -> Opened:
+        objects: dict[Hashable, Opened] | None = getattr(self._run, "objects", None)
+        if objects is None:
+            return opener()
+        if key not in objects:
+            objects[key] = opener()
+        return objects[key]
 
     def _is_full(self) -> bool:
         # Rows in memory have a table; those of a stream have none.

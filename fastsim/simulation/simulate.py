@@ -17,6 +17,7 @@ from fastsim.engine.summary import refuse_impossible
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.foundation.limits.forked_process import note_run
+from fastsim.foundation.object_cache import OBJECTS
 from fastsim.foundation.parquet import replacing_folder
 from fastsim.policies import registry
 from fastsim.scenario.carbon import carbon_from
@@ -179,7 +180,7 @@ def played(
     from fastsim.foundation.folder_lock import held
 
     note_run()
-    with interrupts.deferred(), ExitStack() as stack:
+    with interrupts.deferred(), OBJECTS.during_run(), ExitStack() as stack:
         policy = checked_policy(scenario)
         out = None if scenario.out is None else Path(scenario.out).absolute()
         if out is not None and start is None:

@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.errors import InputError, ScenarioError, suggestion
+from fastsim.foundation.columns.content_equality import ValueByObject
 from fastsim.hardware.node_constraints import domains, eligible, node_labels
 from fastsim.kubernetes.nodes import amount_text
 from fastsim.workload import schema as s
@@ -210,9 +210,9 @@ def _most_gpus(cluster: Cluster) -> int:
     return max(counts.values(), default=0)
 
 
-_known: WeakKeyDictionary[Cluster, list[Shape]] = WeakKeyDictionary()
+_known: ValueByObject[Cluster, list[Shape]] = ValueByObject()
 """Shapes of clusters that still exist."""
-_known_labels: WeakKeyDictionary[Cluster, list[tuple[Shape, dict[str, str]]]] = WeakKeyDictionary()
+_known_labels: ValueByObject[Cluster, list[tuple[Shape, dict[str, str]]]] = ValueByObject()
 """Shape and labels of every node of clusters that still exist."""
 
 

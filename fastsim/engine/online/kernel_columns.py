@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import reduce, wraps
 from operator import add
 from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from fastsim.engine.online.plan import DIMS, GPU_PICKS, KERNELS, NORMALISERS, NORMS, OnlinePlan
 from fastsim.errors import InputError
+from fastsim.foundation.columns.content_equality import ValueByObject
 from fastsim.hardware.node_constraints import MAX_GPUS
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ Value = TypeVar("Value")
 
 def once_each(look: Callable[[Cluster], Value]) -> Callable[[Cluster], Value]:
     """Cache the value of ``look`` for as long as its cluster exists; the value must not be changed."""
-    known: WeakKeyDictionary[Cluster, Value] = WeakKeyDictionary()
+    known: ValueByObject[Cluster, Value] = ValueByObject()
 
     @wraps(look)
     def cached(cluster: Cluster) -> Value:
@@ -98,7 +98,7 @@ def once_each(look: Callable[[Cluster], Value]) -> Callable[[Cluster], Value]:
     return cached
 
 
-_empty: WeakKeyDictionary[Cluster, tuple[list[str], Columns]] = WeakKeyDictionary()
+_empty: ValueByObject[Cluster, tuple[list[str], Columns]] = ValueByObject()
 """For clusters that still exist: model names and the columns of their empty nodes."""
 _SCRATCH = ("fit", "small", "unusable")
 

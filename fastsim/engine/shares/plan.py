@@ -129,9 +129,13 @@ class Allocation:
     def of_singles(cls, job_id: Ints, share__jg: Floats, solver_s: float = 0.0) -> Allocation:
         """Every job by itself. Shares that solvers leave up to ``EXCESS`` outside of 0 to 1 become 0 or 1."""
         share = share__jg
-        with suppress(TypeError, ValueError):  # the engine refuses what is no table of numbers
-            within = np.clip(share, 0.0, 1.0)
-            share = within if (np.abs(share - within) <= EXCESS).all() else share
+        numbers = type(share) is np.ndarray and share.dtype == np.float64 and share.size
+        if numbers and share.min() >= 0 and share.max() <= 1:
+            share = share.copy()
+        else:
+            with suppress(TypeError, ValueError):  # the engine refuses what is no table of numbers
+                within = np.clip(share, 0.0, 1.0)
+                share = within if (np.abs(share - within) <= EXCESS).all() else share
         return cls(job_id, np.full(len(job_id), ALONE, np.int64), share, solver_s)
 
 

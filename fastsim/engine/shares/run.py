@@ -33,7 +33,6 @@ class ShareDriver(Driver):
 
     def ask_policy(self) -> None:
         """Assign the shares that the policy allocates to the active jobs."""
-        interrupts.check()
         rows = np.frombuffer(self.loop.table.rows(), GANG)
         estimates = self.plan.estimates
         if estimates is not None:

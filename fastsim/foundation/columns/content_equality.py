@@ -3,6 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Generic, TypeVar
+from weakref import ref
+
+Owner = TypeVar("Owner")
+Value = TypeVar("Value")
+
+
+class ValueByObject(Generic[Owner, Value]):
+    """A value for each of some objects that still exist; the object itself is the key, so that none is hashed."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[ref[Owner], Value]] = {}
+
+    def get(self, owner: Owner) -> Value | None:
+        """The value of this object; None if it has none."""
+        known = self._known.get(id(owner))
+        return known[1] if known is not None and known[0]() is owner else None
+
+    def __setitem__(self, owner: Owner, value: Value) -> None:
+        number, known = id(owner), self._known
+        known[number] = ref(owner, lambda _: known.pop(number, None)), value
 
 
 class ComparedByContent:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
 
 import fastsim as fs
 from fastsim.cluster.texts import cluster_from
@@ -23,6 +26,25 @@ def test_nothing_is_kept_without_a_purpose() -> None:
     assert cache.cached("a", lambda: next(numbers)) == 3
     cache.cache_for(None)
     assert not cache.caching and len(cache) == 0
+
+
+def test_a_run_opens_a_text_once_and_a_run_inside_it_its_own() -> None:
+    cache, numbers = ObjectCache(), iter(range(9))
+    opened = partial(cache.cached, "a", lambda: next(numbers))
+    with cache.during_run():
+        assert [opened(), opened()] == [0, 0]
+        with cache.during_run():
+            assert [opened(), opened()] == [1, 1]
+        assert opened() == 0 and not cache.caching
+    assert [opened(), opened()] == [2, 3]
+
+
+def test_simulate_reads_a_file_of_nodes_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, reader = tmp_path / "nodes.csv", Mock(wraps=fs.Cluster.from_csv)
+    monkeypatch.setattr(fs.Cluster, "from_csv", reader)
+    path.write_text("name,cpu_milli,memory_mib,num_gpu,gpu_model\na,96000,393216,8,V100M32\n")
+    fs.simulate(str(path), "synth:openb?pods=5&seed=1")
+    reader.assert_called_once_with(str(path))
 
 
 def test_the_least_used_goes_first() -> None:

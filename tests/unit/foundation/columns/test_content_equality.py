@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from fastsim.foundation.columns.content_equality import ComparedByContent
+from fastsim.foundation.columns.content_equality import ComparedByContent, ValueByObject
 
 
 class One(ComparedByContent):
@@ -25,3 +25,12 @@ class Other(One):
 def test_objects_of_one_class_and_content_are_equal_and_hash_alike() -> None:
     assert One(1) == One(1) and hash(One(1)) == hash(One(1)) and len({One(1), One(1), One(2)}) == 2
     assert One(1) != One(2) and One(1) != Other(1) and One(1) != 1
+
+
+def test_a_value_by_object_is_not_that_of_an_equal_one_and_goes_with_its_object() -> None:
+    known: ValueByObject[One, str] = ValueByObject()
+    owner, equal = One(1), One(1)
+    known[owner] = "value"
+    assert known.get(owner) == "value" and known.get(equal) is None
+    del owner
+    assert not known._known
