@@ -136,9 +136,11 @@ def _rules(nodes: pa.Table) -> Iterable[tuple[str, Any, str]]:
 
 
 def _further_rules(filled: Mapping[str, Any]) -> Iterable[tuple[str, Any, str]]:
-    for name, expected in (("max_pods", "1 or more; null = unlimited"), ("cpu_cores_per_socket", "1 or more")):
+    for name, least, expected in (
+        ("max_pods", _NONE, "0 or more; null = unlimited"), ("cpu_cores_per_socket", _ONE, "1 or more"),
+    ):  # fmt: skip
         if name in filled:
-            yield name, pc.less(filled[name], _ONE), expected
+            yield name, pc.less(filled[name], least), expected
     for name in _WATTS:
         if name in filled:
             good = pc.and_(pc.less_equal(filled[name], _MOST_WATTS), pc.greater_equal(filled[name], _NO_WATTS))

@@ -14,6 +14,7 @@ from fastsim.hardware.node_constraints import Conditions, Constraint, holds, nod
 from fastsim.kubernetes.devices.device_resources import GPU, LACKING, OFFERED
 from fastsim.kubernetes.nodes import IN_BYTES, TAINT, UNSCHEDULABLE
 from fastsim.kubernetes.pod_rules.host_ports import TAKEN
+from fastsim.kubernetes.pod_rules.volumes import ABSENT, claim_text
 
 SUMMED = {
     "absent": "node(s) were not there", "no_gpu_memory": "Insufficient GPU memory",
@@ -28,6 +29,8 @@ SUMMED = {
     "beside_gang": "node(s) had room, but not beside the other pods of the gang",
 }  # fmt: skip
 """Texts of failed checks in the message about all nodes."""
+NO_CLAIM = "persistentvolumeclaim "
+"""Beginning of kube-scheduler's text about a claim that is not there."""
 NO_PORTS = "node(s) didn't have free ports for the requested pod ports"
 """kube-scheduler's text for nodes where another pod has a port of the pod."""
 
@@ -46,6 +49,8 @@ def mismatch(conditions: Conditions, row: Mapping[str, Any]) -> str:
         return f"its taint {broken.key.removeprefix(TAINT)} is not tolerated"
     if (ports := ports_text(*broken.values[:1])) is not None:
         return ports
+    if (claim := claim_text(broken.key)) is not None:
+        return claim
     label = labels.get(broken.key)
     has = f"no label {broken.key}" if label is None else f"{broken.key} is {label!r}"
     return f"{has}, needs {expression(broken)}"
@@ -110,6 +115,8 @@ def summed(check: str, conditions: Conditions, row: Mapping[str, Any], found: in
         return NO_PORTS
     if broken is not None and _for_spread(broken, conditions):
         return f"{SUMMED['spread']} (missing required label)"
+    if broken is not None and (claim := claim_text(broken.key)) is not None:
+        return claim
     if broken is None or not broken.key.startswith(TAINT):
         return "node(s) didn't match Pod's node affinity/selector"
     key, _, rest = broken.key.removeprefix(TAINT).partition("=")
@@ -127,10 +134,15 @@ def _for_spread(broken: Constraint, conditions: Conditions) -> bool:
 def sentence(counts: Mapping[str, int], nodes: int) -> str:
     """All nodes in one sentence: number of nodes by reason, most first."""
     reasons = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return f"0/{nodes:,} nodes are available: {', '.join(f'{count:,} {text}' for text, count in reasons)}."
+    # A claim that is not there concerns the pod, not a number of nodes.
+    texts = [text if text.startswith(NO_CLAIM) else f"{count:,} {text}" for text, count in reasons]
+    return f"0/{nodes:,} nodes are available: {', '.join(texts)}."
 
 
 def _failed(conditions: Conditions, labels: Mapping[str, str]) -> Constraint | None:
-    """The first expression that does not hold, taints before anything else."""
+    """The first expression that does not hold, claims and taints before anything else."""
     broken = [constraint for constraint in conditions.constraints if not holds(constraint, labels.get(constraint.key))]
-    return min(broken, key=lambda constraint: not constraint.key.startswith(TAINT), default=None)
+    first = (ABSENT, TAINT)
+    return min(
+        broken, key=lambda one: next((i for i, key in enumerate(first) if one.key.startswith(key)), 2), default=None
+    )

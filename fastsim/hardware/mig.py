@@ -25,6 +25,8 @@ WHOLE = 1000
 """Milli-GPU of a whole device."""
 MOST = 2**20
 """Most instances of one profile in a layout or a request, so that sums stay in range."""
+TURNS = ".shared"
+"""End of Kubernetes' names of instances that several pods share in turns; they count as resources of their own."""
 MEDIA = "+me"
 """End of the name of a profile that takes the media engines, which one GPU has once."""
 
@@ -84,7 +86,8 @@ def resources() -> Mapping[str, MigProfile]:
 
 def resource_name(name: str) -> str:
     """The name of a resource without Kubernetes' domain, if it is an instance; any other name as it is."""
-    return name.removeprefix(DOMAIN) if name.startswith(DOMAIN + PREFIX) else name
+    alone = name.startswith(DOMAIN + PREFIX) and not name.endswith(TURNS)
+    return name.removeprefix(DOMAIN) if alone else name
 
 
 def gpu_milli(amounts: Iterable[tuple[str, int]]) -> int:

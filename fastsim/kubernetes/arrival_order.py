@@ -8,12 +8,13 @@ the oldest, then by name. So neither the order of objects nor that of files matt
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fastsim.kubernetes.controllers import PodManifest
 from fastsim.kubernetes.pod_rules.node_affinity import OVER
-from fastsim.kubernetes.pods import PodTimes
+from fastsim.kubernetes.pod_rules.priorities import Priorities
+from fastsim.kubernetes.pods import PodTimes, unix_s
 
 NOW = PodTimes(created=0.0)
 """Times of a pod that is there when the run begins."""
@@ -27,6 +28,19 @@ Amounts = dict[str, int]
 def is_over(pod: PodManifest) -> bool:
     """Whether a pod has ended."""
     return pod.status.get("phase") in OVER
+
+
+def in_line(pods: Iterable[PodManifest], priorities: Priorities) -> Iterator[PodManifest]:
+    """Pods on nodes, then pods that wait in their order; pods that are over, gated or deleted have no place."""
+    waiting = []
+    for pod in pods:
+        if pod.node and not is_over(pod):
+            yield pod
+        elif not (is_over(pod) or pod.terminating or pod.spec.get("schedulingGates")):
+            created = unix_s(pod.created, f"{pod.where}: creation time")
+            waiting.append((-(priorities.of(pod, Counter()) or 0), created or 0.0, f"{pod.namespace}/{pod.name}", pod))
+    for *_, pod in sorted(waiting, key=lambda entry: entry[:3]):
+        yield pod
 
 
 def current_rows(rows: Iterable[Row], nodes: Sequence[Mapping[str, Any]], notices: Counter[str]) -> list[Row]:

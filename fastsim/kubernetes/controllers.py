@@ -14,6 +14,7 @@ from fastsim.errors import InputError
 from fastsim.kubernetes.objects import Manifest, mapping, sequence
 from fastsim.kubernetes.pod_rules.namespace_limits import Range, default_amounts, with_defaults
 from fastsim.kubernetes.pod_rules.node_affinity import DAEMON_TOLERATES, HARD, OVER, Places, allowed, constraints
+from fastsim.kubernetes.requests import with_enacted
 from fastsim.kubernetes.workloads.gang_workloads import gangs_of, is_gang_kind
 from fastsim.kubernetes.workloads.owners import (
     REPLICATED,
@@ -189,7 +190,7 @@ def _group(item: Manifest) -> str:
 def pod_specs(item: Manifest) -> list[Mapping[str, Any]]:
     """The ``spec`` of a pod, or of the pods of a workload, once for each of its roles."""
     if item.kind == "Pod":
-        return [item.part("spec")]
+        return [with_enacted(item.part("spec"), item.part("status"), item.where)]
     if is_gang_kind(item):
         return [mapping(role.template, "spec", item.where) for role in gangs_of(item).roles]
     above = ("spec", "jobTemplate") if item.kind == "CronJob" else ()
@@ -199,7 +200,7 @@ def pod_specs(item: Manifest) -> list[Mapping[str, Any]]:
 def _written(item: Manifest) -> PodManifest:
     metadata = item.part("metadata")
     owner = next(iter(owners(item)), None)
-    spec = item.part("spec")
+    spec = with_enacted(item.part("spec"), item.part("status"), item.where)
     return PodManifest(
         item.where, item.name, _namespace(metadata), mapping(metadata, "labels", item.where),
         mapping(metadata, "annotations", item.where), _text(metadata.get("creationTimestamp")), spec,

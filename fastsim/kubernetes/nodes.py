@@ -1,6 +1,6 @@
 """Nodes of Kubernetes as rows of a node table: capacities, devices in every dialect, labels and taints.
 
-Allocatable amounts count; a resource that is only under capacity counts as well. Further resources keep their names:
+Allocatable amounts count, and a resource without one offers nothing. Further resources keep their names:
 bytes (``ephemeral-storage``, ``hugepages-...``) are MiB, anything else is a number. A taint that keeps pods away is a
 label ``taint:KEY=VALUE:EFFECT``, which pods that do not tolerate it must avoid; a label called ``name`` is
 ``label:name``, because ``name`` is the node's own.
@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fastsim.errors import InputError
-from fastsim.kubernetes.devices.device_resources import ALIBABA, is_device
+from fastsim.kubernetes.devices.device_resources import ALIBABA, allocatable, is_device
 from fastsim.kubernetes.devices.gpu_slots import Slots, common_division
 from fastsim.kubernetes.devices.node_devices import devices
 from fastsim.kubernetes.memory_step import IN_MIB, MemoryStep
@@ -63,10 +63,10 @@ def node_row(
     """
     if not node.name:
         raise InputError(f"{node.where}: metadata: name", "nothing", "a name")
-    capacity = {**node.part("status", "capacity"), **node.part("status", "allocatable")}
-    for name in (CPU, MEMORY):
-        if name not in capacity:
-            raise InputError(f"{node.where}: status: allocatable: {name}", "nothing", "a quantity")
+    offered = allocatable(node) or {PODS: 0}
+    capacity = {CPU: 0, MEMORY: 0, **offered}
+    if len(capacity) > len(offered):
+        notices["nodes: without allocatable CPU or memory, which offer none"] += 1
     where = f"{node.where}: status: allocatable"
     capacity_mib(capacity[MEMORY], f"{where}: {MEMORY}")  # an error names the node if the amount is out of range
     divided = common_division([node]) if divided is None else divided

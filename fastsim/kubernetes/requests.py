@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import floor
 from types import MappingProxyType
@@ -84,6 +84,48 @@ class Share(NamedTuple):
     num_gpu: int = 0
     gpu_milli: int = 0
     gpu_memory_mib: int | None = None
+
+
+def with_enacted(spec: Mapping[str, Any], status: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """The ``spec`` of a pod with what its containers hold while they are resized.
+
+    Of each resource a container counts with the most of its desired, allocated and actual request. A resize that is
+    infeasible on the pod's node leaves out the desired one.
+    """
+    held = {
+        str(one.get("name")): [
+            mapping(one, "allocatedResources", where), mapping(mapping(one, "resources", where), "requests", where)
+        ]
+        for key in ("containerStatuses", "initContainerStatuses")
+        for one in sequence(status, key, where)
+        if one.get("allocatedResources") or one.get("resources")
+    }  # fmt: skip
+    if not held:
+        return spec
+    refused = any(
+        one.get("type") == "PodResizePending" and one.get("reason") == "Infeasible"
+        for one in sequence(status, "conditions", where)
+    )
+    replaced = {}
+    for key in ("containers", "initContainers"):
+        listed = sequence(spec, key, where)
+        replaced[key] = [_resized(one, held.get(str(one.get("name")), []), refused, where) for one in listed]
+    return {**spec, **{key: containers for key, containers in replaced.items() if containers}}
+
+
+def _resized(
+    container: Mapping[str, Any], held: Sequence[Mapping[str, Any]], refused: bool, where: str
+) -> Mapping[str, Any]:
+    """A container whose requests are the largest of those it desires and of those it holds."""
+    place = f"{where}: container {container.get('name') or ''}".rstrip()
+    resources = mapping(container, "resources", place)
+    desired = {**mapping(resources, "limits", place), **mapping(resources, "requests", place)}
+    requests = dict(desired)
+    for name in dict.fromkeys(name for amounts in held for name in amounts):
+        known = [amounts[name] for amounts in held if name in amounts]
+        known += [desired[name]] if name in desired and not refused else []
+        requests[name] = max(known, key=lambda amount: quantity(amount, f"{place}: {name}"))
+    return {**container, "resources": {**resources, "requests": requests}}
 
 
 def pod_amounts(spec: Mapping[str, Any], where: str) -> Amounts:

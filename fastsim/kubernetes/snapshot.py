@@ -202,6 +202,7 @@ class Snapshot:
     @cached_property
     def _facts(self) -> Any:
         """Facts about the cluster that rows of pods depend on."""
+        from fastsim.kubernetes.arrival_order import in_line
         from fastsim.kubernetes.controllers import pods
         from fastsim.kubernetes.pod_rules.host_ports import HostPorts
         from fastsim.kubernetes.pod_rules.pod_affinity import Peers
@@ -211,9 +212,10 @@ class Snapshot:
 
         namespaces = {item.name: item.part("metadata", "labels") for item in self.of_kind("Namespace")}
         peers = Peers(pods(self.objects, self._places, Counter()), self._places.nodes, namespaces)
-        volumes = Volumes(self.of_kind("PersistentVolumeClaim"), self.of_kind("PersistentVolume"))
-        ports = HostPorts(pods(self.objects, self._places, Counter()), lambda pod: peers.rules(pod).group)
         priorities = priorities_of(self.of_kind("PriorityClass"))
+        users = in_line(pods(self.objects, self._places, Counter()), priorities)
+        volumes = Volumes(self.of_kind("PersistentVolumeClaim"), self.of_kind("PersistentVolume"), users)
+        ports = HostPorts(pods(self.objects, self._places, Counter()), lambda pod: peers.rules(pod).group)
         return Facts(self._places, self._surroundings, priorities, peers, volumes, ports)
 
     @cached_property

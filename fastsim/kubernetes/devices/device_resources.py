@@ -9,9 +9,11 @@ possible. Such labels are no labels of Kubernetes.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from fastsim.hardware import mig
 from fastsim.hardware.node_constraints import Constraint
+from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.quantity import whole
 
 GPU, SHARED = "nvidia.com/gpu", "nvidia.com/gpu.shared"
@@ -51,6 +53,12 @@ OFFERED, LACKING = "resource:", "without:"
 """Beginnings of labels for resources that a node offers, or lacks."""
 
 
+def allocatable(node: Manifest) -> Mapping[str, Any]:
+    """What a node offers: its allocatable amounts; without that field its capacity, as the API server has it."""
+    stated = node.part("status").get("allocatable") is not None
+    return node.part("status", "allocatable" if stated else "capacity")
+
+
 def resource_label(name: str) -> str:
     """The label of a node that offers a resource."""
     return OFFERED + name
@@ -62,8 +70,14 @@ def is_device(name: str) -> bool:
 
 
 def is_instance(name: str) -> bool:
-    """Whether a resource is an instance of a partitioned GPU."""
+    """Whether a resource is an instance of a partitioned GPU that one pod has at a time."""
     return mig.resource_name(name).startswith(mig.PREFIX)
+
+
+def shared_instances(amounts: Mapping[str, object], where: str) -> list[str]:
+    """Resources that are turns on instances, which the device plugin calls ``.shared``."""
+    turns = [name for name in amounts if name.startswith(mig.DOMAIN + mig.PREFIX) and not is_instance(name)]
+    return [name for name in turns if amount(amounts, name, where)]
 
 
 def amount(amounts: Mapping[str, object], name: str, where: str) -> int:

@@ -18,7 +18,7 @@ from fastsim.errors import InputError, short
 from fastsim.hardware import mig
 from fastsim.hardware.gpu_products import product
 from fastsim.hardware.node_constraints import MAX_GPUS
-from fastsim.kubernetes.devices.device_resources import GPU, MODEL_LABELS, SHARED, is_instance
+from fastsim.kubernetes.devices.device_resources import GPU, MODEL_LABELS, SHARED, allocatable, is_instance
 from fastsim.kubernetes.devices.hami import boards
 from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.quantity import whole
@@ -62,7 +62,7 @@ def common_division(nodes: Iterable[Manifest]) -> Mapping[str, Slots]:
     divisions: dict[str, set[tuple[Slots, bool]]] = {}
     instances = False
     for node in nodes:
-        amounts = {**node.part("status", "capacity"), **node.part("status", "allocatable")}
+        amounts = allocatable(node)
         instances = instances or any(is_instance(str(name)) for name in amounts)
         for name in (GPU, SHARED):
             if name in amounts and whole(amounts[name], f"{node.where}: status: allocatable: {name}"):

@@ -24,10 +24,12 @@ from fastsim.kubernetes.devices.device_resources import (
     VGPU,
     VGPU_CORES,
     VGPU_MEMORY,
+    allocatable,
     counted_other,
     is_instance,
     offers,
     second_kind,
+    shared_instances,
 )  # fmt: skip
 from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, label_number, model_label, slots
 from fastsim.kubernetes.objects import Manifest
@@ -53,25 +55,26 @@ class Devices(NamedTuple):
 
 
 def devices(
-    node: Manifest, allocatable: Mapping[str, Any], memory_unit: str, common: Mapping[str, Slots], notices: Counter[str]
+    node: Manifest, amounts: Mapping[str, Any], memory_unit: str, common: Mapping[str, Slots], notices: Counter[str]
 ) -> Devices:
     """The node's devices; `common` is the division of GPUs by resource, see ``gpu_slots.common_division``."""
     where = f"{node.where}: status: allocatable"
     registered = hami.boards(node)
-    for name in second_kind(allocatable, where):
+    for name in second_kind(amounts, where):
         notices[f"nodes: {name} beside other devices, which alone count"] += 1
+    for name in shared_instances(amounts, where):
+        notices[f"nodes: {name} is a further resource, behind which no GPUs and no watts are counted"] += 1
     if registered:
         return _registered(registered, notices)
-    other = counted_other(allocatable, where)
+    other = counted_other(amounts, where)
     if other:
-        return _of_other(node, other, whole(allocatable[other], f"{where}: {other}", MOST_SLOTS), notices)
-    return _of_nvidia(node, allocatable, memory_unit, common, notices)
+        return _of_other(node, other, whole(amounts[other], f"{where}: {other}", MOST_SLOTS), notices)
+    return _of_nvidia(node, amounts, memory_unit, common, notices)
 
 
 def offered(node: Manifest) -> frozenset[str]:
     """The names under which pods get this node's devices."""
-    allocatable = {**node.part("status", "capacity"), **node.part("status", "allocatable")}
-    return offers(allocatable, f"{node.where}: status: allocatable", bool(hami.boards(node)))
+    return offers(allocatable(node), f"{node.where}: status: allocatable", bool(hami.boards(node)))
 
 
 def _registered(boards: list[hami.Board], notices: Counter[str]) -> Devices:
@@ -93,13 +96,13 @@ def _of_other(node: Manifest, name: str, count: int, notices: Counter[str]) -> D
 
 
 def _of_nvidia(
-    node: Manifest, allocatable: Mapping[str, Any], memory_unit: str, common: Mapping[str, Slots], notices: Counter[str]
+    node: Manifest, amounts: Mapping[str, Any], memory_unit: str, common: Mapping[str, Slots], notices: Counter[str]
 ) -> Devices:
     where, named, division = f"{node.where}: status: allocatable", model_label(node), slots(node)
     model = product(named or UNLABELLED)
-    counted = {name: whole(value, f"{where}: {name}", MOST) for name, value in allocatable.items() if is_instance(name)}
+    counted = {name: whole(value, f"{where}: {name}", MOST) for name, value in amounts.items() if is_instance(name)}
     instances = {mig.resource_name(name): amount for name, amount in counted.items() if amount}
-    resource, count = _count(where, allocatable)
+    resource, count = _count(where, amounts)
     if count and division != WHOLE and common.get(resource) != division:
         return _parts(f"{where}: {resource}", node, model.gpu_model, division, count, notices)
     if count and division.profile:
@@ -113,7 +116,7 @@ def _of_nvidia(
         return Devices(0, None)
     if named is None:
         notices["nodes: GPUs without a label of their model"] += 1
-    memory = (None if division.profile else _memory_mib(node, allocatable, count, memory_unit)) or model.memory_mib
+    memory = (None if division.profile else _memory_mib(node, amounts, count, memory_unit)) or model.memory_mib
     if memory is None:
         notices["nodes: GPUs of unknown memory, which is not limited"] += 1
     text = ";".join([""] * (count - len(partitioned)) + partitioned) if partitioned else None
@@ -136,18 +139,18 @@ def _parts(where: str, node: Manifest, model: str, division: Slots, count: int, 
     return Devices(count, part_of(model, per_gpu), memory and memory // division.replicas)
 
 
-def _count(where: str, allocatable: Mapping[str, Any]) -> tuple[str, int]:
+def _count(where: str, amounts: Mapping[str, Any]) -> tuple[str, int]:
     """The first resource that counts devices, and their number; milli-GPUs count as thousandths."""
     for name in COUNTS:
-        if name in allocatable and (count := whole(allocatable[name], f"{where}: {name}", MOST_SLOTS)):
+        if name in amounts and (count := whole(amounts[name], f"{where}: {name}", MOST_SLOTS)):
             return name, count
-    if MILLI in allocatable:
-        return MILLI, whole(allocatable[MILLI], f"{where}: {MILLI}", 1000 * MOST_SLOTS) // 1000
-    if VGPU in allocatable:
+    if MILLI in amounts:
+        return MILLI, whole(amounts[MILLI], f"{where}: {MILLI}", 1000 * MOST_SLOTS) // 1000
+    if VGPU in amounts:
         # Without a list of boards their number follows from the cores.
-        cores = whole(allocatable.get(VGPU_CORES, 0), f"{where}: {VGPU_CORES}", 100 * MOST_SLOTS)
-        return VGPU, -(-cores // 100) or whole(allocatable[VGPU], f"{where}: {VGPU}", MOST_SLOTS)
-    return GPU_MEM, int(GPU_MEM in allocatable)
+        cores = whole(amounts.get(VGPU_CORES, 0), f"{where}: {VGPU_CORES}", 100 * MOST_SLOTS)
+        return VGPU, -(-cores // 100) or whole(amounts[VGPU], f"{where}: {VGPU}", MOST_SLOTS)
+    return GPU_MEM, int(GPU_MEM in amounts)
 
 
 def _labelled_mib(node: Manifest) -> int | None:
@@ -155,16 +158,16 @@ def _labelled_mib(node: Manifest) -> int | None:
     return label if not label or label < BYTES_FROM else label // BYTES_FROM
 
 
-def _memory_mib(node: Manifest, allocatable: Mapping[str, Any], count: int, memory_unit: str) -> int | None:
+def _memory_mib(node: Manifest, amounts: Mapping[str, Any], count: int, memory_unit: str) -> int | None:
     """MiB of each device; None if unknown."""
     label = _labelled_mib(node)
     if label:
         return label
     where = f"{node.where}: status: allocatable"
     for name, unit in ((f"{ALIBABA}gpu-mem", 0), (GPU_MEM, MEMORY_UNITS[memory_unit]), (VGPU_MEMORY, 1)):
-        if name in allocatable:
+        if name in amounts:
             place = f"{where}: {name}"
-            given = allocatable[name]
+            given = amounts[name]
             capacity = whole(given, place, MOST // unit) * unit if unit else capacity_mib(given, place)
             return capacity // count
     return None

@@ -200,7 +200,7 @@ GOOD = {"cpu_milli": [1000, 1000], "memory_mib": [10, 10], "num_gpu": [1, 0], "g
         ({"cpu_model": ["Z80", None]}, ["c:1: cpu_model", "'Z80'"]),
         ({"name": ["a", "a"]}, ["c:2: name", "'a'", "unique"]),
         ({"node_id": [1, 0]}, ["c:1: node_id", "1"]),
-        ({"max_pods": [0, 1]}, ["c:1: max_pods", "0"]),
+        ({"max_pods": [-1, 1]}, ["c:1: max_pods", "-1"]),
         ({"gpu_idle_w": [float("inf"), None]}, ["c:1: gpu_idle_w", "inf"]),
         ({"cpu_idle_w": [9.0, 9.0], "cpu_peak_w": [9.0, 8.0]}, ["c:2: cpu_peak_w", "8.0", "at least cpu_idle_w"]),
         ({"add_s": [5.0, 5.0], "remove_s": [6.0, 5.0]}, ["c:2: remove_s", "later than add_s"]),

@@ -73,7 +73,7 @@ def test_the_edges_of_the_rules_are_allowed() -> None:
         ({"gpu_memory_mib": [-1, None]}, r"c:1: gpu_memory_mib: found -1, expected 0 to"),
         ({"num_gpu": [-1, 0]}, r"c:1: num_gpu: found -1, expected 0 to 64"),
         ({"gpu_model": ["", None]}, r"c:1: gpu_model: found '', expected a GPU model, because num_gpu > 0"),
-        ({"max_pods": [0, None]}, r"c:1: max_pods: found 0, expected 1 or more; null = unlimited"),
+        ({"max_pods": [-1, None]}, r"c:1: max_pods: found -1, expected 0 or more; null = unlimited"),
         ({"cpu_cores_per_socket": [1, 0]}, r"c:2: cpu_cores_per_socket: found 0, expected 1 or more"),
         ({"cpu_idle_w": [None, -0.5]}, r"c:2: cpu_idle_w: found -0\.5, expected 0 to 1,000,000 watts"),
         (

@@ -37,17 +37,35 @@ def test_devices(labels: dict[str, str], amounts: dict[str, object], expected: t
     assert devices(row_of(node(labels=labels, amounts=amounts))[0]) == expected
 
 
-def test_what_is_allocatable_counts_and_capacity_where_nothing_else_does() -> None:
+def test_what_is_allocatable_counts() -> None:
+    """Allocatable "is defined as the amount of compute resources that are available for pods"."""
     body = node()
     body["status"] = {
         "capacity": {"cpu": "4", "memory": "8Gi", "alibabacloud.com/gpu-count": "2", "rdma/hca": "3"},
         "allocatable": {"cpu": "7500m", "memory": "15999Ki", "ephemeral-storage": "10Gi"},
     }
     row, notices = row_of(body)
-    assert (row["cpu_milli"], row["memory_mib"], row["max_pods"], row["num_gpu"]) == (7500, 15, None, 2)
-    assert row["extra_resources"] == [("ephemeral-storage", 10240), ("rdma/hca", 3)]
-    assert sorted(notices) == ["nodes: GPUs of unknown memory, which is not limited",
-                               "nodes: GPUs without a label of their model"]  # fmt: skip
+    assert (row["cpu_milli"], row["memory_mib"], row["max_pods"], row["num_gpu"]) == (7500, 15, None, 0)
+    assert (row["extra_resources"], notices) == ([("ephemeral-storage", 10240)], {})
+    del body["status"]["allocatable"]  # the API server fills the field with the capacity
+    row, _ = row_of(body)
+    assert (row["cpu_milli"], row["num_gpu"], row["extra_resources"]) == (4000, 2, [("rdma/hca", 3)])
+
+
+@pytest.mark.parametrize("status", [None, {}, {"capacity": None}, {"allocatable": {}, "capacity": {"cpu": "4"}}])
+def test_a_node_without_allocatable_offers_nothing(status: object) -> None:
+    row, notices = row_of({**node(), "status": status})
+    assert (row["cpu_milli"], row["memory_mib"], row["max_pods"], devices(row)[0]) == (0, 0, 0, 0)
+    assert notices == {"nodes: without allocatable CPU or memory, which offer none": 1}
+
+
+def test_turns_on_instances_are_a_further_resource() -> None:
+    """With time slicing or MPS the device plugin can append ".shared" to the names of the resources that it offers."""
+    name = "nvidia.com/mig-1g.10gb.shared"
+    labels = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}
+    row, notices = row_of(node(labels=labels, amounts={name: "14", "nvidia.com/gpu": "1"}))
+    assert (row["extra_resources"], devices(row)) == ([(name, 14)], (1, "A100-80GB", 81920, None))
+    assert notices == {f"nodes: {name} is a further resource, behind which no GPUs and no watts are counted": 1}
 
 
 def test_memory_of_the_plugin_that_shares_may_be_counted_in_mib() -> None:
@@ -91,7 +109,6 @@ def test_shared_slots_are_turns_on_devices() -> None:
         (node(labels={"nvidia.com/gpu.memory": "9" * 16}, amounts={"nvidia.com/gpu": "1"}), "gpu.memory: found '999"),
         (node(amounts={"nvidia.com/mig-1g.5gb": "1e17"}), "mig-1g.5gb: found '1e17'"),
         (node(spec={"taints": [{"key": "a", "effect": "Never"}]}), "taint 1"),
-        ({"kind": "Node", "metadata": {"name": "n1"}, "status": {"capacity": {"cpu": 1}}}, "memory: found nothing"),
         ({"kind": "Node", "metadata": {"name": ""}}, "metadata: name: found nothing"),
     ],
 )

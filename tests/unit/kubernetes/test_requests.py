@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from fastsim.errors import InputError
+from fastsim.kubernetes.controllers import pod_specs, pods
+from fastsim.kubernetes.pod_rules.node_affinity import Places
 from fastsim.kubernetes.requests import Surroundings, pod_amounts, request_columns
+from tests.objects import manifest, pod
 
 V100 = Surroundings(32510)
 
@@ -66,6 +69,34 @@ def test_containers_are_added_and_one_that_initialises_may_need_more() -> None:
     }
     row = request_columns(pod_amounts(spec, "p"), {}, {}, "p", V100, Counter())
     assert (row["cpu_milli"], row["memory_mib"], row["num_gpu"]) == (1850, 3072, 1)
+
+
+@pytest.mark.parametrize(
+    ("container", "side_car", "reason", "cpus"),
+    [
+        ({"allocatedResources": {"cpu": "4"}, "resources": {"requests": {"cpu": "6"}}}, {}, "", 6000 + 500),
+        ({"allocatedResources": {"cpu": "7"}, "resources": {"requests": {"cpu": "6"}}}, {}, "", 7000 + 500),
+        ({"allocatedResources": {"cpu": "500m"}}, {"resources": {"requests": {"cpu": "2"}}}, "", 1000 + 2000),
+        ({"resources": {"requests": {"cpu": "500m"}}}, {}, "Deferred", 1500),
+        ({"resources": {"requests": {"cpu": "500m"}}}, {}, "Infeasible", 1000),
+        ({}, {}, "", 1500),
+    ],
+)  # fmt: skip
+def test_while_containers_are_resized_the_most_counts(
+    container: dict[str, Any], side_car: dict[str, Any], reason: str, cpus: int
+) -> None:
+    """ "the scheduler uses the maximum of a container's desired requests, allocated requests, and actual requests"."""
+    status = {
+        "conditions": [{"type": "PodResizePending", "status": "True", "reason": reason}] if reason else [],
+        "containerStatuses": [{"name": "main", **container}], "initContainerStatuses": [{"name": "side", **side_car}],
+    }  # fmt: skip
+    side = {"name": "side", "restartPolicy": "Always", "resources": {"limits": {"cpu": "500m"}}}
+    body = pod(requests={"cpu": "1", "nvidia.com/gpu": 1}, status=status, initContainers=[side])
+    (spec,) = pod_specs(manifest(body))
+    amounts = pod_amounts(spec, "p")
+    assert [int(1000 * amounts["cpu"]), int(amounts["nvidia.com/gpu"])] == [cpus, 1]
+    (read,) = pods([manifest(body)], Places(), Counter())
+    assert read.spec == spec
 
 
 def test_what_the_pod_asks_for_as_a_whole_counts() -> None:

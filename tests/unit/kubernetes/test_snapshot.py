@@ -86,6 +86,15 @@ def test_warnings_about_what_is_not_honoured(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_one_odd_node_leaves_the_others(tmp_path: Path) -> None:
+    """A node that just registered offers nothing; one whose instances are shared offers turns on them."""
+    turns: dict[str, object] = {"nvidia.com/mig-1g.10gb.shared": "2"}
+    path = written(tmp_path / "a.json", {**node("new"), "status": {}}, node("old", amounts=turns),
+                   *(pod(f"p{number}", turns) for number in (1, 2)), pod("idle"))  # fmt: skip
+    result = fs.simulate(cluster_of(Snapshot.read(path)), workload_of(Snapshot.read(path)), "best_fit")
+    assert sorted(result.placements["node_id"].to_list(), key=str) == [1, 1, None]
+
+
 def versioned(body: dict[str, Any], version: str, **spec: Any) -> dict[str, Any]:
     return {**body, "metadata": {**body["metadata"], "resourceVersion": version}, "spec": {**body["spec"], **spec}}
 

@@ -8,6 +8,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.cluster.importers import cluster_of
+from fastsim.decisions.explain import explained
 from fastsim.kubernetes.pod_rules.volumes import UNBOUND, UNKNOWN
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
@@ -53,10 +54,46 @@ def test_a_pod_goes_where_its_volume_is() -> None:
     [
         ([asking()], {UNKNOWN: 1}),
         ([claim(), asking()], {UNKNOWN: 1}),
-        ([claim(namespace="else"), volume("y"), asking()], {UNKNOWN: 1}),
         ([claim(volume=""), asking()], {UNBOUND: 1}),
         ([asking(nodeName="a")], {}),
     ],
 )
 def test_unknown_volumes_are_counted(objects: list[dict[str, Any]], notices: dict[str, int]) -> None:
     assert constraints_of(*objects) == (None, notices)
+
+
+def placed(*objects: dict[str, Any]) -> tuple[list[str | None], str]:
+    """The nodes of the pods, and kube-scheduler's sentence about the last one; "" if it has a node."""
+    snapshot = Snapshot([manifest(item) for item in (*NODES, *objects)])
+    result = fs.simulate(cluster_of(snapshot), workload_of(snapshot), "best_fit")
+    nodes = result.placements.sort("pod_id")["node"].to_list()
+    explanation = explained(result, [len(nodes) - 1])
+    return nodes, "" if nodes[-1] else explanation.summary(explanation.decisions[0])
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.PodNeverFits")
+def test_a_pod_without_its_claim_is_unschedulable() -> None:
+    """ "persistentvolumeclaim "x" not found" is what kube-scheduler answers, whatever the nodes."""
+    nodes, sentence = placed(claim("other"), volume("y"), asking())
+    assert nodes == [None] and sentence == '0/3 nodes are available: persistentvolumeclaim "data" not found.'
+    assert constraints_of(claim("other"), pod(volumes=[{"name": "x", "ephemeral": {"volumeClaimTemplate": {}}}])) == (
+        None,
+        {UNKNOWN: 1},
+    )
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.PodNeverFits")
+def test_one_pod_uses_a_claim_of_one_pod() -> None:
+    """ReadWriteOncePod "ensures that only one pod across the whole cluster can read that PVC or write to it"."""
+    alone = claim()
+    alone["spec"]["accessModes"] = ["ReadWriteOncePod"]
+    holder, second = asking(nodeName="b"), asking()
+    holder["metadata"]["name"] = "holder"
+    nodes, sentence = placed(alone, volume("y"), holder, second)
+    text = "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode"
+    assert nodes == ["b", None] and sentence == f"0/3 nodes are available: 3 {text}."
+    first, second = (asking(meta={"creationTimestamp": f"2026-01-0{day}T00:00:00Z"}) for day in (1, 2))
+    first["metadata"]["name"] = "z"
+    assert placed(alone, volume("y"), first, second)[0] == ["b", None]
+    over = {**holder, "status": {"phase": "Succeeded"}}
+    assert placed(alone, volume("y"), over, second)[0] == ["b"]
