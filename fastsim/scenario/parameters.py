@@ -30,7 +30,7 @@ PARAMETERS: Mapping[str, str] = {
     "weights": "Weights of tenants for queue=drf: {'anna': 2}, or anna=2 as a text. Default: 1 each.",
     "failures": "Random failures of nodes: means of the time up and down, {'mtbf': '1d', 'mttr': '1h'} or as a text.",
     "maintenance": "Windows in which nodes are down: a file, a table or rows with node, down_s and up_s.",
-    "compat": "Behaviours of an original, by system (fgd, gavel, monitored, pwr, synergy) or by switch.",
+    "compat": "Behaviours of an original, by system (fgd, gavel, gavel-2020-05, monitored, pwr, synergy) or switch.",
     "round_s": "Jobs: length of a round, above 0. Default: 360 s.",
     "realloc_s": "Jobs: least time between two allocations, 0 or more. Default: 1,920 s, or 0 for some policies.",
     "begin_s": "Jobs in an order: when the first round may begin. Default: 0 s.",

@@ -129,7 +129,7 @@ cdef class CandidateSelection:
         """Enter the first pair of a stream, which represents all of it."""
         cdef Candidate* entry = &self.heap.items[self.heap.n]
         entry.priority, entry.share = 0.0, 0.0
-        entry.deficit = self.table.half if stream == SETTLED else 0.0
+        entry.deficit = self.table.owed if stream == SETTLED else 0.0
         entry.order, entry.row, entry.mate, entry.pair = before, -1, 1, -1
         entry.model, entry.stream = model, stream
         if self.next_pair(entry):

@@ -45,6 +45,7 @@ cdef class JobTable:
     cdef readonly int32_t n, n_pairs
     cdef int32_t width, room, pair_room
     cdef double half               # half a round, seconds
+    cdef double owed               # deficit of a pair of two settled jobs that is new, seconds
     cdef readonly int64_t added
     cdef double* type_time         # by model
     cdef int enter(self, const Job* new) except -1 nogil

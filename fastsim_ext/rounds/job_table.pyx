@@ -44,10 +44,10 @@ cdef void job_waits(Job* job, double now_s) noexcept nogil:
 
 @cython.final
 cdef class JobTable:
-    """Rows of jobs and pairs; ``width`` GPU models, rounds of twice ``half`` seconds."""
+    """Rows of jobs and pairs; ``width`` GPU models, rounds of twice ``half`` seconds, ``owed`` to new pairs."""
 
-    def __cinit__(self, int32_t width, double half):
-        self.width, self.half = width, half
+    def __cinit__(self, int32_t width, double half, double owed=0.0):
+        self.width, self.half, self.owed = width, half, owed
         self.type_time = <double*> calloc(max(width, 1), sizeof(double))
         if self.type_time == NULL:
             raise MemoryError()
@@ -108,10 +108,10 @@ cdef class JobTable:
         memmove(&self.pairs[at + 1], &self.pairs[at], (self.n_pairs - at) * sizeof(Pair))
         memmove(&self.shared[(at + 1) * w], &self.shared[at * w], (self.n_pairs - at) * w * sizeof(ShareAccount))
         self.pairs[at] = Pair(row, mate, self.jobs[row].num_gpu)
-        # A pair begins with nothing received; the first settlement counts that as half a round owed.
-        past = self.half if self.jobs[row].settled and self.jobs[mate].settled else 0.0
+        # A pair begins with less received than a job by what the first settlement counts as owed.
+        past = self.owed if self.jobs[row].settled and self.jobs[mate].settled else 0.0
         for g in range(w):
-            self.shared[at * w + g] = ShareAccount(past, past, 0.0, NEVER)
+            self.shared[at * w + g] = ShareAccount(self.half - self.owed + past, past, 0.0, NEVER)
         self.n_pairs += 1
         return at
 
@@ -172,7 +172,7 @@ cdef class JobTable:
         cdef int g
         for g in range(self.width):
             c[g].share = 0
-            differs |= c[g].received != self.half or c[g].deficit != self.half or c[g].ran != NEVER
+            differs |= c[g].received != self.half or c[g].deficit != self.owed or c[g].ran != NEVER
         return differs
 
     cdef void move_pair(self, int64_t source, int64_t target) noexcept nogil:

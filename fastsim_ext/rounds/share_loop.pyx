@@ -32,9 +32,10 @@ cdef class ShareLoop:
                  double restart_s, double until_s, int64_t first, int64_t last, bint recorded, bint endless, quirks,
                  ClusterMetrics metrics=None, bint estimated=False, **selection):
         import numpy as np
-        self.table, self.leases, self.log = JobTable(len(gpus), round_s / 2), Leases(gpus), RoundLog()
-        (reserves, self.last_chunk, self.gap_counts, self.whole, self.reset_at_zero, self.stale,
-         self.lease_cost) = quirks
+        (reserves, self.last_chunk, self.gap_counts, self.whole, self.reset_at_zero, self.stale, self.lease_cost,
+         unowed) = quirks
+        self.table = JobTable(len(gpus), round_s / 2, 0.0 if unowed else round_s / 2)
+        self.leases, self.log = Leases(gpus), RoundLog()
         self.selection = CandidateSelection(self.table, self.leases, alone, shared, fastest, shuffle_state,
                                             reserves=reserves, **selection)
         self.alone, self.shared = alone, shared

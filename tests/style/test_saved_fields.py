@@ -67,7 +67,7 @@ NOT_SAVED_BY_ROUNDS = {
         "stage",  # always between two rounds
         "pending", "n_pending", "at_pending", "pending_room", "closed",  # read again
     },
-    "job_table": {"width", "half"},  # arguments
+    "job_table": {"width", "half", "owed"},  # arguments
     "leases": {
         "base", "gpus", "width",  # arguments
         "room",  # for tasks

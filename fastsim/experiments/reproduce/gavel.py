@@ -276,7 +276,7 @@ def _scenario(point: Point, rates: str) -> Scenario:
     more |= SETTINGS.get(setting, {}) | ({"prices": Prices.fixed(PRICES)} if priced else {})
     return Scenario(
         cluster, f"synth:gavel?{options}", policy, seed=point.seed, window=window, rates=rates,
-        compat="gavel", record="summary", **more,
+        compat="gavel" if point.table == LAST_TABLE else f"gavel-{point.table}", record="summary", **more,
     )  # fmt: skip
 
 

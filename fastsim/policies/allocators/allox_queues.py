@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from fastsim.engine.shares.plan import Allocation, Floats, Ints, RoundView
 from fastsim.errors import PolicyError
+from fastsim.policies.allocators.munkres import munkres_matching
 
 NO_RATE = 1e-10
 """Steps/s of a model on which a job cannot run, in the original's matrix."""
+Matching = Callable[[Floats], tuple[Ints, Ints]]
 
 
 class MatchedPlaces:
@@ -23,8 +25,9 @@ class MatchedPlaces:
     jobs on a model the shortest start. Jobs that run on none of the models with free GPUs are left out.
     """
 
-    def __init__(self, alpha: float, compat: bool) -> None:
+    def __init__(self, alpha: float, compat: bool, munkres: bool = False) -> None:
         self._alpha, self._compat = alpha, compat
+        self._matched: Matching = munkres_matching if munkres else _matched
         self._model: dict[int, int] = {}
 
     def allocate(self, view: RoundView) -> Allocation | None:
@@ -65,7 +68,8 @@ class MatchedPlaces:
         rows = oldest[: max(int(self._alpha * len(oldest)), int(free__g.sum()))]
         if not len(rows):
             return rows, rows
-        return _heads_of_all_places(view, rows, free__g) if self._compat else _shortest(view, rows, free__g)
+        started = _heads_of_all_places if self._compat else _shortest
+        return started(view, rows, free__g, self._matched)
 
 
 def _matched(cost: Floats) -> tuple[Ints, Ints]:
@@ -76,7 +80,7 @@ def _matched(cost: Floats) -> tuple[Ints, Ints]:
     return rows, columns
 
 
-def _heads_of_all_places(view: RoundView, rows: Ints, free__g: Ints) -> tuple[Ints, Ints]:
+def _heads_of_all_places(view: RoundView, rows: Ints, free__g: Ints, matched: Matching) -> tuple[Ints, Ints]:
     """The original's matrix: m places of each free GPU, those of one k side by side; the largest k of a GPU starts."""
     gpu_model = np.repeat(np.arange(len(free__g)), free__g)
     rate = view.rate__jg[rows][:, gpu_model]
@@ -84,14 +88,14 @@ def _heads_of_all_places(view: RoundView, rows: Ints, free__g: Ints) -> tuple[In
     times = np.arange(1, len(rows) + 1)
     age_s = (view.now_s - view.submit_s)[rows]
     cost = (times[:, None] * once_s[:, None, :]).reshape(len(rows), -1) + age_s[:, None]
-    job, place = _matched(cost)
+    job, place = matched(cost)
     k, gpu = np.divmod(place, len(gpu_model))
     order = np.lexsort((-k, gpu))
     first = order[np.unique(gpu[order], return_index=True)[1]]
     return rows[job[first]], gpu_model[gpu[first]]
 
 
-def _shortest(view: RoundView, rows: Ints, free__g: Ints) -> tuple[Ints, Ints]:
+def _shortest(view: RoundView, rows: Ints, free__g: Ints, matched: Matching) -> tuple[Ints, Ints]:
     """The same optimum with as few places as there can be; ages move all costs of a job alike and are left out."""
     rate__jg = view.rate__jg[rows]
     with np.errstate(divide="ignore"):
@@ -103,7 +107,7 @@ def _shortest(view: RoundView, rows: Ints, free__g: Ints) -> tuple[Ints, Ints]:
     models = np.flatnonzero(free__g)
     place_model = np.repeat(models, len(rows))
     times = np.concatenate([np.arange(len(rows)) // free__g[model] + 1 for model in models])
-    job, place = _matched(once_s[:, place_model] * times)
+    job, place = matched(once_s[:, place_model] * times)
     model = place_model[place]
     duration_s = once_s[job, model]
     order = np.lexsort((rows[job], duration_s, model))

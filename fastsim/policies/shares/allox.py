@@ -41,6 +41,10 @@ class Allox(RoundRule):
         default=False,
         metadata=about("match with every place of every GPU instead of those that can be needed: slow, other ties"),
     )
+    munkres_ties: bool = field(
+        default=False,
+        metadata=about("match by Munkres' method, as SciPy did before 1.4: slow, other ties"),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -52,4 +56,5 @@ class Allox(RoundRule):
         from fastsim.engine.shares.plan import SharePlan
         from fastsim.policies.allocators.allox_queues import MatchedPlaces
 
-        return SharePlan(MatchedPlaces(float(self.alpha), self.allox_compat), traits={"max_num_gpu": 1})
+        allocator = MatchedPlaces(float(self.alpha), self.allox_compat, self.munkres_ties)
+        return SharePlan(allocator, traits={"max_num_gpu": 1})

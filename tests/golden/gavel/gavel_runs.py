@@ -21,6 +21,7 @@ from fastsim.engine.shares.plan import Allocation, RoundView, SharePlan
 from fastsim.engine.shares.run import run_rounds
 from fastsim.policies import registry
 from fastsim.policies.registry import ORIGINAL_NAMES
+from fastsim.scenario.compat import switches_on
 from fastsim.scenario.prices import CLOUDS, Prices
 from fastsim.workload import Workload
 from tests.golden.gavel import gavel
@@ -79,7 +80,7 @@ class Recorded:
             window=(first_last[0], first_last[1]) if first_last else None,
             global_queue=name.startswith("globalq"),
             prices=self.prices,
-            compat=frozenset(QUIRKS),
+            compat=switches_on("gavel") & frozenset(QUIRKS),
             endless=self.row["trace"] is None,
         )
 

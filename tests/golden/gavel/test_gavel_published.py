@@ -18,6 +18,7 @@ SINGLE, MULTIPLE = "fifo-single (repository figure)", "fifo-multiple (repository
 LOADED = (
     (SINGLE, "fifo_perf", "0.4"), (SINGLE, "fifo_perf", "2"), (SINGLE, "fifo_perf", "4"), (SINGLE, "fifo", "2"),
     (SINGLE, "fifo", "4"), (MULTIPLE, "fifo_perf", "0.8"), ("8", "gandiva", "2"), ("8", "allox", "2"),
+    ("8", "allox", "4"),
 )  # fmt: skip
 """Figures, policies and jobs an hour of printed completion times of seed 0."""
 
@@ -33,9 +34,14 @@ def test_completion_times_of_may_2020(name: str, policy: str, rate: str) -> None
     assert hours == pytest.approx(printed["value"].item(), abs=0.5 * printed["digit"].item())
 
 
-@pytest.mark.parametrize("jobs", [100, *(pytest.param(n, marks=pytest.mark.long) for n in (200, 700))])
-def test_makespans_of_jobs_that_all_arrive_at_once(jobs: int) -> None:
-    rows = published_numbers("gavel").filter(figure=STATIC, series="fifo", metric="makespan", x=str(jobs))
-    points = [figure.StaticPoint(figure.CLUSTER, True, "fifo", jobs, seed) for seed in figure.SEEDS]
+@pytest.mark.parametrize(
+    ("policy", "jobs"),
+    [("fifo", 100), *(pytest.param(*run, marks=pytest.mark.long) for run in (
+        ("fifo", 200), ("fifo", 700), ("gandiva", 100), ("gandiva", 200),
+    ))],
+)  # fmt: skip
+def test_makespans_of_jobs_that_all_arrive_at_once(policy: str, jobs: int) -> None:
+    rows = published_numbers("gavel").filter(figure=STATIC, series=policy, metric="makespan", x=str(jobs))
+    points = [figure.StaticPoint(figure.CLUSTER, True, policy, jobs, seed) for seed in figure.SEEDS]
     hours = [played(figure._scenario(point, RATES))[0].summary["makespan_s"][0] / 3600 for point in points]
     assert fmean(hours) == pytest.approx(rows["value"].item(), abs=0.5 * rows["digit"].item())

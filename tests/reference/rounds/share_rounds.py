@@ -130,11 +130,12 @@ class Rounds:
             self.outcomes.append(Outcome(self.jobs[job]))
             kind, estimates = self.jobs[job].kind, self.plan.estimates
             self.estimated_kind.append(kind if estimates is None else estimates.arrive(job, kind))
-            self._candidate((job,), self.options.round_s / 2)
+            half = self.options.round_s / 2
+            self._candidate((job,), half)
             if self.plan.pairs:
                 for other in self.active:
                     if self.jobs[other].num_gpu == self.jobs[job].num_gpu:
-                        self._candidate((other, job), 0.0)
+                        self._candidate((other, job), half if self.options.quirk("unowed_pairs") else 0.0)
             self.active.append(job)
             self.wanted = True
         self.max_active = max(self.max_active, len(self.active))

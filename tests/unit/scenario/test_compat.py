@@ -35,11 +35,16 @@ def test_systems_and_names_turn_switches_on(text: str, on: set[str]) -> None:
 def test_an_unknown_word_is_told_what_there_is() -> None:
     with pytest.raises(ScenarioError) as error:
         switches_on("fgd, slurm")
-    assert (
-        str(error.value) == "compat: found 'slurm', expected one of fgd, gavel, monitored, pwr, synergy, "
-        "or a switch: SWITCHES of fastsim.scenario.compat"
+    assert str(error.value) == (
+        "compat: found 'slurm', expected one of fgd, gavel, gavel-2020-05, monitored, pwr, synergy, or a switch: "
+        "SWITCHES of fastsim.scenario.compat"
     )
 
 
 def test_the_published_placement_simulators_need_no_switch() -> None:
     assert switches_on("fgd, pwr") == frozenset()
+
+
+def test_gavel_of_may_2020_differs_in_three_switches() -> None:
+    last, printed = switches_on("gavel"), switches_on("gavel-2020-05")
+    assert last ^ printed == {"gang_last_chunk_failure", "unowed_pairs", "munkres_ties"}

@@ -35,5 +35,5 @@ def test_help_of_simulate_has_a_line_for_every_parameter() -> None:
     ],
 )  # fmt: skip
 def test_choices_are_listed(name: str, values: list[str]) -> None:
-    words = set(re.findall(r"\w+", PARAMETERS[name]))
+    words = set(re.findall(r"[\w-]+", PARAMETERS[name]))
     assert set(values) <= words

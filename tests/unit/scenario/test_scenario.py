@@ -171,7 +171,7 @@ def test_prices_and_failures_may_be_mappings() -> None:
     ("failures", "mtbf=1m,mttr=1h", "found 'mtbf=1m,mttr=1h', expected both means"),
     ("telemetry", "15 m", "found '15 m', expected seconds such as 15"),
     ("deschedule", ("frag_one_pod:0.05@1m",), "found '1m', expected a time of 0 or more: seconds, or a"),
-    ("compat", "sia", "found 'sia', expected one of fgd, gavel, monitored, pwr, synergy, or a switch"),
+    ("compat", "sia", "found 'sia', expected one of fgd, gavel, gavel-2020-05, monitored, pwr, synergy, or a switch"),
     ("compat", "gavle", "did you mean 'gavel'"),
 ])  # fmt: skip
 def test_texts_with_wrong_units_or_words_say_what_is_right(field: str, value: Any, message: str) -> None:

@@ -148,7 +148,7 @@ def test_any_object_with_a_plan_is_a_policy() -> None:
         ({"deschedule": ["cos_sim"]}, "a text such as"),
         ({"deschedule": ["cos_sim:2"]}, "from 0 to 1"),
         ({"deschedule": ["cos_sim:0.1@-3"]}, "expected a time of 0 or more"),
-        ({"compat": "slurm"}, "expected one of fgd, gavel, monitored"),
+        ({"compat": "slurm"}, "expected one of fgd, gavel, gavel-2020-05, monitored"),
         ({"sample_s": -1.0}, "above 0"),
     ],
 )
