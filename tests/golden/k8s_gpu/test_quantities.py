@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(
     not kubernetes.KUBERNETES.exists(), reason="reference data not found (set FASTSIM_SHARED)"
 )
 LARGEST = 2**63 - 1
-"""The library counts in 64 bits, and what it says of larger amounts is an overflow, not an amount."""
+"""The library counts in 64 bits: what it says of a larger amount is an overflow, not an amount."""
 
 
 @pytest.mark.parametrize("row", kubernetes.quantities(), ids=lambda row: repr(row["input"]))
@@ -22,12 +22,11 @@ def test_a_quantity_is_read_as_there(row: dict[str, str]) -> None:
         with pytest.raises(InputError):
             quantity(text)
         return
-    for found, recorded in ((whole(text), row["value"]), (milli(text), row["milli_value"])):
-        assert found == int(recorded) or abs(found) > LARGEST
-    if whole(text) <= LARGEST:
+    amount = whole(text)
+    # An amount that does not fit is cut off or goes round.
+    there = (amount,) if abs(amount) <= LARGEST else (LARGEST, (amount + LARGEST + 1) % 2**64 - LARGEST - 1)
+    assert int(row["value"]) in there
+    if abs(amount) <= LARGEST // 1000:
+        assert milli(text) == int(row["milli_value"])
+    if abs(amount) <= LARGEST:
         assert quantity(row["canonical"]) == quantity(text)
-
-
-def test_few_cases_overflow() -> None:
-    good = [row["input"] for row in kubernetes.quantities() if row["ok"] == "true"]
-    assert 0 < sum(milli(text) > LARGEST for text in good) < len(good) / 10
