@@ -36,7 +36,7 @@ class Sia(RoundRule):
 
     With `rigid=True` each job has the GPUs and the batch size it requested, or none; with `aware=False` all GPUs count
     as equal. Both are policies of their own in the published simulator; these are written after a reading of it and
-    not compared with runs. It maximises the rigid one: `power=0.5, unserved=-1`.
+    not compared with runs. It maximises the rigid one: `power=0.5, unserved=-1, changed=-0.02`.
 
     Many choices have equal value. One is drawn; `picks=last` takes that of the last GPU model and size instead; with
     `solver="cbc"` it is the published simulator's pick.
@@ -57,7 +57,7 @@ class Sia(RoundRule):
 
     rigid: bool = field(default=False, metadata=about("every job has the GPUs it requested, or none"))
     aware: bool = field(default=True, metadata=about("GPU models are told apart"))
-    changed: float = field(default=0.0, metadata=about("price of a choice made or given up, if rigid or unaware"))
+    changed: float = field(default=0.0, metadata=about("term of a choice made or given up, if rigid or unaware"))
 
     measured_nodes: int = field(default=0, metadata=about("jobs arrive with all measurements on so many nodes"))
     measured_gpus: int = field(default=0, metadata=about("and on so many GPUs; 0: a job has its own measurements only"))
@@ -76,14 +76,17 @@ class Sia(RoundRule):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise PolicyError(self.where(name), repr(value), "a whole number, 0 or more")
-        if isinstance(self.changed, bool) or not isinstance(self.changed, int | float) or not 0 <= self.changed <= 100:
-            raise PolicyError(self.where("changed"), repr(self.changed), "a number from 0 to 100")
+        if isinstance(self.changed, bool) or not isinstance(self.changed, int | float) or not abs(self.changed) <= 100:
+            raise PolicyError(self.where("changed"), repr(self.changed), "a number from -100 to 100")
         self._check_combinations()
 
     def _check_combinations(self) -> None:
         if self.rigid and (self.power > 0) == (self.unserved > 0):
             sign = "below" if self.power > 0 else "above"
             raise PolicyError(self.where("unserved"), self.unserved, f"{sign} 0 if rigid with power={self.power}")
+        if self.changed * self.power > 0:
+            sign = "0 or below" if self.power > 0 else "0 or above"
+            raise PolicyError(self.where("changed"), self.changed, f"{sign} with power={self.power}")
         if self.rigid and not self.aware:
             raise PolicyError(self.where("aware"), "False", "True if rigid: there is no program for both")
         if self.changed and self.aware and not self.rigid:

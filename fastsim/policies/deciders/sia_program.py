@@ -2,7 +2,7 @@
 
     minimise sum of value[j, q] * x[j, q] + lambda * (jobs without a choice) + changed * (choices made or given up)
 
-(maximise, and subtract the last term, if large values are good.)
+(maximise if large values are good; lambda and changed are then below 0.)
 
 A value is min(round((normalised goodput * keeping) ** p, 2), 3000), in single precision for jobs that adapt and in
 double for jobs of fixed size, as published. ``keeping`` is 1 for the choice a job has, else the part of its age that
@@ -85,11 +85,11 @@ def best_choices(
 ) -> SiaChoices:
     """The best choices; ``without`` is the term of a job without one in the objective.
 
-    ``staying`` is the most that a value was moved off its two decimals; ``changed`` is the price of making a choice
-    that a job does not have, and of giving up the one it has.
+    ``staying`` is the most that a value was moved off its two decimals; ``changed`` is the term of making a choice
+    that a job does not have, and of giving up the one it has: above 0 if ``minimise``, else below.
     """
     sign = 1.0 if minimise else -1.0
-    instances = tuple(_charged(instance, sign * changed) if changed else instance for instance in instances)
+    instances = tuple(_charged(instance, changed) if changed else instance for instance in instances)
     had = sum(int((instance.former__j != NONE).sum()) for instance in instances)
     if sum(len(instance.former__j) for instance in instances) == 1:  # a single job needs no program
         chosen = tuple(_lone(instance, sign, without, gpus__g) for instance in instances)
@@ -100,7 +100,7 @@ def best_choices(
     objective = sum(
         objective_of(instance, choices, without) for instance, choices in zip(instances, chosen, strict=True)
     )
-    return SiaChoices(chosen, sign * changed * had + objective)
+    return SiaChoices(chosen, changed * had + objective)
 
 
 def _shared(

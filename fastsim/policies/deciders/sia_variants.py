@@ -9,7 +9,7 @@ In the second each job has its requested GPUs, all of one model, or none; batch 
     keeping[g] = max(age - 30 restarts - 45 moves, 0) / (age + 45); 1 on its current model, and while it waits
     value      = round((row x keeping)^power, 2)
 
-Both have a price for every choice made or given up; a move is a restart on another model. The published simulator has
+Both have a term for every choice made or given up; a move is a restart on another model. The published simulator has
 both as policies, which no published table shows; these are written after a reading of it. It always maximises the
 second, here a power below 0 minimises, as in Sia. It leaves open whether a job pays for what it has; here that is
 free, or running jobs would lose their GPUs to waiting ones in every round. That jobs of unchanged size keep their
@@ -54,7 +54,7 @@ class TypeBlindSiaDecider(SiaDecider):
     """Sia for which GPU models are equal. State: choices, and the virtual nodes of jobs with GPUs of one model."""
 
     changed: float = 0.0
-    """Price of each choice made or given up."""
+    """Term of each choice made or given up, of the sign of ``unserved``."""
     held: dict[int, Counts] = field(default_factory=dict)
     """GPUs of each virtual node, by job."""
 
@@ -159,7 +159,7 @@ class RigidSiaDecider(SiaDecider):
     """Sia for jobs of fixed size. State: choices, the last GPU model of each job, and how often it changed."""
 
     changed: float = 0.0
-    """Price of each choice made or given up."""
+    """Term of each choice made or given up, of the sign of ``unserved``."""
     home: dict[int, int] = field(default_factory=dict)
     moves: dict[int, int] = field(default_factory=dict)
 

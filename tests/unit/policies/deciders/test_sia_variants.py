@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from itertools import product
@@ -137,7 +138,11 @@ def test_gpus_of_a_second_model_are_dropped() -> None:
 @pytest.mark.parametrize("setting", [adaptive_setting(), adaptive_setting(4, 0, 0)])
 def test_whole_runs_end(setting: AdaptiveSetting) -> None:
     jobs = random_jobs(random.Random(3), 5, 600.0)
-    for sia in (Sia(aware=False), Sia(aware=False, changed=0.05)):
+    for sia in (
+        Sia(aware=False),
+        Sia(aware=False, changed=0.05),
+        Sia(aware=False, power=0.5, unserved=-1, changed=-0.02),
+    ):
         assert run_adaptive(told_of(setting), setting, sia.begin(setting), jobs).jobs["ended"].all()
 
 
@@ -199,7 +204,9 @@ def sia_rigid_objective(
     sign, used, total = 1.0 if sia.power < 0 else -1.0, Counter[int](), 0.0
     for one, group in zip(jobs, chosen, strict=True):
         before = former.get(one.id)
-        total += sia.changed * ((group is not None and group != before) + (before is not None and group != before))
+        total += (
+            sign * sia.changed * ((group is not None and group != before) + (before is not None and group != before))
+        )
         value = sia.unserved if group is None else sia_rigid_worth(sia, one, group)
         if value is None:
             return np.inf
@@ -214,7 +221,7 @@ def sia_rigid_objective(
 def test_as_good_as_trying_everything_of_sia_rigid(
     jobs: list[JobView], sense: tuple[float, float], changed: float
 ) -> None:
-    sia = sia_rigid_decider(*sense, changed=changed)
+    sia = sia_rigid_decider(*sense, changed=math.copysign(changed, -sense[0]))
     former = {one.id: one.place.group for one in jobs if one.place is not None}
     sia.chosen = dict(former)
     places = sia.decide(AdaptiveView(60.0, jobs))
@@ -269,7 +276,7 @@ def test_a_price_of_change_keeps_jobs_where_they_are() -> None:
         "place": place(0, 2),
         "age_s": 1e6,
     }
-    free, dear = sia_rigid_decider(), sia_rigid_decider(changed=50.0)
+    free, dear = sia_rigid_decider(), sia_rigid_decider(changed=-50.0)
     for sia in (free, dear):
         sia.chosen = {0: 0}
     one = AdaptiveView(60.0, [job(0, **known)])
@@ -279,7 +286,7 @@ def test_a_price_of_change_keeps_jobs_where_they_are() -> None:
 
 def test_whole_runs_end_and_keep_batch_sizes() -> None:
     jobs = random_jobs(random.Random(3), 5, 600.0)
-    for sia in (Sia(rigid=True), Sia(rigid=True, power=0.5, unserved=-1, changed=0.01)):
+    for sia in (Sia(rigid=True), Sia(rigid=True, power=0.5, unserved=-1, changed=-0.02)):
         plan = sia.begin(SETTING_SIA_RIGID)
         assert not plan.tuned
         assert run_adaptive(told_of(SETTING_SIA_RIGID), SETTING_SIA_RIGID, plan, jobs).jobs["ended"].all()
@@ -290,6 +297,8 @@ def test_whole_runs_end_and_keep_batch_sizes() -> None:
     [
         ("sia(rigid=1)", "rigid"),
         ("sia(rigid=True, changed=-1)", "changed"),
+        ("sia(rigid=True, power=0.5, unserved=-1, changed=0.02)", "changed"),
+        ("sia(aware=False, power=0.5, unserved=-1, changed=0.02)", "changed"),
         ("sia(changed=0.1)", "changed"),
         ("sia(rigid=True, aware=False)", "aware"),
         ("sia(rigid=True, power=0.5)", "unserved"),
