@@ -27,8 +27,10 @@ BARS = {"avg_jct_h": 0.07, "makespan_h": 0.10, "gpu_hours_per_job": 0.07, "p99_j
 """Relative, for each workload."""
 LONGEST = "p99_jct_h"
 """The figure that hangs on one of the longest jobs."""
-DRAWS = 24
+DRAWS = 8
 """Draws among equal choices that are played: makespans differ by 8 % (standard deviation), means by 2 %."""
+LOOSE_DRAWS = 24
+"""The same where the recorded 99th percentile has to lie between ours, the longest of which is a rare one."""
 MEAN_BAR = 0.04
 """Relative, for the mean of average completion times over workloads."""
 INTERIOR_BAR = 0.03
@@ -83,7 +85,7 @@ def test_sia() -> None:
     means = []
     for run in recorded("sia"):
         loose = set() if all(job.mode == "adaptive" for job in run.jobs()) else {LONGEST}
-        draws = [off(run, played(run, Sia(ties=seed))) for seed in range(DRAWS)]
+        draws = [off(run, played(run, Sia(ties=seed))) for seed in range(LOOSE_DRAWS if loose else DRAWS)]
         mean = {name: float(np.mean([draw[name] for draw in draws])) for name in BARS}
         assert {name: at for name, at in mean.items() if abs(at) > BARS[name] and name not in loose} == {}, run.name
         if loose:
