@@ -16,6 +16,7 @@ from fastsim.engine.online.run import OnlineOptions
 from fastsim.engine.result import Result
 from fastsim.errors import FastsimError, PolicyError, ScenarioError, kind_of
 from fastsim.foundation.limits.forked_process import whole_process
+from fastsim.foundation.limits.knobs import EPISODES
 
 try:
     import gymnasium
@@ -63,6 +64,7 @@ def checked_count(num_envs: Any) -> int:
     """The number of environments of a vector, a whole number of 1 or more."""
     if isinstance(num_envs, bool) or not isinstance(num_envs, Integral) or num_envs < 1:
         raise ScenarioError("num_envs", kind_of(num_envs), "a whole number of 1 or more")
+    EPISODES.refuse(int(num_envs))
     return int(num_envs)
 
 

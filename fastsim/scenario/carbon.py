@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.errors import InputError, ScenarioError, kind_of
+from fastsim.foundation.limits.knobs import SERIES
 from fastsim.foundation.option_texts import names_file, parted
 
 Floats = npt.NDArray[np.float64]
@@ -45,6 +46,7 @@ class Carbon:
             values.flags.writeable = False
             object.__setattr__(self, name, values)
         since, grams = self.since_s, self.g_per_kwh
+        SERIES.refuse(since.size, name="carbon: since_s")
         if since.ndim != 1 or since.shape != grams.shape or not len(since):
             raise InputError("carbon", f"shapes {since.shape} and {grams.shape}", "one intensity for each time")
         if not np.isfinite(since).all() or (np.diff(since) <= 0).any():

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.columns.content_equality import ComparedByContent
 from fastsim.foundation.limits.forked_process import whole_process
+from fastsim.foundation.limits.knobs import SERIES
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.option_texts import elements
 from fastsim.foundation.parquet import one_line
@@ -60,6 +61,7 @@ class Prices(ComparedByContent):
             values = np.array(getattr(self, name), np.float64)
             values.flags.writeable = False
             object.__setattr__(self, name, values)
+        SERIES.refuse(self.price__tg.size, name="prices: since_s")
         shape = (len(self.since_s), len(self.gpu_models))
         if self.price__tg.shape != shape or not len(self.since_s) or (np.diff(self.since_s) <= 0).any():
             raise InputError("prices", f"shape {self.price__tg.shape}", f"{shape}, a row for each of rising times")

@@ -216,7 +216,7 @@ class MissingValues:
         if complete and short:
             gang = min(short)
             gangs = "1 gang is" if len(short) == 1 else f"{len(short):,} gangs are"
-            text = f"{gangs} incomplete and never start, for example that of job {gang.job} with {gang.count_text}"
+            text = f"{gangs} incomplete and cannot start, for example that of job {gang.job} with {gang.count_text}"
             yield GangIncomplete, f"{name}: {text}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 import math
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import polars as pl
 import pytest
 
@@ -21,10 +23,14 @@ from fastsim.engine.checkpoint_folder import Checkpoints
 from fastsim.errors import FastsimError
 from fastsim.experiments.capacity_plan import smallest_additions
 from fastsim.experiments.load_limit import _Search, knees
+from fastsim.experiments.statistics.intervals import paired
+from fastsim.experiments.sweep.sweep import Sweep
 from fastsim.foundation.limits.knobs import KNOBS
 from fastsim.foundation.limits.work_budget import CHOICE
 from fastsim.policies import registry
+from fastsim.scenario.carbon import Carbon
 from fastsim.scenario.outages import Outages
+from fastsim.scenario.prices import Prices
 from fastsim.scenario.scenario import Scenario
 from fastsim.telemetry.prometheus import Prometheus
 from fastsim.telemetry.telemetry import Telemetry
@@ -43,7 +49,7 @@ HARMLESS = {
     **dict.fromkeys(("seed", "synth:openb:seed", "synth:gavel:seed", "synth:gavel-trace:seed", "synth:sia:seed",
                      "synth:synergy:seed", "synth:detectors:seed", "mix:seed", "scaled:seed", "policy:sia:ties"), SEED),
     **dict.fromkeys(("cluster", "workload", "policy", "typical", "telemetry", "failures"), TEXT),
-    **dict.fromkeys(("maintenance", "rates", "prices", "carbon", "quotas", "weights", "retarget"), TABLE),
+    **dict.fromkeys(("maintenance", "rates", "quotas", "weights", "retarget"), TABLE),
     "deschedule": "steps are given one by one, and each looks at the pods once",
     "until_s": "ends a run; the samples and steps until then are counted",
     "record": "how much is kept; rows are counted by sample_s, and otherwise follow from pods",
@@ -64,6 +70,8 @@ HARMLESS = {
     **dict.fromkeys(("policy:monitored:variation", "policy:monitored:percentile", "policy:monitored:autocorrelation"),
                     PART),
     "policy:monitored:lag": "readings that are compared, of a window of fixed length",
+    **dict.fromkeys(("synth:gavel:rate_per_hour", "synth:gavel-trace:rate_per_hour", "synth:gavel:mean_gap_s",
+                     "synth:gavel-trace:mean_gap_s"), "time without jobs is skipped, and samples are counted"),
     "policy:monitored:requests_per_s": "requests are pods", "policy:monitored:burst": "requests are pods",
     "policy:allox:alpha": PART, "policy:planned:ahead": "at most 100", "policy:planned:makespan": PART,
     "policy:planned:fairness": PART, "policy:pollux:power": PART, "policy:pollux:fit_stop": "a fit ends at its steps",
@@ -159,6 +167,8 @@ ORDERS, SHARED = ("synergy:1", "synth:synergy?jobs=3", "srtf+tune"), ("uniform?n
 MANY, TINY = "1000000000000", "1e-12"
 ODD = ("1e-300", "5e-324", "0", "-1", "nan", "inf", "1e300", "1000000000000")
 """Numbers at the edges of what an option may be."""
+LOST = {"failures": "mtbf=1,mttr=1", "queue": "fifo", "on_node_loss": "requeue"}
+"""Nodes that fail before any pod of the file ends, if it restarts slowly."""
 CASES: dict[str, list[tuple[str, str, str, dict[str, str]]]] = {
     "sample_s": [(NODE, "FILE", "best_fit", {"sample_s": "*", "record": record}) for record in ("none", "all")],
     "telemetry:every_s": [(NODE, "FILE", "best_fit", {"telemetry": "*"})],
@@ -184,6 +194,18 @@ CASES: dict[str, list[tuple[str, str, str, dict[str, str]]]] = {
     "synth:detectors:jobs": [(SHARED[0], "synth:detectors?jobs=*", "gpushare", {})],
     "synth:gavel-trace:lengths": [(ROUNDS[0], "synth:gavel-trace?jobs=3&lengths=*", "fifo", {})],
     "window": [(*ROUNDS, {"window": "0:*"})],
+    "restart_s": [(NODE, "FILE", "best_fit", LOST | {"restart_s": "*"})],
+    "checkpoint_every_s": [(NODE, "FILE", "best_fit", LOST | {"failures": "mtbf=.1,mttr=.1", "checkpoint_every_s": "*"})],
+    "synth:sia:copies": [(SIA[0], "synth:sia?jobs=*&copies=*", SIA[2], {})],
+    "synth:openb:warm_start": [(NODE, "synth:openb?pods=3&warm_start=true&load=9&gpu_milli=*", "best_fit", {})],
+    "synth:openb:load": [(NODE, "synth:openb?pods=3&load=*&gpu_milli=1000", "best_fit", {})],
+    "until_s": [(*SHARED, "monitored", {"until_s": "*"})],
+    "policy:monitored:pass_s": [(*SHARED, "monitored(pass_s=*)", {"until_s": "*"})],
+    "policy:monitored:placed_s": [(*SHARED, "monitored(placed_s=*)", {})],
+    "policy:optimus:interval_s": [(*SIA[:2], "optimus(interval_s=*)", {"round_s": "1e-3", "record": "none"})],
+    **{f"synth:{name}:rate_per_hour": [(*where[:1], f"synth:{name}?rate_per_hour=*&{count}=3", where[2], {})]
+       for name, count, where in (("openb", "pods", (NODE, "", "best_fit")), ("sia", "jobs", SIA),
+                                  ("synergy", "jobs", ORDERS))},
 }  # fmt: skip
 """By option that multiplies work: cluster, workload, policy and fields with the option's number for ``*``."""
 PER_SECOND = (
@@ -194,29 +216,18 @@ PER_SECOND = (
     "failures:mttr",
     "round_s",
     "realloc_s",
+    "policy:optimus:interval_s",
+    *(f"synth:{name}:rate_per_hour" for name in ("openb", "sia", "synergy")),
 )
 """Options of which a small number makes much work."""
-ELSEWHERE = {
-    "mix:parts": "counted as mix:counts", "explain:sample": "counted as explain:pods",
-    **dict.fromkeys(("plan:most", "sweep knee:tolerance", "sweep knee:low", "sweep knee:high", "monitor import:last",
-                     "monitor import:step"), "a test below"),
-    "checkpoint_pods": "a test below", "sweep:axes": "tests/unit/experiments/sweep",
-    "sweep:points": "tests/unit/experiments/sweep", "explain:pods": "tests/unit/decisions/test_replay.py",
-    "Workload.inflated:ratio": "tests/unit/workload/test_load_tuning.py", "restart_s": "test_headway.py of pods",
-    "checkpoint_every_s": "test_headway.py of pods", "synth:sia:copies": "no more jobs than jobs=",
-    **dict.fromkeys(("synth:openb:warm_start", "synth:openb:load"), "the rate of arrivals of a load has bounds"),
-    "until_s": "test_headway.py of monitored", "policy:monitored:pass_s": "test_headway.py of monitored",
-    "policy:monitored:placed_s": "test_headway.py of monitored",
-    "policy:optimus:interval_s": "test_headway.py of rounds",
-    **{f"synth:{name}:rate_per_hour": "tests/unit/workload/test_texts.py"
-       for name in ("openb", "gavel", "gavel-trace", "sia", "synergy")},
-    **{f"synth:{name}:mean_gap_s": "tests/unit/workload/test_texts.py" for name in ("gavel", "gavel-trace")},
+TRIED = {
+    "checkpoint_pods": "test_checkpoints_of_every_pod_are_refused", "prices": "ACTS", "carbon": "ACTS",
 }  # fmt: skip
-"""Options whose budgets are tested there, or why they need none beside another option."""
+"""Options whose work takes more than a number, and the test or table below that has it."""
 
 
 def test_every_budget_is_met_by_a_case() -> None:
-    assert set(CASES) | set(ELSEWHERE) == BUDGETED
+    assert set(CASES) | set(ACTS) | set(TRIED) == BUDGETED
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +244,7 @@ def played(case: tuple[str, str, str, dict[str, str]], number: str, path: Path, 
     """Play a case with this number; the pods of the file are in memory, or read as the run goes on."""
     cluster, workload, policy, fields = case
     made: dict[str, Any] = {name: value.replace("*", number) for name, value in fields.items()}
-    for name in ("sample_s", "inflation", "round_s", "realloc_s"):
+    for name in ("sample_s", "inflation", "round_s", "realloc_s", "restart_s", "checkpoint_every_s", "until_s"):
         if name in made:
             made[name] = float(made[name])
     pods: Any = workload.replace("*", number)
@@ -302,26 +313,99 @@ def test_seconds_between_checkpoints_are_no_count(
     assert result.summary["pods"].item() == 3
 
 
+FREE: dict[str, list[tuple[str, str, str, dict[str, str]]]] = {
+    **{f"synth:{name}:rate_per_hour": [(ROUNDS[0], f"synth:{name}?jobs=3&rate_per_hour=*", "fifo", {})]
+       for name in ("gavel", "gavel-trace")},
+    **{f"synth:{name}:mean_gap_s": [(ROUNDS[0], f"synth:{name}?jobs=3&mean_gap_s=*", "fifo", {})]
+       for name in ("gavel", "gavel-trace")},
+}  # fmt: skip
+"""Options that might be thought to multiply work, and runs that any number leaves within the smallest budget."""
+
+
+@pytest.mark.parametrize("number", [MANY, TINY])
+@pytest.mark.parametrize("option", FREE)
+def test_options_that_multiply_nothing_leave_a_run_within_its_budget(
+    option: str, number: str, pods_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CHOICE, "0.001")
+    assert option in HARMLESS
+    for case in FREE[option]:
+        played(case, number, pods_file, held=False)
+
+
 def a_search(**numbers: Any) -> Any:
     values = {"cluster": ROUNDS[0], "workload": "synth:gavel", "jobs": 3, "policy": ["fifo", "max_min_fairness"]}
     return knees(values, **({"low": 1.0, "high": 2.0} | numbers))
 
 
-SEARCHES: dict[str, tuple[Callable[[], Any], str]] = {
+def an_environment(module: str, name: str) -> Any:
+    pytest.importorskip("gymnasium")
+    return getattr(importlib.import_module(f"fastsim.decisions.{module}"), name)(int(MANY))
+
+
+def explained(**which: Any) -> Any:
+    return fs.explain(fs.Scenario("uniform?nodes=1000&gpu=T4", "synth:openb?pods=300", "best_fit"), **which)
+
+
+def a_series(count: int = 6000) -> tuple[Any, Any]:
+    return np.arange(float(count)), np.ones(count)
+
+
+def a_sweep(**lists: Any) -> Sweep:
+    return Sweep({"cluster": ROUNDS[0], "policy": "fifo", "jobs": 3} | lists)
+
+
+ITEM = {"cpu_milli": 1000, "memory_mib": 1000, "num_gpu": 1, "gpu_model": "T4"}
+POINTS = {"from": 1.0, "to": 2.0, "points": 10**6}
+UP = Prometheus("http://[::1]:9")
+ACTS: dict[str, tuple[Callable[[], Any], str]] = {
     "plan:most": (lambda: smallest_additions({"cluster": NODE, "workload": PODS}, ["g2"], most=10**12), "plan: most"),
     "sweep knee:tolerance": (lambda: a_search(tolerance=1e-15), "knee"),
-    "sweep knee:high": (lambda: a_search(low=1e-300, high=1e300, tolerance=1e-15), "knee"),
-    "monitor import:last": (lambda: list(Prometheus("http://[::1]:9").samples("up", 0, 10**15)), "prometheus: range"),
+    "sweep knee:low": (lambda: a_search(low=1e-300, tolerance=1e-15), "knee"),
+    "sweep knee:high": (lambda: a_search(high=1e300, tolerance=1e-15), "knee"),
+    "monitor import:last": (lambda: list(UP.samples("up", 0, 10**15)), "prometheus: range"),
+    "monitor import:step": (lambda: list(UP.samples("up", 0, 10**15, 1)), "prometheus: range"),
+    "mix:parts": (lambda: Cluster.mix([(10**12, ITEM)] * 2), "cluster"),
+    "explain:pods": (lambda: explained(pods=list(range(300))), "explain"),
+    "explain:sample": (lambda: explained(sample=10**12), "explain"),
+    "sweep:axes": (lambda: a_sweep(rate_per_hour=POINTS, multi_gpu=[True, False]), "sweep: .*"),
+    "sweep:points": (lambda: a_sweep(rate_per_hour=POINTS | {"points": 10**12}), "sweep: rate_per_hour"),
+    "Workload.inflated:ratio": (
+        lambda: fs.Workload.from_text(PODS).inflated(1e12, Cluster.from_text(NODE)), "workload.inflated: ratio"
+    ),
+    "SchedulingVectorEnv:num_envs": (lambda: an_environment("rl_environment", "SchedulingVectorEnv"), "num_envs"),
+    "QueueVectorEnv:num_envs": (lambda: an_environment("rl_queue_environment", "QueueVectorEnv"), "num_envs"),
+    "sweep stats:bootstrap": (lambda: paired(*a_series(), method="bootstrap"), "bootstrap"),
+    "carbon": (lambda: Carbon(*a_series()), "carbon: since_s"),
+    "prices": (lambda: Prices(("T4",), *(part.reshape(-1, *more) for part, more in zip(a_series(), ((), (1,)),
+                                                                                    strict=True))), "prices: since_s"),
 }  # fmt: skip
+"""What an option with a large number does, and the place that its refusal names."""
 
 
-@pytest.mark.parametrize("option", SEARCHES)
-def test_searches_beyond_a_budget_are_refused(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(CHOICE, "0.00005")
-    search, where = SEARCHES[option]
+@pytest.mark.parametrize("option", ACTS)
+def test_acts_beyond_a_budget_are_refused_at_once(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(
+        CHOICE, "0.00005" if option.split(":")[0] in ("plan", "sweep knee", "monitor import") else "0.001"
+    )
+    act, where = ACTS[option]
     with pytest.raises(FastsimError, match=rf"^{where}: found .*expected at most [\d,]+ \w+") as refused:
-        search()
+        act()
     assert "\n" not in str(refused.value)
+
+
+def test_more_copies_than_jobs_are_all_jobs_at_once() -> None:
+    columns = [fs.Workload.synth("sia", jobs=3, copies=copies).table() for copies in (3, 10**12)]
+    assert columns[0].equals(columns[1])
+
+
+def test_new_prices_ask_an_ideal_policy_no_more_often_than_the_budget_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CHOICE, "0.001")
+    since_s = np.arange(800.0)
+    prices = Prices(("v100", "p100", "k80"), since_s, np.outer(1 + since_s % 2, np.ones(3)))
+    monkeypatch.setenv(CHOICE, "0.0005")
+    with pytest.raises(FastsimError, match="found 51 decisions of the policy since a job ended, expected at most 50"):
+        fs.simulate("gavel:2:2:2", "synth:gavel?jobs=3", "max_min_fairness", ideal=True, prices=prices)
 
 
 def test_a_search_ends_where_no_number_lies_between() -> None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from fastsim.engine.rounds.driver import nothing_runs
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
+from fastsim.engine.rounds.headway import RoundHeadway
 from fastsim.engine.rounds.options import PATIENCE, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
 from fastsim.engine.shares.allocation_checks import checked_allocation
@@ -126,6 +127,7 @@ class IdealRun:
         self.price__g, self.busy_s__g, self.use__g = np.zeros(width), np.zeros(width), np.zeros(width)
         self.rate, self.spending, self.finish_s = np.zeros(0), np.zeros(0), np.zeros(0)
         self.allocation: Allocation | None = None
+        self.headway = RoundHeadway()
         self.wanted, self.due_s = True, 0.0
         self.next_price_s = 0.0 if options.prices is not None else float("inf")
         self.now_s = self.solver_s = 0.0
@@ -209,6 +211,7 @@ class IdealRun:
         """Replace the allocation by the policy's shares for the active jobs."""
         self.wanted, self.due_s = False, self.now_s + self.realloc_s
         self.calls += 1
+        self.headway.decide(0, self.arrivals.added - len(self.jobs), self.now_s)
         view = view_of(self.jobs, self.setting, self.now_s, self.price__g, self.tenants)
         allocation = self.allocation = checked_allocation(self.plan, view)
         if allocation is not None:

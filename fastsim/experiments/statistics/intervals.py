@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastsim.errors import ScenarioError
+from fastsim.foundation.limits.knobs import RESAMPLED
 
 METHODS = ("t", "bootstrap")
 DRAWS = 10_000
@@ -65,6 +66,8 @@ def interval(
 
 def _ends(numbers: Any, level: float, method: str, seed: int) -> tuple[float, float]:
     """Both ends of the confidence interval of the mean of different numbers."""
+    if method == "bootstrap":
+        RESAMPLED.refuse(len(numbers), DRAWS)
     from scipy import stats
 
     if method == "bootstrap":
@@ -87,6 +90,8 @@ def paired(ours: Floats, theirs: Floats, level: float = 0.95, method: str = "t",
 
 def _p_value(difference: Any, method: str, seed: int) -> float:
     """Two-sided p-value of a mean difference; NaN for a single pair."""
+    if method == "bootstrap":
+        RESAMPLED.refuse(len(difference), DRAWS)
     from scipy import stats
 
     if len(difference) < 2:

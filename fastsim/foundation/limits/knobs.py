@@ -107,8 +107,7 @@ LOG = Knob("synth.log", ("synth:synergy:log",), Work.HELD_PODS, number)
 LENGTHS = Knob("synth.lengths", ("synth:gavel-trace:lengths",), Work.HELD_PODS, number)
 WINDOW = Knob("window", ("window",), Work.PODS, number)
 RATE_PER_HOUR = Knob("synth.rate_per_hour", (
-    "synth:openb:rate_per_hour", "synth:gavel:rate_per_hour", "synth:gavel-trace:rate_per_hour",
-    "synth:sia:rate_per_hour", "synth:synergy:rate_per_hour", "synth:gavel:mean_gap_s", "synth:gavel-trace:mean_gap_s",
+    "synth:openb:rate_per_hour", "synth:openb:load", "synth:sia:rate_per_hour", "synth:synergy:rate_per_hour",
 ), Work.HOURS, hours, "raise the rate")  # fmt: skip
 RUNS = Knob("sweep", ("sweep:axes", "sweep:points"), Work.RUNS, number)
 KNEE = Knob("knee", ("sweep knee:tolerance", "sweep knee:low", "sweep knee:high"), Work.RUNS, searched,
@@ -116,13 +115,16 @@ KNEE = Knob("knee", ("sweep knee:tolerance", "sweep knee:low", "sweep knee:high"
 RANGE = Knob("prometheus: range", ("monitor import:last", "monitor import:step"), Work.REFRESHES, samples,
              "a longer step makes fewer")  # fmt: skip
 ADDITIONS = Knob("plan: most", ("plan:most",), Work.NODES, product)
+EPISODES = Knob("num_envs", ("SchedulingVectorEnv:num_envs", "QueueVectorEnv:num_envs"), Work.EPISODES, number)
+RESAMPLED = Knob("bootstrap", ("sweep stats:bootstrap",), Work.RESAMPLED, product, "Student's t needs none")
+SERIES = Knob("series", ("prices", "carbon"), Work.TABLE_ROWS, number)
 EXPLAINED = Knob("explain", ("explain:pods", "explain:sample"), Work.DECISION_BYTES, product, "select fewer pods")
 
 # Work whose end is not known before it begins is counted: what a policy does until a job or pod ends.
 LONGER_ROUNDS = "longer rounds are fewer, until_s ends a run with what it did"
 WHAT_IT_DID = "until_s ends a run with what it did"
 ROUND_S = Knob("round_s", ("round_s", "realloc_s"), Work.ROUNDS, number, LONGER_ROUNDS)
-DECISIONS = Knob("round_s", ("round_s", "realloc_s", "policy:optimus:interval_s"), Work.DECISIONS, number,
+DECISIONS = Knob("round_s", ("round_s", "realloc_s", "policy:optimus:interval_s", "prices"), Work.DECISIONS, number,
                  LONGER_ROUNDS)  # fmt: skip
 STEPS = Knob("monitored", (
     "until_s", "telemetry:refresh_s", "policy:monitored:pass_s", "policy:monitored:placed_s",
@@ -132,6 +134,6 @@ STAYS = Knob("restarts", ("restart_s", "checkpoint_every_s"), Work.STAYS, number
 KNOBS = (
     SAMPLE_S, READINGS, EXPORTER_SAMPLES, REFRESH_S, FAILURES, INFLATION, CHECKPOINT_PODS, INFLATED, TUNE, NODES, PODS,
     RESIDENTS, JOBS, HELD_JOBS, DETECTORS, LOG, LENGTHS, WINDOW, RATE_PER_HOUR, RUNS, KNEE, RANGE, ADDITIONS,
-    EXPLAINED, ROUND_S, DECISIONS, STEPS, STAYS,
+    EPISODES, RESAMPLED, SERIES, EXPLAINED, ROUND_S, DECISIONS, STEPS, STAYS,
 )  # fmt: skip
 """All options that multiply work."""

@@ -38,6 +38,8 @@ class Work(Enum):
     STEPS = "steps and samples since a pod ended", 20_000_000
     STAYS = "stays on nodes since a pod ended", 5_000_000
     CHECKPOINTS = "checkpoints", 2_000
+    EPISODES = "episodes of agents", 10_000
+    RESAMPLED = "resampled values", 500_000_000
     DECISION_BYTES = "bytes of recorded decisions", 4 << 30
 
     def __init__(self, counted: str, usual: int) -> None:

@@ -117,7 +117,7 @@ def _columns(options: SiaOptions, family: Applications) -> dict[str, Any]:
     app = _picks(style.share.values(), options.seed, "sia.application", arrivals)
     which = Stream(options.seed, "sia.size").uniform(arrivals).tolist()
     configs = [sizes[a][int(u * len(sizes[a]))] for a, u in zip(app, which, strict=True)]
-    of = np.repeat(np.arange(arrivals), options.copies)[: options.jobs].tolist()
+    of = (np.arange(options.jobs) // min(options.copies, max(1, options.jobs))).tolist()
     names = [list(style.share)[app[arrival]] for arrival in of]
     columns = {
         s.SUBMIT_S: times[of],

@@ -88,7 +88,7 @@ def test_pods_without_a_duration_beside_others_are_counted() -> None:
 
 def test_gangs_without_all_members_are_counted_with_an_example() -> None:
     short = pods(5, job_id=[7, 7, 8, 8, 9], gang_size=[4, 4, 2, 2, 3])
-    text = "frame: 2 gangs are incomplete and never start, for example that of job 7 with 2 of 4 members"
+    text = "frame: 2 gangs are incomplete and cannot start, for example that of job 7 with 2 of 4 members"
     assert warned(short, queue="fifo") == [text]
     with pytest.warns(GangIncomplete):
         fs.simulate(CLUSTER, short, queue="fifo")
