@@ -28,10 +28,22 @@ from tests.property.test_audit import CLOCKED, ROUNDS_S, SHIFT_S, same
 ENGINES = ("pods", "shares", "ordered", "adaptive", "monitored")
 INSTANTS = ("submit_s", "start_s", "end_s", "deadline_s", "bound_s", "t_s")
 """Columns of times of the clock."""
-TIMES = ("submit_s", "duration_s", "est_duration_s")
-"""Columns of times of a workload."""
-FAR_S = 4096.0
-"""Time after which nothing of a small run of pods is left."""
+TIMES = ("submit_s", "duration_s", "est_duration_s", "deadline_s", "total_work")
+"""Columns of times of a workload, and of the steps that take them."""
+SCALED = {"tiresias": "tiresias(first_h={!r})"}
+"""Policies with a time in a parameter, whose default is scaled."""
+UNSCALED = {
+    "adaptive": "steps and restarts of applications take the seconds that were measured",
+    "monitored": "readings are those of whole seconds, and detectors allocate memory at recorded ones",
+}
+"""Engines whose runs do not scale, and why."""
+FAR_S, FAR_OF_JOBS_S = 4096.0, 256 * 3600.0
+"""Times after which nothing of a small run of pods, or of one of jobs, is left: whole rounds of any length here."""
+ALONE = {
+    **dict.fromkeys(("fifo", "isolated", "proportional", "pollux", "sia"), "the second day has other draws"),
+    "monitored": "readings before the first pod of the second day are those of idle GPUs, and before the first there are none",
+}
+"""Policies for jobs whose second day is another one than the first, and why."""
 Relation = Callable[[str, fs.Scenario, random.Random, Path], None]
 
 
@@ -142,13 +154,16 @@ def shifted(engine: str, scenario: fs.Scenario, draw: random.Random, folder: Pat
 def scaled(engine: str, scenario: fs.Scenario, draw: random.Random, folder: Path) -> None:
     """All times and options of time by a power of two: the same decisions, at the same times scaled."""
     by = draw.choice((0.25, 0.5, 2.0, 64.0))
+    if engine == "shares":  # by default shares are decided again after seconds that do not scale
+        scenario = scenario.with_(realloc_s=2 * (scenario.round_s or 360.0))
     frame, nodes = rows(scenario.workload), pl.DataFrame(pl.from_arrow(scenario.cluster.nodes))
     times = [pl.col(name) * by for name in TIMES if name in frame.columns]
     options = {name: None if value is None else value * by for name in
-               ("until_s", "sample_s", "checkpoint_every_s", "restart_s")
+               ("until_s", "sample_s", "checkpoint_every_s", "restart_s", "round_s", "realloc_s")
                for value in [getattr(scenario, name)]}  # fmt: skip
     other = scenario.with_(
         workload=workload_of(frame.with_columns(times), scenario.workload), **options,
+        policy=SCALED.get(str(scenario.policy), str(scenario.policy)).format(by),
         cluster=fs.Cluster.from_arrow(
             nodes.with_columns(pl.col("add_s", "remove_s") * by), catalog=scenario.cluster.catalog
         ),
@@ -168,6 +183,33 @@ def scaled(engine: str, scenario: fs.Scenario, draw: random.Random, folder: Path
 
 def joined(engine: str, scenario: fs.Scenario, draw: random.Random, folder: Path) -> None:
     """Two days far apart: each is as if it were alone."""
+    if engine == "pods":
+        _two_days_of_pods(scenario)
+    elif str(scenario.policy).partition("(")[0] not in ALONE:
+        _two_days_of_jobs(scenario.with_(until_s=None, sample_s=None))
+
+
+def _two_days_of_jobs(plain: fs.Scenario) -> None:
+    frame = rows(plain.workload)
+    late = [pl.col(name) + FAR_OF_JOBS_S for name in ("submit_s", "deadline_s") if name in frame.columns]
+    later = frame.with_columns(pl.col("pod_id") + 100, *late)
+    one = played(plain)
+    both = played(plain.with_(workload=workload_of(pl.concat([frame, later]), plain.workload)))
+    if one.jobs["end_s"].null_count() or one.jobs["end_s"].max() > FAR_OF_JOBS_S:  # type: ignore[operator]
+        return
+    for table in ("jobs", "placements"):
+        alone, days = (result.frames[table].drop("native_id", strict=False) for result in (one, both))
+        first, second = days.filter(pl.col("pod_id") < 100), days.filter(pl.col("pod_id") >= 100)
+        back = second.with_columns(
+            *(pl.col(name) - 100 for name in ("pod_id", "mate_id") if name in days.columns),
+            *(pl.col(name) - FAR_OF_JOBS_S for name in INSTANTS if name in days.columns),
+        )
+        same(first, alone)
+        same(back, alone)
+
+
+def _two_days_of_pods(scenario: fs.Scenario) -> None:
+    """Two days of pods far apart."""
     frame = rows(scenario.workload).with_columns(pl.col("duration_s").fill_null(1.0))
     nodes = pl.DataFrame(pl.from_arrow(scenario.cluster.nodes)).with_columns(add_s=None, remove_s=None)
     plain = scenario.with_(
@@ -278,8 +320,9 @@ def resumed(engine: str, scenario: fs.Scenario, draw: random.Random, folder: Pat
 
 RELATIONS: dict[str, tuple[Relation, tuple[str, ...]]] = {
     "twice": (twice, ENGINES), "audited": (audited, ENGINES), "renamed": (renamed, ENGINES),
-    "shuffled": (shuffled, ENGINES), "shifted": (shifted, ENGINES), "scaled": (scaled, ("pods",)),
-    "joined": (joined, ("pods",)), "until": (until, ENGINES), "stored": (stored, ENGINES),
+    "shuffled": (shuffled, ENGINES), "shifted": (shifted, ENGINES), "joined": (joined, ENGINES),
+    "scaled": (scaled, tuple(engine for engine in ENGINES if engine not in UNSCALED)),
+    "until": (until, ENGINES), "stored": (stored, ENGINES),
     "recorded": (recorded, ENGINES), "resumed": (resumed, ENGINES), "prefix": (prefix, ENGINES),
     "copied": (copied, ENGINES),
 }  # fmt: skip

@@ -168,7 +168,8 @@ MANY, TINY = "1000000000000", "1e-12"
 ODD = ("1e-300", "5e-324", "0", "-1", "nan", "inf", "1e300", "1000000000000")
 """Numbers at the edges of what an option may be."""
 LOST = {"failures": "mtbf=1,mttr=1", "queue": "fifo", "on_node_loss": "requeue"}
-"""Nodes that fail before any pod of the file ends, if it restarts slowly."""
+OFTEN = {"failures": "mtbf=.1,mttr=.1"}
+"""Nodes that fail before a pod of the file ends, if it restarts slowly, or whatever it does."""
 CASES: dict[str, list[tuple[str, str, str, dict[str, str]]]] = {
     "sample_s": [(NODE, "FILE", "best_fit", {"sample_s": "*", "record": record}) for record in ("none", "all")],
     "telemetry:every_s": [(NODE, "FILE", "best_fit", {"telemetry": "*"})],
@@ -195,7 +196,7 @@ CASES: dict[str, list[tuple[str, str, str, dict[str, str]]]] = {
     "synth:gavel-trace:lengths": [(ROUNDS[0], "synth:gavel-trace?jobs=3&lengths=*", "fifo", {})],
     "window": [(*ROUNDS, {"window": "0:*"})],
     "restart_s": [(NODE, "FILE", "best_fit", LOST | {"restart_s": "*"})],
-    "checkpoint_every_s": [(NODE, "FILE", "best_fit", LOST | {"failures": "mtbf=.1,mttr=.1", "checkpoint_every_s": "*"})],
+    "checkpoint_every_s": [(NODE, "FILE", "best_fit", LOST | OFTEN | {"checkpoint_every_s": "*"})],
     "synth:sia:copies": [(SIA[0], "synth:sia?jobs=*&copies=*", SIA[2], {})],
     "synth:openb:warm_start": [(NODE, "synth:openb?pods=3&warm_start=true&load=9&gpu_milli=*", "best_fit", {})],
     "synth:openb:load": [(NODE, "synth:openb?pods=3&load=*&gpu_milli=1000", "best_fit", {})],
