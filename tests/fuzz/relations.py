@@ -41,7 +41,7 @@ FAR_S, FAR_OF_JOBS_S = 4096.0, 256 * 3600.0
 """Times after which nothing of a small run of pods, or of one of jobs, is left: whole rounds of any length here."""
 ALONE = {
     **dict.fromkeys(("fifo", "isolated", "proportional", "pollux", "sia"), "the second day has other draws"),
-    "monitored": "readings before the first pod of the second day are those of idle GPUs, and before the first there are none",
+    "monitored": "the second day begins with readings of idle GPUs, the first with none",
 }
 """Policies for jobs whose second day is another one than the first, and why."""
 Relation = Callable[[str, fs.Scenario, random.Random, Path], None]

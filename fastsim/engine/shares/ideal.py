@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.engine.rounds.driver import nothing_runs
-from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.headway import RoundHeadway
+from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.options import PATIENCE, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
 from fastsim.engine.shares.allocation_checks import checked_allocation
