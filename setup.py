@@ -40,6 +40,7 @@ MACROS = [
     ("FASTSIM_CHECKED", str(int(CHECKED))),
     ("FASTSIM_FLAGS", f'"{" ".join(FLAGS)}"'),
     ("CYTHON_CLINE_IN_TRACEBACK", "0"),
+    ("CYTHON_COMPRESS_STRINGS", "0"),  # the wheel compresses them with all the rest, and better
 ]
 
 DIRECTIVES = {
@@ -49,6 +50,8 @@ DIRECTIVES = {
     "initializedcheck": CHECKED,
     "cdivision": not CHECKED,
     "embedsignature": CHECKED,
+    "binding": False,  # plain functions of C: nobody asks compiled ones for their code or their defaults
+    "auto_pickle": False,  # no object of a module is ever pickled; Python refuses it by itself
     "freethreading_compatible": True,
 }
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import ast
 import importlib
-import inspect
+import re
 from pathlib import Path
 from types import ModuleType
 
+from tests.style.cython_text import signatures
 from tests.style.tree import ROOT, parsed, short, sources
+
+CLASS = re.compile(r"(?:cdef )?class (\w+)")
+COMMA = re.compile(r",(?![^\[]*\])")
+"""Between arguments, not between dimensions of an array."""
+NAMED = re.compile(r"\w+")
 
 
 def shape(arguments: ast.arguments) -> list[str]:
@@ -21,13 +27,22 @@ def shape(arguments: ast.arguments) -> list[str]:
     ]
 
 
-def real_shape(function: object) -> list[str] | None:
-    """The same for a compiled function; None when it does not tell."""
-    try:
-        parameters = inspect.signature(function).parameters.values()  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return None
-    return [p.name + "=" * (p.default is not p.empty) for p in parameters]
+def shapes(path: Path) -> dict[str, list[str]]:
+    """The same for the functions and methods of a module, as its source has them; compiled ones do not tell."""
+    lines, found = path.read_text(encoding="utf-8").splitlines(), {}
+    for one in signatures(path):
+        text = re.search(r"\((.*)\)", one.text)
+        owner = next((CLASS.match(line) for line in lines[one.line - 1 :: -1] if re.match(r"\S.*:$", line)), None)
+        inside = lines[one.line - 1].startswith(" ") and owner is not None
+        name = f"{owner.group(1)}.{one.name}" if inside and owner else one.name
+        found[name] = [argument(piece) for piece in COMMA.split(text.group(1) if text else "") if NAMED.search(piece)]
+    return found
+
+
+def argument(piece: str) -> str:
+    """Name of an argument, ``=`` marking one that has a default."""
+    typed, default, _ = re.sub(r"\b(not|or) None\b", "", piece).partition("=")
+    return str(NAMED.findall(typed)[-1]) + default
 
 
 def declared(body: list[ast.stmt]) -> dict[str, ast.stmt]:
@@ -53,19 +68,19 @@ def _at_home(module: ModuleType, name: str) -> bool:
     return getattr(vars(module)[name], "__module__", module.__name__) == module.__name__
 
 
-def compare(where: str, body: list[ast.stmt], owner: ModuleType | type) -> list[str]:
-    """What differs between a stub and what was compiled."""
+def compare(where: str, body: list[ast.stmt], owner: ModuleType | type, told: dict[str, list[str]]) -> list[str]:
+    """What differs between a stub and what was compiled; ``told`` are the arguments of each function."""
     stub, real = declared(body), actual(owner)
     findings = [f"{where}: {name} is only in the stub" for name in sorted(stub.keys() - real)]
     findings += [f"{where}: {name} is missing in the stub" for name in sorted(real - stub.keys())]
     for name in sorted(stub.keys() & real):
         node, found = stub[name], getattr(owner, name)
         if isinstance(node, ast.ClassDef):
-            findings += compare(f"{where}.{name}", node.body, found)
+            findings += compare(f"{where}.{name}", node.body, found, told)
         elif isinstance(node, ast.FunctionDef) and callable(found):
-            shown = real_shape(found)
-            if shown is not None and shown != shape(node.args):
-                findings.append(f"{where}.{name}: stub {shape(node.args)}, compiled {shown}")
+            shown = told.get(f"{owner.__name__}.{name}" if isinstance(owner, type) else name)
+            if shown != shape(node.args):
+                findings.append(f"{where}.{name}: stub {shape(node.args)}, source {shown}")
     return findings
 
 
@@ -81,5 +96,5 @@ def test_stubs_match_the_compiled_modules() -> None:
         if not stub.exists():
             findings.append(f"{short(path)} has no stub")
             continue
-        findings += compare(short(stub), parsed(stub).body, importlib.import_module(module_of(path)))
+        findings += compare(short(stub), parsed(stub).body, importlib.import_module(module_of(path)), shapes(path))
     assert findings == []
