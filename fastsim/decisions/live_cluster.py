@@ -52,9 +52,9 @@ class ClusterState(Snapshot):
         """Rows of the pods that hold resources on a node of the cluster."""
         holders = [item for item in self.of_kind("Pod") if is_running(item)]
         bound = [item for item in holders if item.part("spec").get("nodeName") in self.positions]
-        from fastsim.kubernetes.arrival_order import age
+        from fastsim.kubernetes.arrival_order import running_key
 
-        return sorted(self.rows_of(bound), key=age)
+        return sorted(self.rows_of(bound), key=running_key)
 
     @cached_property
     def typical(self) -> TypicalPods | None:

@@ -1,8 +1,9 @@
 """Arrival order of the pods of a running cluster: running pods first, on their nodes, then waiting pods.
 
-All of them arrive at second 0. Running pods are sorted by start, so that a policy chooses devices in the order of the
-cluster where no annotation names them. Waiting pods are sorted as kube-scheduler does: highest priority first, then
-the oldest, then by name. So neither the order of objects nor that of files matters. Finished pods are dropped.
+All of them arrive at second 0. Of running pods those whose devices are known come first. The others are sorted by
+start, so that a policy chooses their devices in the order of the cluster. Waiting pods are sorted as kube-scheduler
+does: highest priority first, then the oldest, then by name. So neither the order of objects nor that of files matters.
+Finished pods are dropped.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def current_rows(rows: Iterable[Row], nodes: Sequence[Mapping[str, Any]], notice
     Without ``nodes`` every running pod is kept.
     """
     present = [row for row in rows if row["orig_status"] not in OVER]
-    running = sorted((row for row in present if row["bound_node"] is not None), key=age)
+    running = sorted((row for row in present if row["bound_node"] is not None), key=running_key)
     waiting = sorted((row for row in present if row["bound_node"] is None), key=_queue_key)
     held = fitting(running, nodes, notices) if nodes else running
     return [{**row, "times": NOW} for row in (*held, *waiting)]
@@ -92,6 +93,11 @@ def requested(row: Row) -> Amounts:
         amounts["gpu_milli"] = row["num_gpu"] * row["gpu_milli"]
     further = {name: amount for name, amount in row["extra_resources"] or () if not name.startswith("mig-")}
     return {name: amount for name, amount in (amounts | further).items() if amount}
+
+
+def running_key(row: Row) -> tuple[bool, float, str]:
+    """Sort key of running pods: known devices first, then age."""
+    return row["bound_gpus"] is None, *age(row)
 
 
 def age(row: Row) -> tuple[float, str]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from fastsim.errors import InputError
 from fastsim.kubernetes.objects import Manifest, mapping, sequence
-from fastsim.kubernetes.pod_rules.namespace_limits import Range, default_amounts, with_defaults
+from fastsim.kubernetes.pod_rules.admission import UNKNOWN_CLASS, PodAdmission
 from fastsim.kubernetes.pod_rules.node_affinity import DAEMON_TOLERATES, HARD, OVER, Places, allowed, constraints
 from fastsim.kubernetes.requests import with_enacted
 from fastsim.kubernetes.workloads.gang_workloads import gangs_of, is_gang_kind
@@ -67,29 +67,31 @@ class PodManifest(NamedTuple):
 def pods(objects: Sequence[Manifest], places: Places, notices: Counter[str]) -> Iterator[PodManifest]:
     """Every pod in the order of the objects; objects that cannot be expanded are counted in `notices`."""
     belonging = Belonging(objects)
-    ranges = default_amounts(objects)
-    written = {_namespace(item.part("metadata")) for item in objects if ranges and item.kind == "Pod"}
-    if ignored := sum(len(ranges.get(namespace, ())) for namespace in written):
+    admission = PodAdmission.of(objects)
+    written = {_namespace(item.part("metadata")) for item in objects if admission.ranges and item.kind == "Pod"}
+    if ignored := sum(len(admission.ranges.get(namespace, ())) for namespace in written):
         notices["LimitRange: rules that are ignored for Pods, to which admission applied them"] = ignored
     for item in objects:
         if item.kind == "Pod":
-            yield _written(item)
+            yield _written(item, admission)
         elif is_workload(item) and not belonging.is_represented(item) and not is_finished(item):
-            yield from _lacked(item, belonging.pods_of(item), ranges, places, notices)
+            for pod in _lacked(item, belonging.pods_of(item), admission, places, notices):
+                notices.update([UNKNOWN_CLASS] if admission.lacks(pod.spec) else [])
+                yield pod
 
 
 def _lacked(
-    item: Manifest, there: Sequence[Manifest], ranges: Mapping[str, Sequence[Range]], places: Places,
+    item: Manifest, there: Sequence[Manifest], admission: PodAdmission, places: Places,
     notices: Counter[str],
 ) -> Iterator[PodManifest]:  # fmt: skip
     """The pods that a workload lacks: all of them if none are there. Several are counted in `notices` if some are."""
     if not there:
-        yield from _expanded(item, ranges, places, notices)
+        yield from _expanded(item, admission, places, notices)
         return
     if item.kind == "CronJob":
         return
     present = [pod for pod in there if _counts(item, pod)]
-    expected = list(_expanded(item, ranges, places, notices, _succeeded(item, there)))
+    expected = list(_expanded(item, admission, places, notices, _succeeded(item, there)))
     lacked = _without(expected, present, item)
     sizes, left = Counter(pod.owner for pod in expected), Counter(pod.owner for pod in lacked)
     for pod in lacked:
@@ -197,10 +199,12 @@ def pod_specs(item: Manifest) -> list[Mapping[str, Any]]:
     return [item.part(*above, "spec", "template", "spec")] if item.kind in WORKLOADS else []
 
 
-def _written(item: Manifest) -> PodManifest:
+def _written(item: Manifest, admission: PodAdmission) -> PodManifest:
     metadata = item.part("metadata")
     owner = next(iter(owners(item)), None)
     spec = with_enacted(item.part("spec"), item.part("status"), item.where)
+    if not metadata.get("uid") and not spec.get("nodeName"):
+        spec = admission.with_class(spec, item.where)
     return PodManifest(
         item.where, item.name, _namespace(metadata), mapping(metadata, "labels", item.where),
         mapping(metadata, "annotations", item.where), _text(metadata.get("creationTimestamp")), spec,
@@ -210,16 +214,16 @@ def _written(item: Manifest) -> PodManifest:
 
 
 def _expanded(
-    item: Manifest, ranges: Mapping[str, Sequence[Range]], places: Places, notices: Counter[str],
+    item: Manifest, admission: PodAdmission, places: Places, notices: Counter[str],
     succeeded: int | None = None,
 ) -> Iterator[PodManifest]:  # fmt: skip
     """The pods of a workload; of a Job of which some have ``succeeded`` those that may run now."""
     body, group = item, _group(item)
     if is_gang_kind(item):
-        yield from _of_roles(item, ranges)
+        yield from _of_roles(item, admission)
         return
     if group == VOLCANO and item.kind == "Job":
-        yield from _of_tasks(item, ranges)
+        yield from _of_tasks(item, admission)
         return
     if group not in GROUPS:
         notices[f"objects of kind {item.kind} of {group}"] += 1
@@ -229,7 +233,7 @@ def _expanded(
         body = Manifest(item.where, {**item.part("spec", "jobTemplate"), "kind": "Job"})
         if item.part("spec").get("suspend"):
             return
-    template = _template(item, body, ranges)
+    template = _template(item, body, admission)
     if item.kind == "DaemonSet":
         yield from _one_on_each_node(template, places, notices)
         return
@@ -240,7 +244,7 @@ def _expanded(
         yield template._replace(name=f"{template.name}-{number}")
 
 
-def _of_tasks(item: Manifest, ranges: Mapping[str, Sequence[Range]]) -> Iterator[PodManifest]:
+def _of_tasks(item: Manifest, admission: PodAdmission) -> Iterator[PodManifest]:
     """The pods of a Job of Volcano; all start together, or ``minAvailable`` of them."""
     spec = item.part("spec")
     tasks = sequence(spec, "tasks", item.where)
@@ -249,24 +253,24 @@ def _of_tasks(item: Manifest, ranges: Mapping[str, Sequence[Range]]) -> Iterator
     queue = {QUEUE: spec["queue"]} if spec.get("queue") else {}
     least = _count(spec, "minAvailable", sum(counts), item.where)
     for place, (task, count) in enumerate(zip(tasks, counts, strict=True)):
-        pod = _template(item, Manifest(item.where, {"spec": task}), ranges)
+        pod = _template(item, Manifest(item.where, {"spec": task}), admission)
         pod = pod._replace(spec={**shared, **pod.spec}, annotations={**queue, **pod.annotations}, together=least)
         for number in range(count):
             yield pod._replace(name=f"{pod.name}-{task.get('name') or f'default{place}'}-{number}")
 
 
-def _of_roles(item: Manifest, ranges: Mapping[str, Sequence[Range]]) -> Iterator[PodManifest]:
+def _of_roles(item: Manifest, admission: PodAdmission) -> Iterator[PodManifest]:
     """The pods of a workload with roles, whose gangs start together."""
     gangs = gangs_of(item)
     for role in gangs.roles:
-        rows = _template(item, Manifest(item.where, {"spec": {"template": role.template}}), ranges)
+        rows = _template(item, Manifest(item.where, {"spec": {"template": role.template}}), admission)
         owner = f"{rows.owner}/{role.gang}" if role.gang else rows.owner
         rows = rows._replace(owner=owner, together=gangs.together(role))
         for number in range(role.pods):
             yield rows._replace(name=f"{rows.name}-{role.name}-{number}")
 
 
-def _template(item: Manifest, body: Manifest, ranges: Mapping[str, Sequence[Range]]) -> PodManifest:
+def _template(item: Manifest, body: Manifest, admission: PodAdmission) -> PodManifest:
     """The pod of a workload's template, still under the workload's name."""
     own, part = item.part("metadata"), body.part("spec", "template")
     metadata = mapping(part, "metadata", item.where)
@@ -275,7 +279,7 @@ def _template(item: Manifest, body: Manifest, ranges: Mapping[str, Sequence[Rang
     return PodManifest(
         item.where, item.name, _namespace(own), mapping(metadata, "labels", item.where),
         {**copied, **mapping(metadata, "annotations", item.where)}, _text(own.get("creationTimestamp")),
-        with_defaults(mapping(part, "spec", item.where), ranges.get(_namespace(own), ()), item.where), {},
+        admission.admitted(mapping(part, "spec", item.where), _namespace(own), item.where), {},
         "/".join(identity(item)),
     )  # fmt: skip
 

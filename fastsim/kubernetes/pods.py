@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import Constraint
 from fastsim.kubernetes.controllers import QUEUE, PodManifest
+from fastsim.kubernetes.devices.gpu_groups import groups_of
+from fastsim.kubernetes.devices.hami import Board, allocated, allowed_nodes
 from fastsim.kubernetes.objects import mapping, sequence
 from fastsim.kubernetes.pod_rules.gangs import gang_of
 from fastsim.kubernetes.pod_rules.host_ports import HostPorts
@@ -30,14 +33,14 @@ NOMINATED = "nominatedNodeName"
 """Status of a waiting pod that names the node where pods of less priority were evicted for it."""
 HONOURED = (
     "affinity", "containers", "hostNetwork", "initContainers", "nodeName", "nodeSelector", "overhead",
-    "preemptionPolicy", "priority", "priorityClassName", "resources", "schedulingGates", "tolerations",
-    "topologySpreadConstraints", "volumes",
+    "preemptionPolicy", "priority", "priorityClassName", "resources", "runtimeClassName", "schedulingGates",
+    "tolerations", "topologySpreadConstraints", "volumes",
 )  # fmt: skip
 """Fields of a pod's spec that are read."""
 HARMLESS = (
     "activeDeadlineSeconds", "automountServiceAccountToken", "dnsConfig", "dnsPolicy", "enableServiceLinks",
     "hostAliases", "hostIPC", "hostPID", "hostname", "imagePullSecrets", "readinessGates",
-    "restartPolicy", "runtimeClassName", "schedulerName", "securityContext", "serviceAccount", "serviceAccountName",
+    "restartPolicy", "schedulerName", "securityContext", "serviceAccount", "serviceAccountName",
     "setHostnameAsFQDN", "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds",
 )  # fmt: skip
 """Fields without influence on a pod's request or on its nodes."""
@@ -60,6 +63,7 @@ class Facts(NamedTuple):
     peers: Peers
     volumes: Volumes
     ports: HostPorts
+    boards_of: Mapping[str, Sequence[Board]] = MappingProxyType({})
 
 
 def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, Any] | None:
@@ -102,7 +106,8 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         "constraints": [{"key": c.key, "op": c.op, "values": list(c.values)} for c in expressions] or None,
         "pinned_node": None if bound else pod.node,
         "bound_node": bound,
-        "bound_gpus": held_devices(pod, request["num_gpu"], notices),
+        "bound_gpus": held_devices(pod, request["num_gpu"], notices, facts.boards_of.get(bound or "", ())),
+        "gpu_groups": groups_of(pod.labels),
         "orig_status": phase or None,
         "native_id": f"{pod.namespace}/{pod.name}",
     }
@@ -119,18 +124,23 @@ def _expressions(pod: PodManifest, bound: str | None, facts: Facts, notices: Cou
     if pod.status.get(NOMINATED):
         notices[f"pods: {NOMINATED}, for which room is kept on a node"] += 1
     own = constraints(pod.spec, pod.where, facts.places, notices)
+    choice = allowed_nodes(pod.annotations, facts.boards_of)
+    if choice is not None:
+        own.append(Constraint("name", "In", tuple(sorted(choice.nodes) or ("",))))
+        notices.update(["pods: boards of chosen types or names, of which any on their nodes count"] * choice.partial)
     return [*own, *rules.constraints, *ports.constraints, *facts.volumes.constraints(pod, facts.places, notices)]
 
 
-def held_devices(pod: PodManifest, count: int, notices: Counter[str]) -> list[int] | None:
+def held_devices(pod: PodManifest, count: int, notices: Counter[str], boards: Sequence[Board] = ()) -> list[int] | None:
     """Numbers of a running pod's devices, from an annotation; None without one, and for waiting pods."""
     numbers = next((str(pod.annotations[name]) for name in HELD if pod.annotations.get(name)), None)
-    if numbers is None or not count:
+    listed = allocated(pod.annotations, boards)
+    if (numbers is None and listed is None) or not count:
         return None
     if not pod.spec.get("nodeName"):
         notices["pods: devices chosen beforehand (gpu-index)"] += 1
         return None
-    parts = numbers.replace(",", "-").split("-")
+    parts = [str(number) for number in listed or ()] if numbers is None else numbers.replace(",", "-").split("-")
     gpus = sorted({int(part) for part in parts if part.isascii() and part.isdigit() and len(part) < 3})
     if not len(gpus) == len(parts) == count:
         notices["pods: numbers of devices that do not match their requests"] += 1

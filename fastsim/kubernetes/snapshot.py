@@ -23,6 +23,7 @@ from typing import Any
 from fastsim.errors import InputError, ScenarioError
 from fastsim.kubernetes.devices.device_resources import GPU, SHARED, labelled
 from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, common_division
+from fastsim.kubernetes.devices.hami import boards
 from fastsim.kubernetes.devices.node_devices import MEMORY_UNITS, offered
 from fastsim.kubernetes.memory_step import MemoryStep, memory_step
 from fastsim.kubernetes.nodes import IN_BYTES, MEMORY, node_row, taints
@@ -32,7 +33,7 @@ from fastsim.kubernetes.workloads.owners import is_workload
 
 READ = ("Node", "Pod", "PriorityClass", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "DaemonSet",
         "Job", "CronJob", "PodGroup", "Namespace", "LimitRange", "ResourceQuota", "PersistentVolume",
-        "PersistentVolumeClaim")  # fmt: skip
+        "PersistentVolumeClaim", "RuntimeClass")  # fmt: skip
 """Kinds that are read; others are counted in the notices."""
 
 READINGS = ("now", "trace")
@@ -126,13 +127,15 @@ class Snapshot:
         """
         from fastsim.kubernetes.arrival_order import is_over
         from fastsim.kubernetes.controllers import pods
+        from fastsim.kubernetes.devices.gpu_groups import on_shared_devices
         from fastsim.kubernetes.pods import pod_row
 
         rows = []
         for pod in pods(objects, self._places, self.notices):
             gone = present and is_over(pod)
             rows.append(pod_row(pod, self._facts, Counter() if gone else self.notices))
-        return [row for row in rows if row is not None]
+        devices = {row["name"]: row["num_gpu"] for row in self.node_rows}
+        return on_shared_devices((row for row in rows if row is not None), devices)
 
     def warn(self, depth: int = 1, nodes: bool = True) -> None:
         """Issue one warning for each notice, `depth` functions up; ``nodes`` includes those about nodes."""
@@ -216,7 +219,8 @@ class Snapshot:
         users = in_line(pods(self.objects, self._places, Counter()), priorities)
         volumes = Volumes(self.of_kind("PersistentVolumeClaim"), self.of_kind("PersistentVolume"), users)
         ports = HostPorts(pods(self.objects, self._places, Counter()), lambda pod: peers.rules(pod).group)
-        return Facts(self._places, self._surroundings, priorities, peers, volumes, ports)
+        boards_of = {item.name: boards(item) for item in self.of_kind("Node")}
+        return Facts(self._places, self._surroundings, priorities, peers, volumes, ports, boards_of)
 
     @cached_property
     def checksum(self) -> str:

@@ -36,7 +36,7 @@ OWN = {
 }  # fmt: skip
 """Words of the readers that are fastsim's own: columns, units, words of messages."""
 INNER = {
-    "devmem", "health", "true", "false", "True", "alibabacloud.com/", "aliyun.com/", "gpu-", "NVIDIA-",
+    "devmem", "health", "id", "true", "false", "True", "alibabacloud.com/", "aliyun.com/", "gpu-", "NVIDIA-",
     "NVIDIA-NVIDIA-", "NVIDIA-Tesla-",
 }  # fmt: skip
 """Parts of annotations and of models, and beginnings of names that are complete in the table."""

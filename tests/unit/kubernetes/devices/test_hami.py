@@ -58,9 +58,9 @@ def test_boards_are_counted_not_the_pods_that_may_share_them(count: int) -> None
 def test_every_form_of_the_list() -> None:
     entry = {"id": "GPU-1", "count": 5, "devmem": 46068, "devcore": 100, "type": "NVIDIA-NVIDIA A10", "health": True}
     text = json.dumps([entry, {**entry, "id": "GPU-2", "health": False}])
-    assert boards(manifest(registered(1, text=text))) == [Board(46068, "NVIDIA-A10")]
+    assert boards(manifest(registered(1, text=text))) == [Board(46068, "NVIDIA-A10", "GPU-1")]
     ill = ENTRY.format(1) + ENTRY.format(2).replace("true", "false")
-    assert boards(manifest(registered(1, text=ill))) == [Board(15360, "Tesla-T4")]
+    assert boards(manifest(registered(1, text=ill))) == [Board(15360, "Tesla-T4", "GPU-1")]
     other = node(amounts={NUMBER: "10"})
     other["metadata"]["annotations"] = {VOLCANO: "GPU-1,10,32768,Tesla-V100-SXM2-32GB,true:"}
     assert devices(other) == (1, "V100M32", 32768, None)
@@ -128,3 +128,35 @@ def test_volcano_without_a_list(tmp_path: Path) -> None:
     assert devices(body) == (2, "T4", 15360, None)
     request: dict[str, object] = {NUMBER: 1, "volcano.sh/vgpu-memory": 7000, "volcano.sh/vgpu-cores": 50}
     assert placed(tmp_path, body, *(pod(f"p{i}", request) for i in range(5)))[0] == {"v": 4, None: 1}
+
+
+def held(name: str, board: str, mib: int) -> dict[str, Any]:
+    text = {"hami.io/vgpu-devices-allocated": f"{board},NVIDIA,{mib},0:;"}
+    return pod(name, {GPU: 1, MEMORY: mib}, text, nodeName="hami")
+
+
+def test_pods_hold_the_boards_that_were_allocated(tmp_path: Path) -> None:
+    """HAMi writes "UUID,type,memory MiB,cores:" for each device, and ";" between the containers."""
+    running = [held("a", "GPU-0", 7000), held("b", "GPU-1", 7000)]
+    assert placed(tmp_path, registered(2), *running, pod("large", {GPU: 1, MEMORY: 15360}))[0] == {"hami": 2, None: 1}
+    both = [held("a", "GPU-1", 7000), held("b", "GPU-1", 7000)]
+    assert placed(tmp_path, registered(2), *both, pod("large", {GPU: 1, MEMORY: 15360}))[0] == {"hami": 3}
+    assert placed(tmp_path, registered(2), held("a", "GPU-7", 7000))[2].total() == 1
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text", "nodes", "partial"),
+    [
+        ("nvidia.com/use-gputype", "h100,a10", ["a10"], 0), ("nvidia.com/use-gputype", "H100", [None], 0),
+        ("nvidia.com/nouse-gputype", "Tesla T4", ["a10"], 0), ("nvidia.com/nouse-gputype", "A10", ["hami"], 0),
+        ("nvidia.com/use-gpuuuid", "GPU-9", ["a10"], 0), ("nvidia.com/use-gpuuuid", "GPU-1", ["hami"], 1),
+        ("nvidia.com/nouse-gpuuuid", "GPU-0,GPU-1", ["a10"], 0),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.PodNeverFits")
+def test_pods_choose_boards(tmp_path: Path, annotation: str, text: str, nodes: list[Any], partial: int) -> None:
+    """HAMi's annotations name parts of types, or boards, with commas between."""
+    a10 = registered(1, "a10", "GPU-9,10,24000,100,NVIDIA-NVIDIA A10,0,true:")
+    counts, _, notices = placed(tmp_path, registered(2), a10, pod("p", {GPU: 1, MEMORY: 5000}, {annotation: text}))
+    assert list(counts) == nodes
+    assert notices["pods: boards of chosen types or names, of which any on their nodes count"] == partial
