@@ -7,11 +7,7 @@ from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
-from fastsim.engine.adaptive.plan import AdaptivePlan
-from fastsim.engine.monitored.plan import ContainerLifecycle, MonitoredPlan
 from fastsim.engine.online.plan import DIMS, GPU_PICKS, KERNELS, NORMALISERS, NORMS, QUEUES, OnlinePlan, ScoreTerm
-from fastsim.engine.orders.plan import OrderPlan
-from fastsim.engine.shares.plan import VISITS, SharePlan
 from fastsim.errors import PolicyError, kind_of
 from fastsim.policies.registry import label
 
@@ -35,6 +31,18 @@ def _with_solver_s(method: str) -> Rule:
     return (lambda value: has(value) and hasattr(value, "solver_s")), f"{expected} and solver_s"
 
 
+def _visit() -> Rule:
+    from fastsim.engine.shares.plan import VISITS
+
+    return _one_of(VISITS)
+
+
+def _lifecycle() -> Rule:
+    from fastsim.engine.monitored.plan import ContainerLifecycle
+
+    return (lambda value: isinstance(value, ContainerLifecycle)), "a ContainerLifecycle"
+
+
 def _or_none(rule: Rule) -> Rule:
     return (lambda value: value is None or rule[0](value)), f"{rule[1]}, or None"
 
@@ -54,37 +62,37 @@ MAPPING: Rule = (lambda value: isinstance(value, Mapping)), "a dict"
 NAMES: Rule = (lambda value: isinstance(value, frozenset | set)), "a frozenset of names"
 FUNCTION: Rule = callable, "a function"
 
-RULES: dict[type, dict[str, Rule]] = {
-    OnlinePlan: {
+RULES: dict[str, dict[str, Rule | Callable[[], Rule]]] = {
+    "fastsim.engine.online.plan:OnlinePlan": {
         "terms": _tuple_of(ScoreTerm, "a tuple of ScoreTerms, (ScoreTerm(...),)"),
         "gpu_pick": _one_of(GPU_PICKS), "gpu_dim": _one_of(DIMS), "gpu_norm": _one_of(NORMS), "queue": _one_of(QUEUES),
     },
-    ScoreTerm: {
+    "fastsim.engine.online.plan:ScoreTerm": {
         "kernel": _one_of(KERNELS), "weight": WHOLE, "normalise": _one_of(NORMALISERS), "dim": _one_of(DIMS),
         "norm": _one_of(NORMS), "scorer": _or_none(FUNCTION),
     },
-    SharePlan: {
-        "allocator": _with("allocate"), "pairs": TRUTH, "visit": _one_of(VISITS), "strict": TRUTH, "traits": MAPPING,
+    "fastsim.engine.shares.plan:SharePlan": {
+        "allocator": _with("allocate"), "pairs": TRUTH, "visit": _visit, "strict": TRUTH, "traits": MAPPING,
         "estimates": _or_none(_with("__call__", "arrive", "observe", "leave")), "prompt": TRUTH, "entities": NAMES,
         "overcommitted": TRUTH, "policy": TEXT,
     },
-    OrderPlan: {
+    "fastsim.engine.orders.plan:OrderPlan": {
         "order": _tuple_of(str, "a tuple of terms, ('arrival',)"), "mechanism": TEXT, "place": TRUTH,
         "level_s": _tuple_of(Real, "a tuple of GPU seconds"), "starving_s": NUMBER, "narrow": TRUTH, "sticky": TRUTH,
         "blocking": TRUTH, "admit": NUMBER, "chooser": _or_none(_with_solver_s("parts")),
         "skewed": _tuple_of(str, "a tuple of names of workloads"),
     },
-    AdaptivePlan: {
+    "fastsim.engine.adaptive.plan:AdaptivePlan": {
         "decider": _with_solver_s("decide"), "tuned": TRUTH, "merged": TRUTH,
         "measured": _tuple_of(Integral, "a tuple of nodes and GPUs"), "fit_stop": NUMBER, "policy": TEXT,
     },
-    MonitoredPlan: {
+    "fastsim.engine.monitored.plan:MonitoredPlan": {
         "scheduler": FUNCTION,
-        "lifecycle": ((lambda value: isinstance(value, ContainerLifecycle)), "a ContainerLifecycle"),
+        "lifecycle": _lifecycle,
         "devices": MAPPING, "refresh_s": _tuple_of(Real, "a tuple of seconds"),
     },
 }  # fmt: skip
-"""Allowed values of every field of the plans."""
+"""Allowed values of every field of the plans, by module and class, so that only the engine that plays is loaded."""
 
 
 def returned_plan(policy: Any, method: str, plan: Any, kinds: tuple[type, ...]) -> Any:
@@ -93,7 +101,7 @@ def returned_plan(policy: Any, method: str, plan: Any, kinds: tuple[type, ...]) 
     if not isinstance(plan, kinds):
         names = " or ".join(f"{'an' if kind.__name__[0] in 'AO' else 'a'} {kind.__name__}" for kind in kinds)
         raise PolicyError(f"{where}: {method}()", kind_of(plan), names)
-    _check(f"{where}: {type(plan).__name__}", plan)
+    rules = _check(f"{where}: {type(plan).__name__}", plan)
     if isinstance(plan, OnlinePlan):
         for number, term in enumerate(plan.terms):
             _check(f"{where}: term {number}", term)
@@ -102,14 +110,22 @@ def returned_plan(policy: Any, method: str, plan: Any, kinds: tuple[type, ...]) 
                 raise PolicyError(
                     f"{where}: term {number}", f"kernel {term.kernel!r}, {kind_of(term.scorer)}", expected
                 )
-    if isinstance(plan, SharePlan | AdaptivePlan):
-        return dataclasses.replace(plan, policy=label(policy))
-    return plan
+    made: Any = plan
+    return dataclasses.replace(made, policy=label(policy)) if "policy" in rules else made
 
 
-def _check(where: str, made: Any) -> None:
-    rules = next(rules for kind, rules in RULES.items() if isinstance(made, kind))
+def rules_of(kind: type) -> dict[str, Rule]:
+    """The rules of a kind of plan by field, or of the plan it is derived from."""
+    names = (f"{base.__module__}:{base.__qualname__}" for base in kind.__mro__)
+    rules = next(RULES[name] for name in names if name in RULES)
+    return {name: rule() if callable(rule) else rule for name, rule in rules.items()}
+
+
+def _check(where: str, made: Any) -> dict[str, Rule]:
+    """The rules of this plan or term; PolicyError if a value breaks one."""
+    rules = rules_of(type(made))
     for name, (allowed, expected) in rules.items():
         value = getattr(made, name)
         if not allowed(value):
             raise PolicyError(f"{where}: {name}", kind_of(value), expected)
+    return rules

@@ -216,12 +216,17 @@ _known_labels: ValueByObject[Cluster, list[tuple[Shape, dict[str, str]]]] = Valu
 """Shape and labels of every node of clusters that still exist."""
 
 
+FEW = 500
+"""Nodes whose distinct shapes are found sooner than Arrow's groups are loaded."""
+
+
 def _shapes(cluster: Cluster) -> list[Shape]:
     """Distinct empty nodes, those that host most first."""
     shapes = _known.get(cluster)
     if shapes is None:
         nodes = cluster.offered
-        if nodes["extra_resources"].null_count == len(nodes):  # distinct ones are found faster without a list
+        if len(nodes) > FEW and nodes["extra_resources"].null_count == len(nodes):
+            # Distinct ones are found faster without a list.
             nodes = nodes.group_by([*SHAPE], use_threads=False).aggregate([])
         shapes = _known[cluster] = sorted(
             dict.fromkeys(_node_shapes(nodes)),

@@ -285,7 +285,7 @@ def _kubernetes_pods(path: str, nodes: str | None = None, memory_unit: str = "Gi
 
 
 def _generator(kind: str) -> Callable[..., Workload]:
-    from fastsim.workload.generators.openb import GENERATORS
+    from fastsim.workload.generators.recipes import GENERATORS
 
     if kind not in GENERATORS:
         where, expected = f"workload 'synth:{kind}'", f"one of {', '.join(GENERATORS)}"

@@ -243,7 +243,7 @@ class Workload:
     @classmethod
     def synth(cls, kind: str = "openb", **options: Any) -> Workload:
         """Generated pods or jobs; options as in `synth_openb`, `synth_gavel`, `synth_gavel_trace` and `synth_sia`."""
-        from fastsim.workload.generators.openb import GENERATORS
+        from fastsim.workload.generators.recipes import GENERATORS
 
         if kind not in GENERATORS:
             expected, do = f"one of: {', '.join(GENERATORS)}", suggestion(str(kind), GENERATORS)

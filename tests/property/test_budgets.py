@@ -35,7 +35,7 @@ from fastsim.scenario.scenario import Scenario
 from fastsim.telemetry.prometheus import Prometheus
 from fastsim.telemetry.telemetry import Telemetry
 from fastsim.workload.generators.detectors import detectors
-from fastsim.workload.generators.openb import GENERATORS
+from fastsim.workload.generators.recipes import GENERATORS
 from fastsim.workload.typical_pods import TypicalPods
 from tests.cli.test_grammar import VERBS
 

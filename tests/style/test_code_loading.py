@@ -29,6 +29,7 @@ LISTED: dict[str, tuple[str, set[str]]] = {
     "fastsim/policies/registry.py": (INSTALLED, {"importlib"}),
     "fastsim/policies/solvers/cbc.py": (SYSTEM, {"ctypes"}),
     "fastsim/reports/guides.py": (OURS, {"importlib"}),
+    "fastsim/workload/generators/recipes.py": (OURS, {"importlib"}),
     "fastsim/workload/published_traces.py": (OURS, {"importlib"}),
 }
 """Modules that load something: what it is, and what they load it with."""

@@ -20,7 +20,7 @@ from fastsim.errors import FastsimError, InputError, PolicyError, ResultError, S
 from fastsim.policies import registry
 from fastsim.scenario.carbon import Carbon
 from fastsim.telemetry.telemetry import Telemetry
-from fastsim.workload.generators.openb import GENERATORS
+from fastsim.workload.generators.recipes import GENERATORS
 from fastsim.workload.texts import TRACES
 from tests.needs import skip_without
 

@@ -1,5 +1,5 @@
 """Synthetic workloads: one recipe per file, and how they draw.
 
 In come options and a seed, out goes a workload; same seed, same bytes.
-Open ``openb`` first: it lists the recipes.
+Open ``recipes`` first: it lists them.
 """

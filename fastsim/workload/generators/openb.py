@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -22,11 +22,7 @@ from fastsim.foundation.draws.random_streams import Stream
 from fastsim.foundation.limits.knobs import PODS, RESIDENTS
 from fastsim.workload import schema as s
 from fastsim.workload.generators.arrivals_and_durations import Mixture, PoissonClock, SeasonalClock, refuse_rate
-from fastsim.workload.generators.detectors import detectors
-from fastsim.workload.generators.gavel import synth_gavel, synth_gavel_trace
 from fastsim.workload.generators.requests import FREQUENT, SET, Columns, ModelSets, Requests, RequestTable
-from fastsim.workload.generators.sia import synth_sia
-from fastsim.workload.generators.synergy import synth_synergy
 from fastsim.workload.workload import BATCH_ROWS, Workload
 
 if TYPE_CHECKING:
@@ -91,17 +87,6 @@ def synth_openb(
     }
     rows = pods + recipe.residents
     return Workload(partial(_batches, recipe), recipe.columns(), name="synth:openb", rows=rows, metadata=metadata)
-
-
-GENERATORS: Mapping[str, Callable[..., Workload]] = {
-    "openb": synth_openb,
-    "gavel": synth_gavel,
-    "gavel-trace": synth_gavel_trace,
-    "detectors": detectors,
-    "sia": synth_sia,
-    "synergy": synth_synergy,
-}
-"""Generators by name."""
 
 
 @cache

@@ -310,7 +310,7 @@ def test_rows_that_an_importer_leaves_out_are_named_once(tmp_path: Path) -> None
 
 
 def test_an_unknown_option_of_any_text_is_one_error_with_the_known_ones(files: Path) -> None:
-    from fastsim.workload.generators.openb import GENERATORS
+    from fastsim.workload.generators.recipes import GENERATORS
 
     heads = [f"synth:{kind}" for kind in GENERATORS] + [f"{kind}:jobs.csv" for kind in texts.TRACES]
     heads += ["pods.csv", "pods.parquet", "csv:pods.csv", "jobs.trace", "gavel:jobs.txt", "synergy:jobs.csv"]
