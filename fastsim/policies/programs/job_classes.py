@@ -115,7 +115,7 @@ def grouped(view: RoundView, rate__jg: Floats, alike__j: Ints, pairs: bool = Fal
         class__j, size, example,
         np.concatenate([alone, first]), np.concatenate([np.full(len(size), ALONE), second]),
         np.concatenate([size, count]), np.concatenate([size.astype(np.float64), mass]),
-        np.concatenate([np.nan_to_num(rate__jg[example]), known]),
+        np.concatenate([_measured(rate__jg[example]), known]),
         np.concatenate([np.zeros((len(size), rate__jg.shape[1])), partner]),
         idle,
     )  # fmt: skip
@@ -160,4 +160,10 @@ def _pair_rates(view: RoundView, first: Ints, second: Ints) -> tuple[Floats, Flo
         empty = np.zeros((0, len(view.setting.gpu_models)))
         return empty, empty
     one, two = view.pair_rates(first, second)
-    return np.nan_to_num(one), np.nan_to_num(two)
+    return _measured(one), _measured(two)
+
+
+def _measured(rate: Floats) -> Floats:
+    """Rates, which are finite; 0 for those that were not measured. numpy's own function takes eight times as long."""
+    measured: Floats = np.where(np.isnan(rate), 0.0, rate)
+    return measured
