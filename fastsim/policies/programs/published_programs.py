@@ -40,15 +40,17 @@ def last_rise(
 ) -> Floats | None:
     """Shares with rates at ``level`` or above and the largest least ``(rate - level) * factor`` of rising jobs."""
     jobs, models = rate__jg.shape
-    rises = np.flatnonzero(rising__j)
-    every, alone = np.arange(jobs), len(rises) == 1
+    every, alone = np.arange(jobs), jobs == 1
+    rises, still = np.flatnonzero(rising__j)[: 0 if alone else None], np.flatnonzero(~rising__j)
     scaled = rate__jg * factor__j[:, None]
-    job = np.concatenate([every, every, rises[: 0 if alone else None]])
-    row = np.concatenate([np.ones_like(rate__jg), -rate__jg, -scaled[rises[: 0 if alone else None]]])
+    job = np.concatenate([every, every, rises, still])
+    # The level has a row of every job: that of a job that does not rise says that it is at most the largest rate.
+    row = np.concatenate([np.ones_like(rate__jg), -rate__jg, -scaled[rises], np.zeros((len(still), models))])
     lift = np.concatenate([np.zeros(2 * jobs), np.ones(len(job) - 2 * jobs)])
-    room = np.concatenate([np.ones(jobs), -level__j, -(level__j * factor__j)[rises[: 0 if alone else None]]])
+    most = np.full(len(still), (rate__jg * use__j[:, None]).max())
+    room = np.concatenate([np.ones(jobs), -level__j, -(level__j * factor__j)[rises], most])
     order = np.argsort(job, kind="stable")
-    cost = np.where(np.isin(every, rises)[:, None] & alone, -scaled, 0.0)
+    cost = -scaled if alone else np.zeros_like(scaled)
     found = optimum(
         use__j, gpus__g, job[order], row[order], lift[order], room[order], cost, 0.0 if alone else -1.0,
         np.zeros((0, models)),

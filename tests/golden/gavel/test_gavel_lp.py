@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from tests.golden.gavel.gavel_lp import (
     recordings,
     round_policy,
 )
+from tests.reference.exact_levels import exact_levels
 from tests.reference.rounds.water_levels import claims, filled
 from tests.rounds import excess, rates_under
 from tests.rounds import view as view_of
@@ -191,6 +193,13 @@ def test_entities(index: int, mode: str) -> None:
         # What jobs could have besides is more than 1 % of all, so no noise; the lowest level is one and the same.
         claim = claims(np.zeros(len(kinds), bool), seen.weight, names, entities_of(entities))
         assert gain > 0.01 and found.sum() > original.sum()
+        if mode == "base":  # all models are one, so fractions say without rounding who is right
+            exact = exact_levels(
+                [[Fraction(1)]] * len(kinds), [int(setting.gpus__g.sum())], [*map(Fraction, told["weights"])], names,
+                {name: (Fraction(weight), inner) for name, (weight, inner) in entities_of(entities).items()},
+            )  # fmt: skip
+            assert found == pytest.approx([float(level) for level in exact], rel=1e-7)
+            assert abs(original - [float(level) for level in exact]).max() > 0.01
         assert (found / claim).min() == pytest.approx((original / claim).min(), rel=1e-4)
 
 

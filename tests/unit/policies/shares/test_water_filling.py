@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from fastsim.policies import registry
 from fastsim.policies.programs.share_program import proportional_rate
 from fastsim.policies.programs.water_filling import Claims, WaterFilling
 from fastsim.policies.shares.water_filling import WaterFillingFairness, entities_of
+from tests.reference.exact_levels import exact_levels
 from tests.reference.rounds.water_levels import filled
 from tests.rounds import excess, oracle, rates_under, setting, view, views
 
@@ -153,3 +156,26 @@ def test_jobs_alike_may_be_one_column(seen: RoundView, mode: str, entities: str)
     rate = np.ones_like(seen.rate__jg) if mode == "base" else None
     # The vector is unique; both follow the same exact steps.
     assert rates_under(seen, found, rate) == pytest.approx(rates_under(seen, apart, rate), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(36))
+def test_entities_get_what_fractions_without_rounding_say(seed: int) -> None:
+    draw = Random(seed)
+    jobs, gpus, inner = draw.randint(3, 5), [draw.randint(1, 2), draw.randint(1, 2)], draw.choice(["fairness", "fifo"])
+    rates = [[draw.choice([1, 2]), draw.choice([2, 3, 5])] for _ in range(jobs)]
+    weights, tenant = [1 + job % 2 for job in range(jobs)], tuple("abc"[job * 3 // jobs] for job in range(jobs))
+    weight_of = dict(zip("abc", (1, 2, 3), strict=True))
+    seen = view(setting(oracle(rates), gpus), range(jobs), weight=weights, tenant=tenant)
+    mode = draw.choice(["base", "perf"])
+    text = ",".join(f"{name}:{weight}:{inner}" for name, weight in weight_of.items())
+    known = [[Fraction(rate) for rate in each] if mode == "perf" else [Fraction(1)] * 2 for each in rates]
+    fair = [sum(rate * gpus[g] for g, rate in enumerate(each)) * Fraction(1, sum(gpus)) for each in known]
+    relative = [[rate / part for rate in each] for each, part in zip(known, fair, strict=True)]
+    exact = exact_levels(
+        relative, gpus, [Fraction(weight) for weight in weights], tenant,
+        {name: (Fraction(weight), inner) for name, weight in weight_of.items()},
+    )  # fmt: skip
+    share__jg = allocated(seen, mode=mode, entities=text).share__rg
+    reached = (share__jg * np.array(relative, float)).sum(axis=1)
+    # The solver's own tolerance, once a level.
+    assert reached == pytest.approx([float(level) for level in exact], rel=1e-6, abs=1e-6)
