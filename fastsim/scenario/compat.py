@@ -34,6 +34,7 @@ _GAVEL = {
     "reset_at_zero": "an allocation of second 0 may be replaced in the very next round",
     "stale_arrival": "with nothing running, time goes to the next arrival although jobs wait, then back to the last",
     "late_shares": "allocations are 1,920 s apart for fifo and for deadlines, too, although jobs wait for them",
+    "late_deadlines": "a deadline is as much later as the round that takes the job in begins after its arrival",
     "lease_cost": "a job pays from the end of the last round at the price of its own, each of a pair for all its GPUs",
     "use_from_zero": "use of GPUs counts from second 0, not from the first arrival",
     "fifo_compat": "fifo without rates: not the drawn GPU model but the last one with room for any job, even if full",

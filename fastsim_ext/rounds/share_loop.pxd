@@ -29,6 +29,7 @@ cdef class ShareLoop:
     cdef Completion* spare
     cdef double round_s, realloc_s, restart_s, until_s
     cdef bint recorded, endless, measured, estimated, last_chunk, gap_counts, whole, reset_at_zero, stale, lease_cost
+    cdef bint late_deadlines
     cdef int64_t first, last                   # ids [first, last) must end; last = -1: every job
     cdef readonly double now_s, start_s, end_s, reset_s, next_price_s
     cdef readonly double began_s, wasted_gpu_s  # of the round; of restart delays in all

@@ -33,7 +33,7 @@ cdef class ShareLoop:
                  ClusterMetrics metrics=None, bint estimated=False, **selection):
         import numpy as np
         (reserves, self.last_chunk, self.gap_counts, self.whole, self.reset_at_zero, self.stale, self.lease_cost,
-         unowed) = quirks
+         unowed, self.late_deadlines) = quirks
         self.table = JobTable(len(gpus), round_s / 2, 0.0 if unowed else round_s / 2)
         self.leases, self.log = Leases(gpus), RoundLog()
         self.selection = CandidateSelection(self.table, self.leases, alone, shared, fastest, shuffle_state,
@@ -204,6 +204,8 @@ cdef class ShareLoop:
             new = &self.pending[self.at_pending]
             if new.submit_s > self.now_s:
                 break
+            if self.late_deadlines:
+                new.deadline_s += self.now_s - new.submit_s
             self.table.enter(new)
             self.last_submit_s = new.submit_s
             if self.measured:

@@ -61,8 +61,8 @@ NOT_SAVED_BY_ROUNDS = {
     "share_loop": {
         "table", "leases", "log", "selection", "metrics",  # parts of their own
         "alone", "shared", "round_s", "realloc_s", "restart_s", "until_s", "recorded", "endless", "estimated",
-        "last_chunk", "gap_counts", "whole", "reset_at_zero", "stale", "lease_cost", "first",
-        "last",  # arguments
+        "last_chunk", "gap_counts", "whole", "reset_at_zero", "stale", "lease_cost", "late_deadlines",
+        "first", "last",  # arguments
         "completions", "spare", "was_idle", "moved",  # rewritten in every round
         "stage",  # always between two rounds
         "pending", "n_pending", "at_pending", "pending_room", "closed",  # read again

@@ -29,7 +29,7 @@ LARGE = 1e9
 
 QUIRKS = (
     "new_job_reserves_gpus", "gang_last_chunk_failure", "idle_gap_accounting", "whole_steps", "reset_at_zero",
-    "stale_arrival", "lease_cost", "unowed_pairs",
+    "stale_arrival", "lease_cost", "unowed_pairs", "late_deadlines",
 )  # fmt: skip
 """Compat switches that rounds of shares honour."""
 LATE_SHARES = "late_shares"

@@ -100,6 +100,13 @@ def test_averages_are_within_the_bars(run: Recorded) -> None:
     assert (moved.min(axis=0) <= bar).all() and (moved.max(axis=0) >= -bar).all()
 
 
+@pytest.mark.parametrize("run", [run for run in solved() if run.policy.endswith("packed_SLOs")], ids=lambda run: run.id)
+def test_with_pairs_and_deadlines_every_job_ends_at_the_recorded_time(run: Recorded) -> None:
+    jobs = run.played(run.plan()).jobs
+    # Completion times are sums over rounds, added up in another order.
+    assert jobs["finish_s"] - jobs["submit_s"] == pytest.approx(run.jobs()["jct"].to_numpy(), rel=1e-9)
+
+
 @pytest.mark.parametrize("run", [run for run in solved() if run.policy.startswith(EXACT)], ids=lambda run: run.id)
 def test_where_nothing_is_left_to_rounding_every_job_ends_at_the_recorded_time(run: Recorded) -> None:
     # The shares agree to 1e-7; steps per round are whole, so that seldom moves one.

@@ -127,7 +127,8 @@ class Rounds:
     def _arrive(self) -> None:
         while self.added < len(self.jobs) and self.jobs[self.added].submit_s <= self.now_s:
             job, self.added = self.added, self.added + 1
-            self.outcomes.append(Outcome(self.jobs[job]))
+            late_s = self.now_s - self.jobs[job].submit_s if self.options.quirk("late_deadlines") else 0.0
+            self.outcomes.append(Outcome(self.jobs[job]._replace(deadline_s=self.jobs[job].deadline_s + late_s)))
             kind, estimates = self.jobs[job].kind, self.plan.estimates
             self.estimated_kind.append(kind if estimates is None else estimates.arrive(job, kind))
             half = self.options.round_s / 2
