@@ -158,7 +158,7 @@ def import_kubernetes(
     from fastsim.workload.importers.kubernetes import workload_of
 
     snapshot = Snapshot.read(*sources, memory_unit=memory_unit)
-    table = cluster_of(snapshot) if as_nodes else workload_of(snapshot, read_as)
+    table = cluster_of(snapshot) if as_nodes else workload_of(snapshot, read_as, marked=True)
     notices = [f"{text}: {count:,}" for text, count in sorted(snapshot.notices.items())]
     if strict:
         refuse_not_honoured(notices)

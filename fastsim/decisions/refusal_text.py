@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastsim.hardware import mig
-from fastsim.hardware.node_constraints import Conditions, Constraint, holds, node_labels
+from fastsim.hardware.node_constraints import ONE_OF, Conditions, Constraint, conjunction, holds, node_labels
 from fastsim.kubernetes.devices.device_resources import GPU, LACKING, OFFERED
 from fastsim.kubernetes.nodes import IN_BYTES, TAINT, UNSCHEDULABLE
 from fastsim.kubernetes.pod_rules.host_ports import TAKEN
@@ -51,6 +51,8 @@ def mismatch(conditions: Conditions, row: Mapping[str, Any]) -> str:
         return ports
     if (claim := claim_text(broken.key)) is not None:
         return claim
+    if broken.op == ONE_OF:
+        return f"none of its alternatives holds: {expression(broken)}"
     label = labels.get(broken.key)
     has = f"no label {broken.key}" if label is None else f"{broken.key} is {label!r}"
     return f"{has}, needs {expression(broken)}"
@@ -70,6 +72,8 @@ def ports_text(name: str = "") -> str | None:
 
 def expression(constraint: Constraint) -> str:
     """A node-label expression as text: ``zone In [a, b]``."""
+    if constraint.op == ONE_OF:
+        return " or ".join(" and ".join(map(expression, conjunction(text))) for text in constraint.values)
     return f"{constraint.key} {constraint.op}" + (f" [{', '.join(constraint.values)}]" if constraint.values else "")
 
 
@@ -141,7 +145,7 @@ def sentence(counts: Mapping[str, int], nodes: int) -> str:
 
 def _failed(conditions: Conditions, labels: Mapping[str, str]) -> Constraint | None:
     """The first expression that does not hold, claims and taints before anything else."""
-    broken = [constraint for constraint in conditions.constraints if not holds(constraint, labels.get(constraint.key))]
+    broken = [constraint for constraint in conditions.constraints if not holds(constraint, labels)]
     first = (ABSENT, TAINT)
     return min(
         broken, key=lambda one: next((i for i, key in enumerate(first) if one.key.startswith(key)), 2), default=None

@@ -137,8 +137,8 @@ def csv_line(path: str | os.PathLike[str], row: int, headed: bool = True) -> int
 
 
 def map_text(pairs: Iterable[tuple[str, object]] | None) -> str | None:
-    """A map as one CSV field, `a=1;b=2`; null stays null."""
-    return None if pairs is None else ";".join(f"{key}={value}" for key, value in pairs)
+    """A map as one CSV field, `a=1;b=2`; null stays null. Signs that divide the field are `%3D` and `%3B` in a name."""
+    return None if pairs is None else ";".join(f"{_escaped(key)}={_escaped(value)}" for key, value in pairs)
 
 
 def map_of(text: str | None, kind: pa.DataType) -> list[tuple[str, object]] | None:
@@ -149,7 +149,15 @@ def map_of(text: str | None, kind: pa.DataType) -> list[tuple[str, object]] | No
     if not all(key and sign for key, sign, _ in pairs):
         raise ValueError(text)
     whole = pa.types.is_integer(kind.item_type)
-    return [(key, int(value) if whole else value) for key, _, value in pairs]
+    return [(_unescaped(key), int(value) if whole else _unescaped(value)) for key, _, value in pairs]
+
+
+def _escaped(text: object) -> str:
+    return str(text).replace("%", "%25").replace("=", "%3D").replace(";", "%3B")
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("%3B", ";").replace("%3D", "=").replace("%25", "%")
 
 
 def _opened(path: str | os.PathLike[str]) -> IO[str]:

@@ -1,15 +1,19 @@
 """Conditions of a pod on its node besides CPU, memory and devices: labels, a name, device memory, further resources.
 
 Node-label expressions are those of Kubernetes' node affinity: all of them must hold; ``In`` and ``Gt`` need the label,
-``NotIn`` and ``DoesNotExist`` hold without it. The label ``name`` is the node's name.
+``NotIn`` and ``DoesNotExist`` hold without it. The label ``name`` is the node's name. Alternatives hold if all
+expressions of one of them do.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+from fastsim.foundation.nested_text import json_value
 from fastsim.hardware import mig
 
 MAX_GPUS = 64
@@ -22,8 +26,12 @@ OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 """Comparisons of a node's label with the values of a constraint."""
 
 
+ONE_OF = "OneOf"
+"""Operator of alternatives: each value is a list of expressions that hold together, see `conjunction_text`."""
+
+
 class Constraint(NamedTuple):
-    """One node-label expression: key, operator of :data:`OPERATORS`, values."""
+    """One node-label expression: key, operator of :data:`OPERATORS` or :data:`ONE_OF`, values."""
 
     key: str
     op: str
@@ -119,11 +127,28 @@ def eligible(conditions: Conditions, labels: Mapping[str, str]) -> bool:
     """Whether a node with these labels may host the pod, room aside."""
     if conditions.pinned_node is not None and conditions.pinned_node != labels["name"]:
         return False
-    return all(holds(constraint, labels.get(constraint.key)) for constraint in conditions.constraints)
+    return all(holds(constraint, labels) for constraint in conditions.constraints)
 
 
-def holds(constraint: Constraint, label: str | None) -> bool:
-    """Whether one expression is true of a label's value; None if the node has no such label."""
+def conjunction_text(constraints: Iterable[Constraint]) -> str:
+    """Expressions that hold together as one text: lists of key, operator and values in JSON."""
+    return json.dumps([[one.key, one.op, list(one.values)] for one in constraints])
+
+
+@lru_cache(4096)
+def conjunction(text: str) -> tuple[Constraint, ...]:
+    """The expressions in such a text."""
+    return tuple(Constraint(key, op, tuple(values)) for key, op, values in json.loads(text))
+
+
+def holds(constraint: Constraint, labels: Mapping[str, str]) -> bool:
+    """Whether one expression is true of a node's labels."""
+    if constraint.op == ONE_OF:
+        return any(all(holds(one, labels) for one in conjunction(text)) for text in constraint.values)
+    return _is_met(constraint, labels.get(constraint.key))
+
+
+def _is_met(constraint: Constraint, label: str | None) -> bool:
     if constraint.op == "Exists":
         return label is not None
     if constraint.op == "DoesNotExist":
@@ -150,13 +175,29 @@ def constraint_fault(constraint: Mapping[str, Any]) -> str | None:
     """The expected form of an invalid constraint; None if it is valid."""
     if not constraint["key"]:
         return "a key"
-    if constraint["op"] not in OPERATORS:
+    if constraint["op"] not in (*OPERATORS, ONE_OF):
         return f"an operator of {', '.join(OPERATORS)}"
     values = constraint["values"] or []
     if any(value is None for value in values):
         return "values that are texts"
+    if constraint["op"] == ONE_OF:
+        return next((fault for fault in map(_alternative_fault, values) if fault), None)
     if constraint["op"] in ("In", "NotIn") and not values:
         return f"one value or more for {constraint['op']}"
     if constraint["op"] in ("Gt", "Lt") and (len(values) != 1 or whole_number(values[0]) is None):
         return f"one whole number for {constraint['op']}"
     return None
+
+
+def _alternative_fault(text: str) -> str | None:
+    """The expected form of an invalid alternative; None if it is valid."""
+    expected = f"for {ONE_OF} lists of key, operator of {', '.join(OPERATORS)}, and values, as JSON"
+    try:
+        listed = [(key, op, [*values]) for key, op, values in json_value(text)]
+    except (ValueError, TypeError):
+        return expected
+    fine = all(isinstance(one, str) for key, op, values in listed for one in (key, op, *values))
+    if not fine or any(op not in OPERATORS for _, op, _ in listed):
+        return expected
+    faults = (constraint_fault({"key": key, "op": op, "values": values}) for key, op, values in listed)
+    return next((fault for fault in faults if fault), None)

@@ -51,6 +51,13 @@ class Taint(NamedTuple):
         """The label of the node table that stands for it."""
         return f"{TAINT}{self.key}={self.value}:{self.effect}"
 
+    @classmethod
+    def of_label(cls, label: str) -> Taint:
+        """The taint that a label of the node table stands for."""
+        name, _, effect = label.removeprefix(TAINT).rpartition(":")
+        key, _, value = name.partition("=")
+        return cls(key, value, effect)
+
 
 def node_row(
     node: Manifest, memory_unit: str, notices: Counter[str], divided: Mapping[str, Slots] | None = None,

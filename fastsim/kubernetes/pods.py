@@ -108,6 +108,7 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         "bound_node": bound,
         "bound_gpus": held_devices(pod, request["num_gpu"], notices, facts.boards_of.get(bound or "", ())),
         "gpu_groups": groups_of(pod.labels),
+        "tolerations": sequence(pod.spec, "tolerations", pod.where),
         "orig_status": phase or None,
         "native_id": f"{pod.namespace}/{pod.name}",
     }
@@ -128,7 +129,7 @@ def _expressions(pod: PodManifest, bound: str | None, facts: Facts, notices: Cou
     if choice is not None:
         own.append(Constraint("name", "In", tuple(sorted(choice.nodes) or ("",))))
         notices.update(["pods: boards of chosen types or names, of which any on their nodes count"] * choice.partial)
-    return [*own, *rules.constraints, *ports.constraints, *facts.volumes.constraints(pod, facts.places, notices)]
+    return [*own, *rules.constraints, *ports.constraints, *facts.volumes.constraints(pod, notices)]
 
 
 def held_devices(pod: PodManifest, count: int, notices: Counter[str], boards: Sequence[Board] = ()) -> list[int] | None:

@@ -49,28 +49,35 @@ class Snapshot:
 
     Objects of `one_source` have their nodes and pods read together; those of several may be read apart.
     ``memory_unit`` is the unit of ``aliyun.com/gpu-mem``, GiB or MiB: a flag of the plugin, which no object shows.
+    ``unpin`` names pods that run and are read as if they waited, see `pod_rules.unpinned_pods`.
     """
 
     def __init__(
-        self, objects: Sequence[Manifest], name: str = "kubernetes", memory_unit: str = "GiB", one_source: bool = True
-    ) -> None:
+        self, objects: Sequence[Manifest], name: str = "kubernetes", memory_unit: str = "GiB", one_source: bool = True,
+        unpin: str = "",
+    ) -> None:  # fmt: skip
         if memory_unit not in MEMORY_UNITS:
             raise ScenarioError("kubernetes: memory_unit", repr(memory_unit), f"one of {', '.join(MEMORY_UNITS)}")
         self.objects, self.name, self.memory_unit = sorted(_newest(objects), key=_identity), name, memory_unit
+        repeated, self.unpin = len(objects) - len(self.objects), unpin
+        if unpin:
+            from fastsim.kubernetes.pod_rules.unpinned_pods import unpinned
+
+            self.objects = unpinned(self.objects, unpin)
         self.one_source = one_source
         self.nodes_of: Snapshot | None = None  # the snapshot that the nodes were read with, if it is another one
         self.notices: Counter[str] = Counter()
-        if more := len(objects) - len(self.objects):
-            self.notices["objects: earlier copies of others, which are ignored"] = more
+        if repeated:
+            self.notices["objects: earlier copies of others, which are ignored"] = repeated
         for item in self.objects:
             if item.kind not in READ and not is_gang_kind(item):
                 self.notices[f"objects of kind {item.kind}"] += 1
 
     @classmethod
-    def read(cls, *paths: str | os.PathLike[str], memory_unit: str = "GiB") -> Snapshot:
+    def read(cls, *paths: str | os.PathLike[str], memory_unit: str = "GiB", unpin: str = "") -> Snapshot:
         """The objects of files and folders: YAML, JSON or a KAI snapshot (ZIP)."""
         objects = [item for path in paths for item in manifests(path)]
-        return cls(objects, ", ".join(map(str, paths)), memory_unit, len(paths) == 1)
+        return cls(objects, ", ".join(map(str, paths)), memory_unit, len(paths) == 1, unpin)
 
     def pod_rows(self, read_as: str = "now") -> list[dict[str, Any]]:
         """Rows of the pods as they are now: running pods on their nodes, then waiting ones, all at second 0.
@@ -99,9 +106,11 @@ class Snapshot:
 
     def beside(self, other: Snapshot) -> Snapshot:
         """The pods of this snapshot on the nodes of another one, together with its running pods."""
+        own = {_identity(item) for item in self.objects if item.kind == "Pod"} if self.unpin else set()
         remaining = [
-            item for item in other.objects if is_running(item) or not (item.kind == "Pod" or is_workload(item))
-        ]
+            item for item in other.objects
+            if (is_running(item) and _identity(item) not in own) or not _has_pods(item)
+        ]  # fmt: skip
         known = {_identity(item) for item in remaining}
         added = [item for item in self.objects if item.kind != "Node" and _identity(item) not in known]
         joint = Snapshot([*remaining, *added], self.name, self.memory_unit)

@@ -12,7 +12,8 @@ workload          ``synth:openb?pods=1000&seed=1`` (``load=1``: as much demand a
                   `cluster.column_mapping`, with ``where=``, ``origin=``, ``delimiter=``)
                   · a Gavel trace (``.trace``, ``gavel:FILE``)
                   · ``kubernetes:PATH?nodes=PATH`` (pods, and their nodes if those are in another file;
-                  ``as=trace``: at their recorded times, finished ones included)
+                  ``as=trace``: at their recorded times, finished ones included; ``unpin=true``: pods that run wait
+                  like the others, ``unpin=KIND`` and ``unpin=LABEL=VALUE`` those of an owner or with a label)
                   · a Synergy trace (``synergy:FILE``) · a Philly log (``philly:FILE``)
                   · a job list of Sia or Pollux (``sia:FILE``) · a published trace (``helios:FILE``, ``acme:FILE``,
                   ``pai:FILE``, ``swf:FILE``, ``slurm:FILE``, ``alibaba:FILE``, ``tiresias:FILE``, ``opendc:FOLDER``;
@@ -161,8 +162,8 @@ def workload_from(source: Any, cluster: Cluster | None = None) -> OfferedPods:
 
 
 def _on(offered: Workload, cluster: Cluster | None) -> Workload:
-    """The pods with those that run on the cluster already."""
-    if cluster is None or cluster.snapshot is None:
+    """The pods with those that run on the cluster already, kept off taints that they do not tolerate."""
+    if cluster is None or (cluster.snapshot is None and cluster.nodes["labels"].null_count == len(cluster)):
         return offered
     from fastsim.workload.importers.running_pods import with_running
 
@@ -278,10 +279,13 @@ def _is_own(path: str) -> bool:
     return s.SUBMIT_S in header
 
 
-def _kubernetes_pods(path: str, nodes: str | None = None, memory_unit: str = "GiB", read_as: str = "now") -> Workload:
+def _kubernetes_pods(
+    path: str, nodes: str | None = None, memory_unit: str = "GiB", read_as: str = "now", unpin: str | bool = ""
+) -> Workload:
     from fastsim.workload import Workload
 
-    return Workload.from_kubernetes(path, *([nodes] if nodes else []), memory_unit=memory_unit, read_as=read_as)
+    further = [nodes] if nodes else []
+    return Workload.from_kubernetes(path, *further, memory_unit=memory_unit, read_as=read_as, unpin=unpin)
 
 
 def _generator(kind: str) -> Callable[..., Workload]:

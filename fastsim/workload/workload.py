@@ -226,16 +226,18 @@ class Workload:
     @classmethod
     def from_kubernetes(
         cls, path: str | os.PathLike[str], *nodes: str | os.PathLike[str], memory_unit: str = "GiB",
-        read_as: str = "now",
+        read_as: str = "now", unpin: str | bool = "",
     ) -> Workload:  # fmt: skip
         """The pods among Kubernetes objects, workloads expanded; `nodes` are further files, of the nodes they meet.
 
         ``read_as``: ``now`` as they stand, or ``trace`` at their own times; see `kubernetes.Snapshot.pod_rows`.
+        ``unpin``: pods that run wait like the others, so that policies can be compared on them: all with True, those
+        of an owner with its kind, such as ``ReplicaSet``, or those with a label, ``team=a``.
         """
         from fastsim.kubernetes.snapshot import Snapshot
         from fastsim.workload.importers.kubernetes import workload_of
 
-        snapshot = Snapshot.read(path, *nodes, memory_unit=memory_unit)
+        snapshot = Snapshot.read(path, *nodes, memory_unit=memory_unit, unpin=str(unpin or ""))
         workload = workload_of(snapshot, read_as)
         snapshot.warn(3, nodes=False)  # warnings about nodes come with the nodes
         return workload

@@ -83,7 +83,9 @@ def _form_gang(waiting: list[dict[str, Any]], size: int, job: str, notices: Coun
     for number, row in enumerate(waiting):
         row["owner"], row["gang_owner"], row["gang_size"] = job, name or job, size if number < size else None
     if len(waiting) > size:
-        notices["pods: beyond the least number of their gang, placed one by one"] += len(waiting) - size
+        notices["pods: beyond the least number of their gang, placed one by one, also while it waits"] += (
+            len(waiting) - size
+        )
 
 
 def _gang_size(members: list[dict[str, Any]], least: int | None, notices: Counter[str]) -> int:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fastsim.errors import InputError
-from fastsim.hardware.node_constraints import Conditions, Constraint, constraint_fault, eligible, holds
+from fastsim.hardware.node_constraints import (
+    ONE_OF,
+    Conditions,
+    Constraint,
+    conjunction_text,
+    constraint_fault,
+    eligible,
+    holds,
+)  # fmt: skip
 from fastsim.kubernetes.devices.device_resources import device_expressions
 from fastsim.kubernetes.nodes import UNSCHEDULABLE, Taint, label_key
 from fastsim.kubernetes.objects import mapping, sequence
@@ -16,10 +25,16 @@ HOSTNAME = "kubernetes.io/hostname"
 """Topology in which every node is a domain of its own."""
 SOFT = "preferredDuringSchedulingIgnoredDuringExecution"
 HARD = "requiredDuringSchedulingIgnoredDuringExecution"
+TERMS = "nodeSelectorTerms"
 OVER = ("Succeeded", "Failed")
 """Phases of pods that have ended."""
 DAEMON_TOLERATES = (UNSCHEDULABLE, "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 """Keys of taints that pods of a DaemonSet always tolerate."""
+
+TOLERATED = "toleration:"
+"""Beginning of the labels, which no node has, that carry the tolerations of pods in tables."""
+TOLERATION = ("key", "operator", "value", "effect")
+"""Parts of a toleration."""
 
 Labels = Mapping[str, str]
 """Labels of a node, its `name` among them."""
@@ -37,25 +52,23 @@ def device_constraints(devices: Collection[str], node: str | None, places: Place
     """Node-label expressions for nodes with the devices of a pod; for a pod on `node` only those that hold there."""
     expressions = device_expressions([name for name in devices if name], places.devices)
     own = None if node is None else next((labels for labels in places.nodes if labels["name"] == node), {"name": ""})
-    return expressions if own is None else [item for item in expressions if holds(item, own.get(item.key))]
+    return expressions if own is None else [item for item in expressions if holds(item, own)]
 
 
 def constraints(spec: Mapping[str, Any], where: str, places: Places, notices: Counter[str]) -> list[Constraint]:
     """Node-label expressions of a pod's selector, required affinity and tolerations."""
     if mapping(mapping(spec, "affinity", where), "nodeAffinity", where).get(SOFT):
         notices["pods: preferred node affinity"] += 1
-    return [*affinity_constraints(spec, where, places, notices), *taint_constraints(spec, where, places)]
+    return [*affinity_constraints(spec, where), *taint_constraints(spec, where, places)]
 
 
-def affinity_constraints(
-    spec: Mapping[str, Any], where: str, places: Places, notices: Counter[str]
-) -> list[Constraint]:
+def affinity_constraints(spec: Mapping[str, Any], where: str) -> list[Constraint]:
     """Node-label expressions of a pod's selector and required affinity."""
     selector = mapping(spec, "nodeSelector", where)
     expressions = [Constraint(label_key(str(key)), "In", (str(value),)) for key, value in selector.items()]
     affinity = mapping(mapping(spec, "affinity", where), "nodeAffinity", where)
-    terms = sequence(mapping(affinity, HARD, where), "nodeSelectorTerms", where)
-    return expressions + node_terms(terms, where, places, notices)
+    terms = sequence(mapping(affinity, HARD, where), TERMS, where)
+    return expressions + node_terms(terms, where)
 
 
 def taint_constraints(spec: Mapping[str, Any], where: str, places: Places) -> list[Constraint]:
@@ -65,11 +78,27 @@ def taint_constraints(spec: Mapping[str, Any], where: str, places: Places) -> li
     return [Constraint(taint.label, "DoesNotExist") for taint in closed]
 
 
-def node_terms(
-    terms: Sequence[Mapping[str, Any]], where: str, places: Places, notices: Counter[str]
-) -> list[Constraint]:
+def toleration_mark(toleration: Mapping[str, Any]) -> dict[str, Any]:
+    """A toleration as an expression of a pod table; it holds on every node, so only ``kept_away`` looks at it."""
+    parts = [str(toleration.get(name) or "") for name in TOLERATION]
+    return {"key": TOLERATED + json.dumps(parts), "op": "DoesNotExist", "values": []}
+
+
+def marked_tolerations(expressions: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """The tolerations among the expressions of a pod table; parts that are not said are left out."""
+    marks = [str(item["key"]).removeprefix(TOLERATED) for item in expressions if item["key"].startswith(TOLERATED)]
+    return [{name: part for name, part in zip(TOLERATION, json.loads(mark), strict=True) if part} for mark in marks]
+
+
+def kept_away(taints: Iterable[Taint], expressions: Iterable[Mapping[str, Any]], kinds: Collection[str]) -> list[Taint]:
+    """The taints that no toleration among a pod's expressions covers; ``kinds`` are keys that it tolerates, too."""
+    tolerations = [*marked_tolerations(expressions), *({"key": key, "operator": "Exists"} for key in kinds)]
+    return [taint for taint in taints if not any(tolerates(toleration, taint) for toleration in tolerations)]
+
+
+def node_terms(terms: Sequence[Mapping[str, Any]], where: str) -> list[Constraint]:
     """Expressions that hold where one of some ``nodeSelectorTerms`` holds; without terms that is everywhere."""
-    return _one_of([_term(term, where) for term in terms], places, notices)
+    return _one_of([_term(term, where) for term in terms])
 
 
 def tolerates(toleration: Mapping[str, Any], taint: Taint) -> bool:
@@ -94,18 +123,14 @@ def allowed(constraints: Iterable[Constraint], nodes: Sequence[Labels]) -> list[
     return [node["name"] for node in nodes if eligible(conditions, node)]
 
 
-def _one_of(terms: list[list[Constraint]], places: Places, notices: Counter[str]) -> list[Constraint]:
+def _one_of(terms: list[list[Constraint]]) -> list[Constraint]:
     """Expressions that hold where one of the terms holds; an empty term holds nowhere."""
     nonempty = [term for term in terms if term]
     if not terms:
         return []
     if len(nonempty) == 1:
         return nonempty[0]
-    if not places.nodes:
-        notices["pods: alternatives of node affinity, of which nodes are needed to choose"] += 1
-        return []
-    names = sorted({name for term in nonempty for name in allowed(term, places.nodes)})
-    return [Constraint("name", "In", tuple(names or ("",)))]
+    return [Constraint(TERMS, ONE_OF, tuple(conjunction_text(term) for term in nonempty))]
 
 
 def _term(term: Mapping[str, Any], where: str) -> list[Constraint]:

@@ -9,7 +9,6 @@ Rules of preference are counted as not honoured.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -96,7 +95,7 @@ def _rule(pod: PodManifest, rule: Mapping[str, Any], places: Places) -> dict[str
         raise InputError(f"{where}: topologyKey", repr(rule.get("topologyKey")), "a label of nodes")
     counted: list[Constraint] = []
     if _policy(rule, "nodeAffinityPolicy", "Honor", where):
-        counted += affinity_constraints(pod.spec, pod.where, places, Counter())
+        counted += affinity_constraints(pod.spec, pod.where)
     if _policy(rule, "nodeTaintsPolicy", "Ignore", where):
         counted += taint_constraints(pod.spec, pod.where, places)
     return {

@@ -14,7 +14,7 @@ from typing import Any
 from fastsim.hardware.node_constraints import Constraint
 from fastsim.kubernetes.controllers import PodManifest
 from fastsim.kubernetes.objects import Manifest, mapping, sequence
-from fastsim.kubernetes.pod_rules.node_affinity import Places, node_terms
+from fastsim.kubernetes.pod_rules.node_affinity import node_terms
 
 UNKNOWN = "pods: volumes whose claim or volume is not among the objects"
 UNBOUND = "pods: volumes whose claim is not bound yet"
@@ -40,7 +40,7 @@ class Volumes:
                 if (pod.namespace, name) in single:
                     self._used_by.setdefault((pod.namespace, name), pod.name)
 
-    def constraints(self, pod: PodManifest, places: Places, notices: Counter[str]) -> list[Constraint]:
+    def constraints(self, pod: PodManifest, notices: Counter[str]) -> list[Constraint]:
         """Node expressions of the pod's volumes; a pod with an unknown volume is counted in `notices`."""
         expressions: list[Constraint] = []
         unknown = set()
@@ -57,7 +57,7 @@ class Volumes:
             if volume is not None:
                 required = volume.part("spec", "nodeAffinity", "required")
                 terms = sequence(required, "nodeSelectorTerms", volume.where)
-                expressions += node_terms(terms, volume.where, places, notices)
+                expressions += node_terms(terms, volume.where)
             else:
                 unknown.add(UNBOUND if claim is not None and not bound else UNKNOWN)
         notices.update(unknown)

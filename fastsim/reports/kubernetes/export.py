@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,12 @@ from fastsim.errors import ResultError, ScenarioError
 from fastsim.foundation.parquet import replacing
 from fastsim.hardware import mig
 from fastsim.hardware.gpu_products import whole_of
+from fastsim.hardware.node_constraints import ONE_OF, Constraint, conjunction
 from fastsim.kubernetes.devices.device_resources import ALIBABA, FOREIGN, GPU, LACKING, OFFERED, OTHERS, resource_label
 from fastsim.kubernetes.devices.gpu_slots import REPLICAS
 from fastsim.kubernetes.nodes import IN_BYTES, TAINT
+from fastsim.kubernetes.pod_rules.node_affinity import TOLERATED, marked_tolerations
+from fastsim.kubernetes.pod_rules.volumes import ABSENT, IN_USE
 from fastsim.kubernetes.pods import CREATED, DELETED
 from fastsim.reports.kubernetes.originals import bound
 from fastsim.workload import Workload, texts
@@ -31,9 +35,8 @@ from fastsim.workload import Workload, texts
 SUFFIXES = (".yaml", ".yml", ".json")
 """File suffixes of the formats."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
-_INTERNAL = (TAINT, OFFERED, LACKING)
+_INTERNAL = (TAINT, TOLERATED, OFFERED, LACKING, ABSENT, IN_USE)
 """Prefixes of internal labels, which do not exist in Kubernetes."""
-_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 
 def write_objects(objects: Iterable[Mapping[str, Any]], path: str | os.PathLike[str]) -> int:
@@ -106,6 +109,8 @@ def pod_object(row: Mapping[str, Any], place: Mapping[str, Any], over: bool = Tr
     affinity = _affinity(row.get("constraints") or ())
     if affinity:
         spec["affinity"] = affinity
+    if tolerations := marked_tolerations(row.get("constraints") or ()):
+        spec["tolerations"] = tolerations
     amounts = _amounts(row)
     spec["containers"] = [{"name": "main", "image": "pause", "resources": {"requests": amounts, "limits": amounts}}]
     metadata = {"name": name, "namespace": namespace, "labels": labels, "annotations": notes}
@@ -209,21 +214,31 @@ def _further(amounts: Mapping[str, int]) -> dict[str, str]:
 
 def _affinity(constraints: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Node expressions; taints are left out, as the pod is bound already."""
-    labels, names = [], []
+    plain: list[Constraint] = []
+    choices: list[list[tuple[Constraint, ...]]] = []
     for item in constraints:
-        key = str(item["key"])
-        if key.startswith(_INTERNAL) or item["op"] not in _OPERATORS:
-            continue
-        expression: dict[str, Any] = {"key": key.removeprefix("label:"), "operator": item["op"]}
-        if item["values"]:
-            expression["values"] = list(item["values"])
-        if key == "name":
+        one = Constraint(str(item["key"]), str(item["op"]), tuple(item["values"] or ()))
+        if one.op == ONE_OF:
+            choices.append([conjunction(text) for text in one.values])
+        elif not one.key.startswith(_INTERNAL):
+            plain.append(one)
+    terms = [_term([*plain, *(one for part in parts for one in part)]) for parts in product(*choices)]
+    hard = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"nodeAffinity": hard} if all(terms) else {}
+
+
+def _term(constraints: Iterable[Constraint]) -> dict[str, Any]:
+    """One of the ``nodeSelectorTerms``: expressions that hold together."""
+    labels, names = [], []
+    for one in constraints:
+        expression: dict[str, Any] = {"key": one.key.removeprefix("label:"), "operator": one.op}
+        if one.values:
+            expression["values"] = list(one.values)
+        if one.key == "name":
             names.append({**expression, "key": "metadata.name"})
         else:
             labels.append(expression)
-    term = {name: items for name, items in (("matchExpressions", labels), ("matchFields", names)) if items}
-    hard = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-    return {"nodeAffinity": hard} if term else {}
+    return {name: items for name, items in (("matchExpressions", labels), ("matchFields", names)) if items}
 
 
 def _yaml(where: str) -> Any:

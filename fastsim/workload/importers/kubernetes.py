@@ -17,10 +17,24 @@ if TYPE_CHECKING:
     from fastsim.kubernetes.snapshot import Snapshot
 
 
-def workload_of(snapshot: Snapshot, read_as: str = "now") -> Workload:
-    """The pods of a snapshot as they stand, or with ``read_as="trace"`` at their own times; see `Snapshot.pod_rows`."""
-    workload = workload_of_rows(snapshot, snapshot.pod_rows(read_as))
+MARKED = "fastsim.tolerations"
+"""Field of the metadata of pods whose tolerations stand among their expressions."""
+
+
+def workload_of(snapshot: Snapshot, read_as: str = "now", marked: bool = False) -> Workload:
+    """The pods of a snapshot as they stand, or with ``read_as="trace"`` at their own times; see `Snapshot.pod_rows`.
+
+    ``marked``: with their tolerations among the expressions, for a table that may meet other nodes.
+    """
+    from fastsim.kubernetes.pod_rules.node_affinity import toleration_mark
+
+    rows = snapshot.pod_rows(read_as)
+    for row in rows if marked else ():
+        marks = [toleration_mark(toleration) for toleration in row["tolerations"]]
+        row["constraints"] = [*(row["constraints"] or ()), *marks] or None
+    workload = workload_of_rows(snapshot, rows)
     workload.snapshot = snapshot if read_as == "now" else None
+    workload.metadata |= {MARKED: "true"} if marked else {}
     return workload
 
 

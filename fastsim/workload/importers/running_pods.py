@@ -1,8 +1,9 @@
 """Pods that run on a cluster already, in front of those that a run offers it.
 
-A cluster that was read from Kubernetes objects brings the pods that run there, and its taints. They count for any
-workload: for other Kubernetes objects, whose selectors, affinity and tolerations meet its nodes, and for pods of any
-other kind, which tolerate no taint.
+A cluster that was read from Kubernetes objects brings the pods that run there, and its taints; a table of its nodes
+brings the taints. They count for any workload: for other Kubernetes objects, whose selectors, affinity and tolerations
+meet its nodes, for tables of them, which carry the tolerations, and for pods of any other kind. Of these, pods with
+devices tolerate taints whose key is such a resource, as admission can have it in Kubernetes; they tolerate no others.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastsim.kubernetes.nodes import TAINT
+from fastsim.kubernetes.nodes import TAINT, Taint
+from fastsim.kubernetes.pod_rules.node_affinity import kept_away
+from fastsim.kubernetes.requests import WHOLE
 from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
 from fastsim.workload import Workload
 from fastsim.workload import schema as s
-from fastsim.workload.importers.kubernetes import workload_of, workload_of_rows
+from fastsim.workload.importers.kubernetes import MARKED, workload_of, workload_of_rows
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
@@ -28,10 +31,17 @@ if TYPE_CHECKING:
 def with_running(offered: Workload, cluster: Cluster) -> Workload:
     """The pods that run on the cluster and then those offered; the same workload if it has them, or if none run."""
     snapshot = cluster.snapshot
-    if snapshot is None or offered.population == snapshot.checksum:
+    checksum = cluster.checksum() if snapshot is None else snapshot.checksum
+    if offered.population == checksum:
         return offered
-    workload = _of_objects(offered.snapshot, snapshot) if offered.snapshot is not None else _in_front(offered, cluster)
-    workload.population = snapshot.checksum
+    asked = offered.snapshot
+    if asked is not None and snapshot is not None:
+        workload = _of_objects(asked, snapshot)
+    elif asked is not None and taints_of(cluster):
+        workload = _in_front(workload_of(asked, marked=True), cluster)
+    else:
+        workload = _in_front(offered, cluster)
+    workload.population = checksum
     return workload
 
 
@@ -47,27 +57,57 @@ def _of_objects(asked: Snapshot, there: Snapshot) -> Workload:
 
 def _in_front(offered: Workload, cluster: Cluster) -> Workload:
     """Pods of any kind, with their ids, behind those that run; these, and their jobs, have ids of -1 and below."""
-    snapshot = cluster.snapshot
-    assert snapshot is not None
-    rows, taints = snapshot.running(), taints_of(cluster)
-    if offered.metadata.get("fastsim.source") == "kubernetes":  # it met nodes when it was read
+    snapshot, taints = cluster.snapshot, taints_of(cluster)
+    rows = [] if snapshot is None else snapshot.running()
+    of_kubernetes = offered.metadata.get("fastsim.source") == "kubernetes"
+    if of_kubernetes:
         named = _names(offered)
-        rows, taints = [row for row in rows if row["native_id"] not in named], []
+        rows = [row for row in rows if row["native_id"] not in named]
+        taints = taints if MARKED in offered.metadata else []  # without marks it met its nodes when it was read
     if not rows and not taints:
         return offered
-    running = workload_of_rows(snapshot, rows, _sets(offered)).table() if rows else None
+    running = None
+    if snapshot is not None and rows:
+        running = workload_of_rows(snapshot, rows, _sets(offered)).table()
     names = {*offered.columns, *(() if running is None else running.column_names)}
     names |= {s.CONSTRAINTS} if taints else set()
     schema = s.pod_schema([name for name in s.POD_SCHEMA.names if name in names])
+    kinds = () if of_kubernetes else WHOLE
     workload = Workload(
-        partial(_batches, offered, running, taints, schema), schema.names, name=offered.name,
+        partial(_batches, offered, running, Closed([Taint.of_label(label) for label in taints], kinds), schema),
+        schema.names, name=offered.name,
         rows=None if offered.rows is None else offered.rows + len(rows), metadata=offered.metadata,
     )  # fmt: skip
-    if taints:
-        closed = sum(any(key.startswith(TAINT) for key, _ in labels or ()) for labels in _labels(cluster))
-        warnings.warn(f"{cluster.name}: taints close {closed:,} of {len(cluster):,} nodes to pods that are not of "
-                      "Kubernetes", NotHonoured, stacklevel=4)  # fmt: skip
+    if taints and not of_kubernetes:
+        warnings.warn(f"{cluster.name}: {_closed_text(cluster)}", NotHonoured, stacklevel=5)
     return workload
+
+
+class Closed(NamedTuple):
+    """Taints of a cluster, and keys of taints that every pod with devices tolerates, whatever it says."""
+
+    taints: list[Taint]
+    kinds: tuple[str, ...]
+
+    def expressions(self, row: tuple[Any, ...]) -> list[dict[str, Any]] | None:
+        """The expressions of a pod and those against taints, from its own, its devices, and its node if it has one."""
+        own, devices, *nodes = row
+        if any(node is not None for node in nodes):
+            return list(own) if own else None
+        away = kept_away(self.taints, own or (), self.kinds if devices else ())
+        known = {item["key"] for item in own or ()}
+        added = [{"key": taint.label, "op": "DoesNotExist", "values": []} for taint in away if taint.label not in known]
+        return [*(own or ()), *added] or None
+
+
+def _closed_text(cluster: Cluster) -> str:
+    """The number of nodes that taints close to pods of other kinds."""
+    of_nodes = [[Taint.of_label(key).key for key, _ in labels or () if key.startswith(TAINT)]
+                for labels in _labels(cluster)]  # fmt: skip
+    closed = sum(any(key not in WHOLE for key in keys) for keys in of_nodes)
+    partly = sum(bool(keys) for keys in of_nodes) - closed
+    text = f"taints close {closed:,} of {len(cluster):,} nodes to pods that are not of Kubernetes"
+    return text + (f", and {partly:,} to those of them without GPUs" if partly else "")
 
 
 def _names(offered: Workload) -> set[str]:
@@ -86,6 +126,8 @@ def _sets(offered: Workload) -> set[str]:
 
 def taints_of(cluster: Cluster) -> list[str]:
     """The labels that stand for taints of some node."""
+    if cluster.nodes["labels"].null_count == len(cluster):
+        return []
     keys = (key for labels in _labels(cluster) for key, _ in labels or ())
     return list(dict.fromkeys(key for key in keys if key.startswith(TAINT)))
 
@@ -96,7 +138,7 @@ def _labels(cluster: Cluster) -> list[Any]:
 
 
 def _batches(
-    offered: Workload, running: pa.Table | None, taints: list[str], schema: pa.Schema, rows: int
+    offered: Workload, running: pa.Table | None, closed: Closed, schema: pa.Schema, rows: int
 ) -> Iterator[pa.RecordBatch]:
     """Batches of the pods that run, arriving with the first of the others, and of the others."""
     first = True
@@ -104,7 +146,7 @@ def _batches(
         if first and running is not None:
             yield from _running(running, schema, batch.column(s.SUBMIT_S)[0].as_py(), rows)
         first = False
-        yield _kept_off(batch, taints, schema)
+        yield _kept_off(batch, closed, schema)
     if first and running is not None:
         yield from _running(running, schema, 0.0, rows)
 
@@ -120,14 +162,15 @@ def _running(running: pa.Table, schema: pa.Schema, submit_s: float, rows: int) -
     yield from _filled(table, schema).to_batches(max_chunksize=rows)
 
 
-def _kept_off(batch: pa.RecordBatch, taints: list[str], schema: pa.Schema) -> pa.RecordBatch:
+def _kept_off(batch: pa.RecordBatch, closed: Closed, schema: pa.Schema) -> pa.RecordBatch:
     """The batch with expressions that keep its pods off nodes with taints."""
     table = pa.Table.from_batches([batch])
-    if taints:
-        away = [{"key": key, "op": "DoesNotExist", "values": []} for key in taints]
-        lists = table[s.CONSTRAINTS].to_pylist() if s.CONSTRAINTS in table.column_names else [None] * len(table)
+    if closed.taints:
+        none = [None] * len(table)
+        names = (s.CONSTRAINTS, s.NUM_GPU, s.PINNED_NODE, s.BOUND_NODE)
+        parts = [table[name].to_pylist() if name in table.column_names else none for name in names]
         field = schema.field(s.CONSTRAINTS)
-        column = pa.array([[*(conditions or ()), *away] for conditions in lists], field.type)
+        column = pa.array(map(closed.expressions, zip(*parts, strict=True)), field.type)
         if s.CONSTRAINTS in table.column_names:
             table = table.drop_columns([s.CONSTRAINTS])
         table = table.append_column(field, column)

@@ -6,9 +6,12 @@ import pytest
 
 from fastsim.hardware.node_constraints import (
     NONE,
+    ONE_OF,
     Conditions,
     Constraint,
     conditions_of,
+    conjunction,
+    conjunction_text,
     constraint_fault,
     eligible,
     further,
@@ -30,7 +33,14 @@ LABELS = {"name": "n0", "zone": "a", "rack": "12", "size": "big"}
     ],
 )  # fmt: skip
 def test_expressions(key: str, op: str, values: tuple[str, ...], expected: bool) -> None:
-    assert holds(Constraint(key, op, values), LABELS.get(key)) is expected
+    assert holds(Constraint(key, op, values), LABELS) is expected
+
+
+def test_alternatives_hold_if_all_expressions_of_one_do() -> None:
+    here, far = Constraint("zone", "In", ("a",)), Constraint("rack", "Gt", ("20",))
+    for terms, expected in ([[here, far], [here]], True), ([[here, far], [far]], False), ([[far], [here]], True):
+        assert holds(Constraint("x", ONE_OF, tuple(map(conjunction_text, terms))), LABELS) is expected
+    assert conjunction(conjunction_text([here, far])) == (here, far)
 
 
 def test_all_expressions_and_the_pin_must_hold() -> None:
@@ -71,6 +81,9 @@ def test_a_row_with_everything() -> None:
         ("zone", "In", [], "one value or more for In"), ("zone", "NotIn", None, "one value or more for NotIn"),
         ("rack", "Lt", ["1", "2"], "one whole number for Lt"), ("rack", "Gt", ["1.5"], "one whole number for Gt"),
         ("zone", "In", [None], "values that are texts"),
+        ("x", "OneOf", ['[["zone", "In", ["a"]]]'], None), ("x", "OneOf", ["zone"], "for OneOf lists of key"),
+        ("x", "OneOf", ['[["zone", "OneOf", ["a"]]]'], "for OneOf lists"), ("x", "OneOf", ["[[1, 2, []]]"], "for"),
+        ("x", "OneOf", ['[["zone", "In", []]]'], "one value or more for In"),
     ],
 )  # fmt: skip
 def test_expressions_that_mean_nothing(key: str, op: str, values: list[str], expected: str | None) -> None:

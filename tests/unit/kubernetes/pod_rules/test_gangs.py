@@ -64,7 +64,7 @@ def test_more_pods_than_the_least_are_placed_one_by_one(tmp_path: Path) -> None:
     members[0]["metadata"]["creationTimestamp"] = "2024-01-01T00:00:09Z"
     for late in members[1:]:
         late["metadata"]["creationTimestamp"] = "2024-01-01T00:00:00Z"
-    more = {"pods: beyond the least number of their gang, placed one by one": 1}
+    more = {"pods: beyond the least number of their gang, placed one by one, also while it waits": 1}
     assert read(tmp_path, group(3), *members) == ([3, 3, 3, None], more)
     assert read(tmp_path, group(1), *members) == ([None] * 4, Counter())
     assert read(tmp_path, group(None), *members) == ([None] * 4, Counter())
@@ -89,7 +89,7 @@ def test_the_pods_of_a_job_of_volcano_are_a_gang(tmp_path: Path) -> None:
     task = {"name": "w", "replicas": 3, "template": {"spec": {"containers": []}}}
     job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "v"},
            "spec": {"minAvailable": 2, "tasks": [task]}}  # fmt: skip
-    more = {"pods: beyond the least number of their gang, placed one by one": 1}
+    more = {"pods: beyond the least number of their gang, placed one by one, also while it waits": 1}
     assert read(tmp_path, job) == ([2, 2, None], more)
 
 

@@ -10,7 +10,17 @@ import pytest
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import Constraint
 from fastsim.kubernetes.nodes import Taint
-from fastsim.kubernetes.pod_rules.node_affinity import HARD, SOFT, Places, constraints, tolerates
+from fastsim.kubernetes.pod_rules.node_affinity import (
+    HARD,
+    SOFT,
+    Places,
+    allowed,
+    constraints,
+    kept_away,
+    marked_tolerations,
+    tolerates,
+    toleration_mark,
+)  # fmt: skip
 
 NODES = ({"name": "a", "zone": "x", "gen": "7"}, {"name": "b", "zone": "y", "gen": "8"}, {"name": "c"})
 GPU_ONLY = Taint("gpu", "yes", "NoSchedule")
@@ -39,11 +49,24 @@ def test_selectors_and_one_term_are_expressions() -> None:
     assert expressions == [("disk", "In", ("ssd",)), ("label:name", "In", ("n",)), ("zone", "In", ("x",))]
 
 
-def test_alternatives_are_the_nodes_where_one_of_them_holds() -> None:
-    assert constraints_of(wanting(ZONE, NAMED), Places(NODES))[0] == [("name", "In", ("a", "c"))]
-    assert constraints_of(wanting(ZONE, YOUNG), Places(NODES))[0] == [("name", "In", ("a", "b"))]
-    expressions, notices = constraints_of(wanting(ZONE, NAMED))
-    assert (expressions, sum(notices.values())) == ([], 1)
+def test_alternatives_hold_on_the_nodes_where_one_of_them_does() -> None:
+    """Pods can go to nodes where "one of the specified nodeSelectorTerms" is satisfied."""
+    for terms, names in (((ZONE, NAMED), ["a", "c"]), ((ZONE, YOUNG), ["a", "b"]), ((ZONE, {}), ["a"])):
+        expressions, notices = constraints_of(wanting(*terms))
+        assert (allowed(expressions, NODES), notices) == (names, Counter())
+
+
+def test_tolerations_stand_in_tables() -> None:
+    tolerations: list[dict[str, Any]] = [
+        {"key": "gpu", "operator": "Exists"}, {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3},
+    ]  # fmt: skip
+    marks = [toleration_mark(one) for one in tolerations]
+    assert allowed([Constraint(mark["key"], mark["op"]) for mark in marks], NODES) == ["a", "b", "c"]
+    assert marked_tolerations(marks) == [tolerations[0], {"operator": "Exists", "effect": "NoExecute"}]
+    taints = [GPU_ONLY, Taint("cpu", "", "NoSchedule"), Taint("cpu", "", "NoExecute")]
+    assert kept_away(taints, marks, ()) == [taints[1]]
+    assert kept_away(taints, [], ("cpu",)) == [GPU_ONLY]
+    assert all(Taint.of_label(taint.label) == taint for taint in taints)
 
 
 def test_taints_keep_away_who_does_not_tolerate_them() -> None:

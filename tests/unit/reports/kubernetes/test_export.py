@@ -13,7 +13,10 @@ from fastsim.cli.main import exit_code
 from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError, ResultError, ScenarioError
+from fastsim.hardware.node_constraints import ONE_OF, Constraint, conjunction_text
 from fastsim.kubernetes.objects import Manifest
+from fastsim.kubernetes.pod_rules.node_affinity import toleration_mark
+from fastsim.kubernetes.pod_rules.volumes import ABSENT
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.reports.kubernetes.export import bound_pods, node_objects, pod_object, saved_run, write_objects
 from fastsim.simulation.simulate import simulate
@@ -157,3 +160,18 @@ def test_pods_keep_their_instances() -> None:
     result = simulate(Cluster.uniform(nodes=1, gpu="A100", gpus=1, mig="3g.40gb+2*1g.10gb"), workload)
     [bound] = bound_pods(result, workload)
     assert bound["spec"]["containers"][0]["resources"]["requests"]["nvidia.com/mig-1g.10gb"] == "1"
+
+
+def test_alternatives_and_tolerations_are_written_back() -> None:
+    """What a pod table carries for other nodes comes back as the fields of Kubernetes."""
+    tolerations = [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}, {"operator": "Exists"}]
+    two = [Constraint(zone, "Exists") for zone in ("x", "y")]
+    expressions = [{"key": "t", "op": ONE_OF, "values": [conjunction_text([one]) for one in two]},
+                   {"key": "name", "op": "NotIn", "values": ["n"]}, {"key": f"{ABSENT}c", "op": "Exists", "values": []},
+                   *map(toleration_mark, tolerations)]  # fmt: skip
+    row = {"pod_id": 1, "submit_s": 0.0, "cpu_milli": 0, "memory_mib": 0, "num_gpu": 0, "constraints": expressions}
+    spec = pod_object(row, {"node": "m", "end_s": None, "reason": "running", "gpu_ids": []})["spec"]
+    fields = [{"key": "metadata.name", "operator": "NotIn", "values": ["n"]}]
+    terms = [{"matchExpressions": [{"key": key, "operator": "Exists"}], "matchFields": fields} for key in ("x", "y")]
+    required = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert (required["nodeSelectorTerms"], spec["tolerations"]) == (terms, tolerations)

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.cli.main import exit_code
 from fastsim.experiments.capacity_plan import smallest_additions
 from fastsim.kubernetes.snapshot import NotHonoured
 from fastsim.workload.importers.running_pods import taints_of
@@ -60,6 +61,56 @@ def test_pods_of_any_kind_tolerate_nothing(now: str) -> None:
     rows = result.jobs.join(result.placements.select("pod_id", "node"), on="pod_id").select("submit_s", "state", "node")
     assert rows.rows() == [(7, "running", "open"), (7, "finished", "open"), (17, "finished", "open")]
     assert result.jobs["pod_id"].to_list() == [-1, 0, 1]
+
+
+def gpu_node(name: str, key: str = "nvidia.com/gpu") -> dict[str, Any]:
+    taint = {"key": key, "value": "present", "effect": "NoSchedule"}
+    labels = {"nvidia.com/gpu.product": "Tesla-T4", "topology.kubernetes.io/zone": "z"}
+    return node(name, labels, {"taints": [taint]}, {"nvidia.com/gpu": "1"})
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.PodNeverFits")
+def test_tables_of_nodes_and_pods_keep_taints_and_tolerations(tmp_path: Path, ending: str) -> None:
+    """Pods "that do not tolerate the taint" are not placed, whatever nodes and pods were written to on the way."""
+    nodes = written(tmp_path / "nodes.json", gpu_node("a"), gpu_node("b", "dedicated"))
+    gpu: dict[str, object] = {"nvidia.com/gpu": 1}
+    more = written(tmp_path / "pods.json", pod("no", gpu), pod("yes", gpu, tolerations=[{"operator": "Exists"}]),
+                   pod("gpu", gpu, tolerations=[{"key": "nvidia.com/gpu", "operator": "Exists"}]))  # fmt: skip
+    cluster = fs.Cluster.from_kubernetes(nodes)
+    getattr(cluster, f"to_{ending}")(tmp_path / f"nodes.{ending}")
+    assert exit_code(["import", "kubernetes", str(more), "-o", str(tmp_path / "pods.parquet")]) == 0
+    expected = {"default/gpu": "a", "default/no": None, "default/yes": "b"}
+    for where in (f"kubernetes:{nodes}", str(tmp_path / f"nodes.{ending}")):
+        for workload in (f"kubernetes:{more}", str(tmp_path / "pods.parquet")):
+            assert places(where, workload) == expected, (where, workload)
+    row = fs.Cluster.from_csv(tmp_path / "nodes.csv") if ending == "csv" else cluster
+    assert dict(row.nodes["labels"][0].as_py())["topology.kubernetes.io/zone"] == "z"
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.DurationMissing")
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.PodNeverFits")
+def test_pods_with_gpus_tolerate_the_taint_of_the_resource(tmp_path: Path) -> None:
+    """Admission "automatically adds tolerations for such taints to pods requesting extended resources"."""
+    nodes = written(tmp_path / "nodes.json", gpu_node("a"), gpu_node("b", "dedicated"))
+    request = {"cpu_milli": 1000, "memory_mib": 1, "gpu_milli": 1000, "duration_s": 5.0, "submit_s": 0.0}
+    frame = pl.DataFrame([{"pod_id": n, "num_gpu": n} | request | {"gpu_milli": 1000 * n} for n in range(2)])
+    text = "taints close 1 of 2 nodes to pods that are not of Kubernetes, and 1 to those of them without GPUs"
+    with pytest.warns(NotHonoured, match=text):
+        result = fs.simulate(f"kubernetes:{nodes}", fs.Workload.from_arrow(frame), "best_fit")
+    assert result.placements.sort("pod_id")["node"].to_list() == [None, "a"]
+
+
+def test_a_plan_adds_nodes_for_alternatives(tmp_path: Path) -> None:
+    """A copy of a node, and a node of a file, have the labels of which one of several terms asks."""
+    terms = [{"matchExpressions": [{"key": "pool", "operator": "In", "values": [name]}]} for name in ("x", "y")]
+    hard = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    pods = [pod(f"p{number}", {"cpu": 8}, affinity=hard) for number in range(3)]
+    now = f"kubernetes:{written(tmp_path / 'now.json', node('a', {'pool': 'x'}), *pods)}"
+    more = str(written(tmp_path / "more.json", node("more", {"pool": "y"})))
+    for addition in ("node:a", more):
+        found = smallest_additions(fs.Scenario(now, now, "best_fit"), [addition], workers=1)
+        assert found["additions"].to_list() == [2]
 
 
 def test_nobody_offered_leaves_who_runs(now: str) -> None:
