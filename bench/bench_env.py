@@ -11,7 +11,7 @@ from bench.conftest import Timed
 
 pytest.importorskip("gymnasium", reason="environments need Gymnasium (the rl extra)")
 
-from fastsim.decisions.rl_environment import SchedulingEnv, SchedulingVectorEnv
+from fastsim.decisions.agents.environment import SchedulingEnv, SchedulingVectorEnv
 
 ENVS, STEPS = 64, 200
 CLUSTER, PODS = "openb:128", "synth:openb?pods=500&seed={seed}&tune=1.3&tune_seed={seed}"

@@ -298,25 +298,28 @@ def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
 @click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
 @click.argument("pods", metavar="[POD]...", nargs=-1)
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="N pods spread over the run, instead of POD.")
+@click.option("--waiting", is_flag=True, help="All pods without a place at the end by cause, instead of POD.")
 @click.option("--attempt", type=click.Choice(ATTEMPTS), default="placed", show_default=True,
               help="Decisions to explain if a pod had to wait.")  # fmt: skip
-@click.option("--all", "every", is_flag=True, help="Every node, not the best ten.")
+@click.option("--all", "every", is_flag=True, help="Every node, not the best ten; every pod that waits.")
 @click.option("--csv", "csv", type=FileWritten(".csv"), metavar="FILE", help="All rows as a CSV table.")
 @strict_option
 @allow_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")
 @reads_saved_runs
 def explain(
-    folder: Path, pods: tuple[str, ...], sample: int | None, attempt: str, every: bool, csv: Path | None, strict: bool,
-    allow_code: bool, as_json: bool,
+    folder: Path, pods: tuple[str, ...], sample: int | None, waiting: bool, attempt: str, every: bool,
+    csv: Path | None, strict: bool, allow_code: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Why pods of a saved run were placed on their nodes, or why its jobs ran and waited when they did.
 
     RUN is the folder of a saved run, POD a pod_id or the pod's name in the source, whose namespace may be left out. The
     run is repeated up to the decision, so its inputs must be unchanged.
     """
-    if bool(pods) == bool(sample):
-        found = f"both POD and --sample {sample}" if pods else "neither POD nor --sample"
+    given = [("POD", bool(pods)), (f"--sample {sample}", bool(sample)), ("--waiting", waiting)]
+    ways = [name for name, there in given if there]
+    if len(ways) != 1:
+        found = f"both {' and '.join(ways)}" if ways else "neither POD nor --sample nor --waiting"
         raise click.UsageError(f"found {found}, expected one of them")
     from fastsim.decisions.explain import explanation_of
     from fastsim.decisions.explain_text import explanation_text, write_csv
@@ -325,6 +328,9 @@ def explain(
 
     if strict:
         refuse_run(folder)
+    if waiting:
+        _explain_waiting(folder, every, csv, allow_code, as_json)
+        return
     with progress_bar("pods") as progress:
         explanation = explanation_of(
             folder, pods, sample=sample or 0, attempt=attempt, progress=progress, allow_code=allow_code
@@ -334,6 +340,19 @@ def explain(
     click.echo(
         text_tables.table_json(explanation.frame()) if as_json else explanation_text(explanation, every), nl=as_json
     )
+
+
+def _explain_waiting(folder: Path, every: bool, csv: Path | None, allow_code: bool, as_json: bool) -> None:
+    from fastsim.decisions.explain_text import waiting_text, write_csv
+    from fastsim.decisions.waiting_pods import waiting_pods
+    from fastsim.reports import text_tables
+    from fastsim.reports.progress import progress_bar
+
+    with progress_bar("pods") as progress:
+        table = waiting_pods(folder, allow_code=allow_code, progress=progress)
+    if csv:
+        write_csv(table, csv)
+    click.echo(text_tables.table_json(table) if as_json else waiting_text(table, every), nl=as_json)
 
 
 def _checkpoints(text: str | None, keep: bool) -> Any:

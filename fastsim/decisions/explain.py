@@ -14,11 +14,13 @@ import polars as pl
 
 from fastsim.decisions.explained_source import Source, names_or_sample, origin_of
 from fastsim.decisions.job_explanation import JobExplanation, job_explanation, plays_jobs
-from fastsim.decisions.refusal_text import lack_text, mismatch, ports_text, sentence, summed
+from fastsim.decisions.refusal_text import lack_text, mismatch, ports_text
+from fastsim.decisions.refusals import Refusals
 from fastsim.decisions.replay import (
     BACKFILL,
     BESIDE_GANG,
     GANG,
+    NAMES,
     OVER_QUOTA,
     PREEMPTION,
     RESERVED,
@@ -45,11 +47,6 @@ CHECKS = (
     "spread", "pod_limit", "reserved", "over_quota", "gang", "gang_too_large", "beside_gang",
 )  # fmt: skip
 """Checks that a node can fail, in the order of the filter; the last five are rules about more than one node."""
-NAMES = {
-    **dict(enumerate(REASONS)), ABSENT: "absent", NO_GPU_MEMORY: "no_gpu_memory", RESERVED: "reserved",
-    BESIDE_GANG: "beside_gang",
-}  # fmt: skip
-"""Checks by their numbers in a decision."""
 FIGURE_TEXTS = {
     "no_gpu": "{:,} GPUs have room, needs {:,}", "no_cpu": "{:,} milli-CPU free, needs {:,}",
     "no_memory": "{:,} MiB free, needs {:,}", "no_pod_slot": "{:,} pod slots free, needs {:,}",
@@ -189,11 +186,11 @@ class Explanation:
 
     def summary(self, decision: Decision) -> str:
         """Why no node can host the pod, in the form of kube-scheduler's message."""
-        conditions, counts = decision.request.conditions, Counter[str]()
-        for n, reason in enumerate(decision.reason__n.tolist()):
-            figures = int(decision.found__n[n]), int(decision.needed__n[n])
-            counts[summed(NAMES[reason], conditions, self._rows[n], *figures)] += 1
-        return sentence(counts, len(decision.reason__n))
+        return self._refusals.sentence(decision)
+
+    @cached_property
+    def _refusals(self) -> Refusals:
+        return Refusals(self._rows)
 
     @cached_property
     def _rows(self) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ import polars as pl
 from fastsim.decisions.explain import CHECKS, Explanation
 from fastsim.decisions.job_explanation import JobExplanation
 from fastsim.decisions.refusal_text import expression
+from fastsim.decisions.waiting_pods import by_cause
 from fastsim.errors import on_one_line
 from fastsim.foundation.csv_table import without_formulas
 from fastsim.foundation.parquet import replacing
@@ -110,7 +111,7 @@ def _table(columns: dict[str, str], rows: pl.DataFrame) -> str:
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     for name, title in columns.items():
         numeric = rows.schema[name].is_numeric()
-        grid.add_column(title, justify="right" if numeric else "left", no_wrap=name != "why")
+        grid.add_column(title, justify="right" if numeric else "left", no_wrap=name not in ("why", "cause"))
     for row in rows.select(list(columns)).iter_rows():
         grid.add_row(*map(_cell, row))
     return terminal_text(grid)
@@ -131,6 +132,17 @@ def jobs_text(spans: pl.DataFrame) -> str:
         name = "" if native_id is None else f" ({on_one_line(native_id, 200)})"
         parts.append(f"job {pod_id}{name}\n{_table(columns, rows)}")
     return "\n".join(parts)
+
+
+def waiting_text(table: pl.DataFrame, every: bool = False) -> str:
+    """Pods that wait by cause, or ``every`` pod with kube-scheduler's sentence."""
+    count = f"{len(table):,} {'pod waits' if len(table) == 1 else 'pods wait'}\n"
+    if table.is_empty():
+        return count
+    if every:
+        name = pl.coalesce("native_id", pl.col("pod_id").cast(pl.String)).alias("pod")
+        return _table({"pod": "pod", "num_gpu": "GPUs", "why": "why"}, table.with_columns(name)) + count
+    return _table({"pods": "pods", "example": "example", "cause": "why"}, by_cause(table)) + count
 
 
 def write_csv(frame: pl.DataFrame, path: Path) -> None:

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastsim.decisions.explain import NAMES, shortfall
+from fastsim.decisions.explain import shortfall
 from fastsim.decisions.live_cluster import ClusterState, LiveSnapshot, rows_by_arrival
 from fastsim.decisions.refusal_text import NO_PORTS, summed
-from fastsim.decisions.replay import Decision, SelectedPod, replayed
+from fastsim.decisions.replay import NAMES, Decision, SelectedPod, replayed
 from fastsim.errors import FastsimError, InputError
 from fastsim.foundation.http.service import Reply, Request, Route, json_reply
 from fastsim.foundation.nested_text import json_value

@@ -1,7 +1,7 @@
 """Why nodes cannot host a pod, in words: one node in full, all nodes in the form of kube-scheduler's message.
 
->>> print(sentence({"Insufficient cpu": 2, "node(s) had untolerated taint {dedicated: infra}": 1}, 3))
-0/3 nodes are available: 2 Insufficient cpu, 1 node(s) had untolerated taint {dedicated: infra}.
+>>> print(sentence({"Insufficient cpu": 2, "node(s) had untolerated taint(s)": 1}, 3))
+0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from fastsim.hardware.node_constraints import ONE_OF, Conditions, Constraint, co
 from fastsim.kubernetes.devices.device_resources import GPU, LACKING, OFFERED
 from fastsim.kubernetes.nodes import IN_BYTES, TAINT, UNSCHEDULABLE
 from fastsim.kubernetes.pod_rules.host_ports import TAKEN
+from fastsim.kubernetes.pod_rules.pod_affinity import APART, BESIDE, KEPT_AWAY
 from fastsim.kubernetes.pod_rules.volumes import ABSENT, claim_text
 
 SUMMED = {
@@ -31,6 +32,15 @@ SUMMED = {
 """Texts of failed checks in the message about all nodes."""
 NO_CLAIM = "persistentvolumeclaim "
 """Beginning of kube-scheduler's text about a claim that is not there."""
+BETWEEN_PODS = {
+    BESIDE: ("no pod that it must be beside is there", "node(s) didn't match pod affinity rules"),
+    APART: ("a pod that it keeps away from is there", "node(s) didn't match pod anti-affinity rules"),
+    KEPT_AWAY: ("a pod there keeps it away", "node(s) didn't satisfy existing pods anti-affinity rules"),
+}
+"""Texts about rules between pods: about one node, and in the message about all nodes."""
+CORDON = f"{TAINT}{UNSCHEDULABLE}="
+MISSING_LABEL = " (missing required label)"
+"""End of the text about a node without the label of a rule of spread."""
 NO_PORTS = "node(s) didn't have free ports for the requested pod ports"
 """kube-scheduler's text for nodes where another pod has a port of the pod."""
 
@@ -53,6 +63,8 @@ def mismatch(conditions: Conditions, row: Mapping[str, Any]) -> str:
         return claim
     if broken.op == ONE_OF:
         return f"none of its alternatives holds: {expression(broken)}"
+    if (rule := _between_pods(broken)) is not None:
+        return rule[0]
     label = labels.get(broken.key)
     has = f"no label {broken.key}" if label is None else f"{broken.key} is {label!r}"
     return f"{has}, needs {expression(broken)}"
@@ -97,11 +109,15 @@ def lack_text(conditions: Conditions, row: Mapping[str, Any], found: int, needed
     return f"{found:,}{unit} {name} free, needs {amount:,}"
 
 
+def insufficient(name: str) -> str:
+    """kube-scheduler's text for a further resource that a node has too little of."""
+    return f"Insufficient {mig.DOMAIN if name.startswith(mig.PREFIX) else ''}{name}"
+
+
 def summed(check: str, conditions: Conditions, row: Mapping[str, Any], found: int, needed: int) -> str:
     """kube-scheduler's text for a node that fails a check."""
     if check == "no_extra":
-        name = lacking(conditions, row, found, needed)
-        return f"Insufficient {mig.DOMAIN if name.startswith(mig.PREFIX) else ''}{name}"
+        return insufficient(lacking(conditions, row, found, needed))
     if check == "pod_limit" and ports_text(conditions.group or ""):
         return NO_PORTS
     if check == "no_gpu":
@@ -117,16 +133,27 @@ def summed(check: str, conditions: Conditions, row: Mapping[str, Any], found: in
         return f"Insufficient {device}"
     if broken is not None and ports_text(*broken.values[:1]):
         return NO_PORTS
+    if broken is not None and (rule := _between_pods(broken)) is not None:
+        return rule[1]
     if broken is not None and _for_spread(broken, conditions):
-        return f"{SUMMED['spread']} (missing required label)"
+        return f"{SUMMED['spread']}{MISSING_LABEL}"
     if broken is not None and (claim := claim_text(broken.key)) is not None:
         return claim
     if broken is None or not broken.key.startswith(TAINT):
         return "node(s) didn't match Pod's node affinity/selector"
-    key, _, rest = broken.key.removeprefix(TAINT).partition("=")
-    if key == UNSCHEDULABLE:
-        return "node(s) were unschedulable"
-    return f"node(s) had untolerated taint {{{key}: {rest.rpartition(':')[0]}}}"
+    cordoned = broken.key.startswith(CORDON)
+    return "node(s) were unschedulable" if cordoned else "node(s) had untolerated taint(s)"
+
+
+def order_of_labels(conditions: Conditions, row: Mapping[str, Any]) -> int:
+    """The place in kube-scheduler's order of the first check of labels that excludes the pod."""
+    broken = _failed(conditions, node_labels(row))
+    return LABELLED if broken is None else _order(broken, conditions)
+
+
+def _between_pods(constraint: Constraint) -> tuple[str, str] | None:
+    """The texts about a rule between pods; None for another expression."""
+    return BETWEEN_PODS.get(constraint.values[0]) if constraint.values else None
 
 
 def _for_spread(broken: Constraint, conditions: Conditions) -> bool:
@@ -136,17 +163,31 @@ def _for_spread(broken: Constraint, conditions: Conditions) -> bool:
 
 
 def sentence(counts: Mapping[str, int], nodes: int) -> str:
-    """All nodes in one sentence: number of nodes by reason, most first."""
-    reasons = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    """All nodes in one sentence: number of nodes by reason, sorted as texts like kube-scheduler's: 10 before 2."""
     # A claim that is not there concerns the pod, not a number of nodes.
-    texts = [text if text.startswith(NO_CLAIM) else f"{count:,} {text}" for text, count in reasons]
-    return f"0/{nodes:,} nodes are available: {', '.join(texts)}."
+    reasons = sorted(text if text.startswith(NO_CLAIM) else f"{count} {text}" for text, count in counts.items())
+    return f"0/{nodes} nodes are available: {', '.join(reasons)}."
+
+
+CLAIM, CORDONED, TAINTED, CLAIM_IN_USE, LABELLED, PORTS, SPREAD = range(7)
+"""The order of kube-scheduler's checks of labels; amounts come after ``PORTS``, rules between pods last."""
+
+
+def _order(constraint: Constraint, conditions: Conditions) -> int:
+    """The place of an expression's check in kube-scheduler's order; rules of spread and between pods are the last."""
+    if constraint.key.startswith(TAINT):
+        return CORDONED if constraint.key.startswith(CORDON) else TAINTED
+    if claim_text(constraint.key) is not None:
+        return CLAIM if constraint.key.startswith(ABSENT) else CLAIM_IN_USE
+    if ports_text(*constraint.values[:1]) is not None:
+        return PORTS
+    if _for_spread(constraint, conditions):
+        return SPREAD
+    rule = _between_pods(constraint)
+    return LABELLED if rule is None else SPREAD + 1 + list(BETWEEN_PODS.values()).index(rule)
 
 
 def _failed(conditions: Conditions, labels: Mapping[str, str]) -> Constraint | None:
-    """The first expression that does not hold, claims and taints before anything else."""
+    """The expression that does not hold and whose check comes first."""
     broken = [constraint for constraint in conditions.constraints if not holds(constraint, labels)]
-    first = (ABSENT, TAINT)
-    return min(
-        broken, key=lambda one: next((i for i, key in enumerate(first) if one.key.startswith(key)), 2), default=None
-    )
+    return min(broken, key=lambda constraint: _order(constraint, conditions), default=None)

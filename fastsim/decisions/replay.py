@@ -24,7 +24,22 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.knobs import EXPLAINED
 from fastsim.foundation.limits.work_budget import Work, amount_text
-from fastsim_ext.online.decision_trace import DecisionTrace, RulesDecisionTrace, filtered, picked, scored
+from fastsim_ext.online.decision_trace import (
+    ABSENT,
+    BREAKS_SPREAD,
+    LACKS_CPU,
+    LACKS_EXTRA,
+    LACKS_GPU,
+    LACKS_MEMORY,
+    LACKS_POD_SLOT,
+    NO_GPU_MEMORY,
+    DecisionTrace,
+    RulesDecisionTrace,
+    filtered,
+    lacking,
+    picked,
+    scored,
+)
 
 if TYPE_CHECKING:
     from fastsim.simulation.simulate import Prepared
@@ -42,8 +57,15 @@ RESERVED = -3
 """Reason of a node where the pod fits, but would delay a pod ahead of it in the queue."""
 BESIDE_GANG = -4
 """Reason of a node where the pod of a gang fits, but not beside the pods of the gang that were placed before it."""
+NAMES = {
+    **dict(enumerate(REASONS)), ABSENT: "absent", NO_GPU_MEMORY: "no_gpu_memory", RESERVED: "reserved",
+    BESIDE_GANG: "beside_gang",
+}  # fmt: skip
+"""Checks by their numbers in a decision."""
 REASON_BYTES, FIGURE_BYTES = 4, 8
 """Bytes of a reason, and of each figure, of one node in a decision."""
+LACKS = {"no_gpu": LACKS_GPU, "no_cpu": LACKS_CPU, "no_memory": LACKS_MEMORY, "no_pod_slot": LACKS_POD_SLOT}
+"""Bits of the amounts that a node has too little of, by check; further resources have bits of their own."""
 WARNED_AT = 0.1
 """Part of the budget from which a record of decisions warns, with its size."""
 
@@ -62,6 +84,8 @@ class Decision:
 
     ``reason__n`` is 0 where the node can host the pod, else the number of the first check it fails (-1: the node is
     not there); ``found__n`` and ``needed__n`` are in that check's unit, ``gpus__n`` the devices it would take, as bits.
+    ``lacks__n`` has every amount that a node lacks, as bits (None if some node can host the pod), ``extras`` the names
+    of further resources by position.
     ``node`` is the position it got, or -1; ``never`` is the reason why it cannot start on an empty cluster either, or
     empty. ``how`` is the rule that affected it: ``preemption``, ``backfill``, ``over_quota``, ``gang_too_large``,
     ``gang`` (all start or none does; the inputs are those before the first of them) or empty.
@@ -77,10 +101,25 @@ class Decision:
     raw__tn: Any
     points__tn: Any
     gpus__n: Any
+    lacks__n: Any = None
+    extras: tuple[str, ...] = ()
     node: int = -1
     gpus: int = 0
     never: str = ""
     how: str = ""
+
+    def lacking(self, n: int) -> tuple[list[str], list[str]]:
+        """The checks of amounts that node ``n`` fails, and the further resources that it has too little of."""
+        if self.lacks__n is None:
+            return [], []
+        bits, asked = int(self.lacks__n[n]), dict(self.request.conditions.extra_resources)
+        short = {name for g, name in enumerate(self.extras) if bits & LACKS_EXTRA << g}
+        foreign = {name for name, amount in asked.items() if amount and name not in self.extras}
+        return [check for check, bit in LACKS.items() if bits & bit], sorted(short | foreign)
+
+    def breaks_spread(self, n: int) -> bool:
+        """Whether rules of spread refuse the pod on node ``n``."""
+        return self.lacks__n is not None and bool(self.lacks__n[n] & BREAKS_SPREAD)
 
     def with_answer(self, node: int, gpus: int, how: str, weights: Any) -> Decision:
         """This decision with its answer; nodes that a rule excludes get the reason of that rule.
@@ -117,7 +156,7 @@ class ReplayComplete(Exception):
 
 def decision_bytes(nodes: int, terms: int) -> int:
     """Bytes of one recorded decision: numbers of every node, and points of every node under each term."""
-    return nodes * (REASON_BYTES + FIGURE_BYTES * (3 + 2 * terms))
+    return nodes * (2 * REASON_BYTES + FIGURE_BYTES * (3 + 2 * terms))
 
 
 class DecisionRecorder:
@@ -194,7 +233,12 @@ class DecisionRecorder:
                 (partial(scored, select) if ruled is None else ruled.scored)(cls, term, raw[term], points[term])
             (partial(picked, select) if ruled is None else ruled.picked)(cls, gpus)
         request = self.run.scorers.request(cls)
-        return Decision(pod, number, t_s, request, reason, found, needed, raw, points, gpus)
+        decision = Decision(pod, number, t_s, request, reason, found, needed, raw, points, gpus)
+        if not reason.all():
+            return decision
+        lacks, columns = np.zeros(nodes, np.int32), self.run.rule_columns
+        (partial(lacking, select) if ruled is None else ruled.lacking)(cls, lacks)
+        return dataclasses.replace(decision, lacks__n=lacks, extras=() if columns is None else tuple(columns.extras))
 
 
 class Replay(OnlineRun):

@@ -3,6 +3,7 @@
 ``DecisionTrace`` runs without rules, ``RulesDecisionTrace`` with them; both decide as in any other run.
 During a call the listener may query the inputs of the decision: ``filtered``, ``scored`` and ``picked`` compute them by
 the engine's own filter, scores and device pick, without reading or changing the caches of its faster variants.
+``lacking`` has every amount that a node has too little of.
 """
 
 from collections.abc import Mapping
@@ -18,6 +19,14 @@ ABSENT: int
 """Stands for a reason where a node is not there at the moment."""
 NO_GPU_MEMORY: int
 """Stands for a reason where enough devices have room, but too few of them the requested memory."""
+LACKS_GPU: int
+LACKS_CPU: int
+LACKS_MEMORY: int
+LACKS_POD_SLOT: int
+LACKS_EXTRA: int
+"""Bits of the amounts that a node has too little of; the further resource at position g has LACKS_EXTRA << g."""
+BREAKS_SPREAD: int
+"""Bit of a node where rules of spread refuse the pod."""
 
 class _Listener(Protocol):
     def before(self, seq: int, cls: int, t_s: float) -> None: ...
@@ -46,6 +55,9 @@ class DecisionTrace(OnlineLoop):
 
 def filtered(select: Selector, cls: int, reason__n: Any, found__n: Any, needed__n: Any) -> None:
     """The first check every node fails for a class (a Reason; 0 none, -1 absent), what it has and what it needs."""
+
+def lacking(select: Selector, cls: int, lacks__n: Any) -> None:
+    """Every amount that a node has too little of for a class, as bits; 0 for a node that is absent."""
 
 def scored(select: Selector, cls: int, term: int, raw__n: Any, points__n: Any) -> None:
     """Raw and normalised points of one term of the plan, on every node that can host the class now."""
@@ -81,6 +93,8 @@ class RulesDecisionTrace(QueueLoop):
         """As OnlineLoop.move, with calls of the listener."""
     def filtered(self, cls: int, reason__n: Any, found__n: Any, needed__n: Any) -> None:
         """The first check every node fails for a class (a Reason; 0 none, -1 absent), what it has and what it needs."""
+    def lacking(self, cls: int, lacks__n: Any) -> None:
+        """As the function ``lacking``, with further resources and rules of spread."""
     def scored(self, cls: int, term: int, raw__n: Any, points__n: Any) -> None:
         """Raw and normalised points of one term of the plan, on every node that can host the class now."""
     def picked(self, cls: int, gpus__n: Any) -> None:

@@ -3,6 +3,7 @@
 ``DecisionTrace`` runs without rules, ``RulesDecisionTrace`` with them; both decide as in any other run.
 During a call the listener may query the inputs of the decision: ``filtered``, ``scored`` and ``picked`` compute them by
 the engine's own filter, scores and device pick, without reading or changing the caches of its faster variants.
+``lacking`` has every amount that a node has too little of.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -24,6 +25,19 @@ ABSENT = -1
 
 NO_GPU_MEMORY = -2
 """Stands for a reason where enough devices have room, but too few of them the requested memory."""
+
+cdef enum:
+    GPU_BIT = 1
+    CPU_BIT = 2
+    MEMORY_BIT = 4
+    POD_SLOT_BIT = 8
+    EXTRA_BIT = 16
+    SPREAD_BIT = 1 << 30
+
+LACKS_GPU, LACKS_CPU, LACKS_MEMORY, LACKS_POD_SLOT, LACKS_EXTRA = GPU_BIT, CPU_BIT, MEMORY_BIT, POD_SLOT_BIT, EXTRA_BIT
+"""Bits of the amounts that a node has too little of; the further resource at position g has LACKS_EXTRA << g."""
+BREAKS_SPREAD = SPREAD_BIT
+"""Bit of a node where rules of spread refuse the pod."""
 
 
 cdef bint marked(const uint8_t[::1] watched, int64_t seq) noexcept nogil:
@@ -105,6 +119,29 @@ def filtered(Selector select, int cls, int32_t[::1] reason__n, int64_t[::1] foun
             found__n[n], needed__n[n] = node.mem_left, pod.mem
         elif reason__n[n] != 0:
             found__n[n], needed__n[n] = select.nodes.max_pods[n] - select.nodes.pods[n], 1
+
+
+def lacking(Selector select, int cls, int32_t[::1] lacks__n):
+    """Every amount that a node has too little of for a class, as bits; 0 for a node that is absent."""
+    cdef int n
+    cdef Node node
+    cdef const Pod* pod
+    select.work.check_class(cls)
+    pod = &select.work.classes[cls]
+    for n in range(select.nodes.count):
+        lacks__n[n] = 0
+        if select.nodes.present[n]:
+            node = select.nodes.at(n)
+            lacks__n[n] = lacks(pod, device_fit_count(&node, pod.milli), node.cpu_left, node.mem_left,
+                                select.nodes.max_pods[n] - select.nodes.pods[n])
+
+
+cdef int32_t lacks(const Pod* pod, int gpus, int64_t cpu_left, int64_t mem_left, int slots) noexcept nogil:
+    """The amounts that a pod asks for beyond those left, as bits; ``gpus`` devices have room for its share of one."""
+    cdef int32_t bits = GPU_BIT if gpus < pod.num_gpu else 0
+    bits |= CPU_BIT if cpu_left < pod.cpu else 0
+    bits |= MEMORY_BIT if mem_left < pod.mem else 0
+    return bits | (POD_SLOT_BIT if slots < 1 else 0)
 
 
 def scored(Selector select, int cls, int term, int64_t[::1] raw__n, int64_t[::1] points__n):
@@ -299,6 +336,29 @@ cdef class RulesDecisionTrace(QueueLoop):
                 found__n[n], needed__n[n] = skew.found, skew.most
             elif reason__n[n] == POD_LIMIT:
                 found__n[n], needed__n[n] = view.group_pods, rule.most
+
+    def lacking(self, int cls, int32_t[::1] lacks__n):
+        """As the function ``lacking``, with further resources and rules of spread."""
+        cdef int n, g, fit
+        cdef NodeView view
+        cdef Skew skew
+        cdef const Pod* pod
+        cdef const ClassConstraints* rule
+        self.work.check_class(cls)
+        pod, rule = &self.work.classes[cls], self.constraints.rule(cls)
+        for n in range(self.nodes.count):
+            lacks__n[n] = fit = 0
+            if not self.nodes.present[n]:
+                continue
+            self.constraints.view(n, cls, &view)
+            for g in range(self.nodes.num_gpu[n]):
+                fit += view.gpu_left[g] >= pod.milli
+            lacks__n[n] = lacks(pod, fit, view.cpu_left, view.mem_left, self.nodes.max_pods[n] - view.pods)
+            for g in range(self.constraints.n_extra if rule != NULL else 0):
+                if view.extra_left[g] < rule.extra[g]:
+                    lacks__n[n] |= EXTRA_BIT << g
+            if rule != NULL and self.constraints.spread.refuses(n, cls, NULL, &skew):
+                lacks__n[n] |= SPREAD_BIT
 
     cdef int feasible(self, int cls) noexcept nogil:
         """List the nodes that can host a class, for the selector; their number."""

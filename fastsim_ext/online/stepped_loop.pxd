@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t
 from fastsim_ext.online.loop cimport OnlineLoop
 
-cdef enum:  # Term: order of fastsim.decisions.rl_environment.REWARDS
+cdef enum:  # Term: order of fastsim.decisions.agents.environment.REWARDS
     PLACED, ALLOCATION, FRAGMENTATION, POWER
 
 cdef class SteppedLoop(OnlineLoop):

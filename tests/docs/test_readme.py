@@ -67,7 +67,7 @@ def test_the_comparison_from_the_command_line_is_that_of_python() -> None:
 def test_each_session_alone_prints_what_it_shows(session: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader pastes one block, into an empty folder."""
     monkeypatch.chdir(tmp_path)
-    if "rl_environment" in session:
+    if "decisions.agents" in session:
         pytest.importorskip("gymnasium", reason="gymnasium is not installed (extra rl)")
     if ".plot(" in session:
         pytest.importorskip("altair", reason="altair is not installed (extra report)")

@@ -106,7 +106,7 @@ def test_a_notebook_shows_tables_and_charts() -> None:
 
 def test_an_agent_that_fills_nodes_beats_one_that_draws() -> None:
     gymnasium = needed("gymnasium")
-    import fastsim.decisions.rl_environment  # noqa: F401  (registers the environments)
+    import fastsim.decisions.agents.environment  # noqa: F401  (registers the environments)
 
     pods = "synth:openb?pods=150&seed={seed}&tune=1.3&tune_seed={seed}"
     env, rng = gymnasium.make("fastsim/Placement-v0", cluster="openb:16", workload=pods), np.random.default_rng(0)

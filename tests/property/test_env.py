@@ -13,7 +13,7 @@ import fastsim as fs
 
 pytest.importorskip("gymnasium", reason="environments need Gymnasium (the rl extra)")
 
-from fastsim.decisions.rl_environment import SchedulingEnv
+from fastsim.decisions.agents.environment import SchedulingEnv
 from fastsim.engine.online.plan import KERNELS
 from fastsim.engine.result import FRAMES
 from tests.reference.online.devices import SCORER_STREAM, bounded

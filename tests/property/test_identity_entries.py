@@ -85,6 +85,7 @@ NAMES = {
     "fork": "the same runs",
     "Result": "the same tables",
     "explain": "test_explain_takes_an_id_below_zero",
+    "waiting_pods": "pods by their ids and names, in test_waiting_pods",
     "simulate_pool": "test_a_pool_tells_of_own_jobs",
     "paired_jobs": "joined by id, in test_paired_jobs",
     "PairedJobs": "joined by id, in test_paired_jobs",

@@ -92,7 +92,7 @@ def test_other_engines_begin_with_empty_nodes(policy: str) -> None:
 
 
 def test_agents_begin_with_empty_nodes() -> None:
-    from fastsim.decisions.rl_environment import SchedulingEnv
+    from fastsim.decisions.agents.environment import SchedulingEnv
 
     with pytest.raises(FastsimError, match="pods that run already"):
         SchedulingEnv(NODES, pods({"bound_node": FIRST}))

@@ -31,7 +31,9 @@ from fastsim.kubernetes.pod_rules.node_affinity import (
 
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """Label that every namespace has, with its name."""
-NOWHERE = Constraint("name", "In", ("",))
+BESIDE, APART, KEPT_AWAY = "podAffinity:", "podAntiAffinity:", "podAntiAffinity of others:"
+"""First values of expressions, which are on no node: affinity, anti-affinity, and that of pods on nodes."""
+NOWHERE = Constraint("name", "In", (BESIDE,))
 """An expression that holds on no node."""
 
 
@@ -169,20 +171,21 @@ class Peers:
     def _forbidden(self, kind: Kind, notices: list[str]) -> list[Constraint]:
         """Expressions against domains of pods with anti-affinity in either direction, unless both are of one group."""
         on_nodes, waiting = self._split
-        away: dict[str, set[str]] = {}
+        away: dict[str, dict[str, set[str]]] = {APART: {}, KEPT_AWAY: {}}
         for term in _terms(kind, "podAntiAffinity"):
             selected = partial(self._apart, term, self._own(kind, term))
             for other in filter(selected, on_nodes.candidates(term)):
-                self._add_domains(away, term.topology, on_nodes.nodes[other], notices)
+                self._add_domains(away[APART], term.topology, on_nodes.nodes[other], notices)
             if _others(kind, filter(selected, waiting.candidates(term)), waiting):
                 notices.append("pods: anti-affinity to other pods that wait")
         for label in (None, *kind.labels):
             for other, term in self._anti_terms.get(label, ()):
                 if self._apart(term, self._own(other, term), kind):
-                    self._add_domains(away, term.topology, on_nodes.nodes[other], notices)
+                    self._add_domains(away[KEPT_AWAY], term.topology, on_nodes.nodes[other], notices)
         return [
-            Constraint(topology_label(topology), "NotIn", tuple(sorted(values))) for topology, values in away.items()
-        ]
+            Constraint(topology_label(topology), "NotIn", (rule, *sorted(values)))
+            for rule, domains in away.items() for topology, values in domains.items()
+        ]  # fmt: skip
 
     def _own(self, kind: Kind, term: Term) -> str | None:
         """The group of the kind, if this term forms it."""
@@ -217,7 +220,8 @@ class Peers:
             keys = dict.fromkeys(term.topology for term in terms if term.topology != HOSTNAME)
             return [Constraint(topology_label(key), "Exists") for key in keys]
         beside = [
-            Constraint(topology_label(topology), "In", tuple(sorted(values))) for topology, values in domains.items()
+            Constraint(topology_label(topology), "In", (BESIDE, *sorted(values)))
+            for topology, values in domains.items()
         ]
         return beside if len(domains) == len({term.topology for term in terms}) else [NOWHERE]
 

@@ -16,9 +16,12 @@ from typing import Any, NamedTuple
 import polars as pl
 import pytest
 
+from fastsim.decisions.explain import explained
 from fastsim.decisions.kube_extender import Extender
-from fastsim.decisions.live_cluster import ClusterState
+from fastsim.decisions.live_cluster import ClusterState, rows_by_arrival
 from fastsim.kubernetes.objects import Manifest
+from fastsim.scenario.scenario import Scenario
+from fastsim.workload.importers.kubernetes import workload_of_rows
 from tests.conftest import LONG, SHARED
 
 FOLDER = SHARED / "golden" / "kube-scheduler"
@@ -138,3 +141,21 @@ def test_feasible_nodes_are_the_recorded_ones(folder: Path) -> None:
             assert recorded == found, attempt
             same += 1
     print(f"{folder.name}: {same} of {len(looked_at)} attempts left the same nodes")
+
+
+@pytest.mark.parametrize("folder", CASES, ids=lambda path: path.name)
+def test_refusals_have_the_recorded_sentence(folder: Path) -> None:
+    recording = Recording(folder)
+    refused = [one for one in recording.attempts() if not recording.chosen[one.number]["node"] and not one.kept]
+    for attempt in spread(refused):
+        recorded = recording.chosen[attempt.number]["message"]
+        found = refusal(recording.moment(attempt), recording.pods[attempt.pod])
+        assert recorded.startswith(found), attempt
+
+
+def refusal(moment: ClusterState, body: dict[str, Any]) -> str:
+    """Our sentence about a pod that no node can host."""
+    rows = rows_by_arrival(moment.bound_rows, moment.rows_of([Manifest("Pod", body)]))
+    workload = workload_of_rows(moment, rows)
+    explanation = explained(Scenario(moment.nodes, workload, "best_fit", queue="drop"), [len(rows) - 1])
+    return explanation.summary(explanation.decisions[0])

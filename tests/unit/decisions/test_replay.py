@@ -143,7 +143,7 @@ def test_a_name_without_its_namespace_where_one_namespace_has_it() -> None:
 
 
 def test_decisions_that_would_take_too_much_are_refused_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert decision_bytes(1000, 2) == 1000 * (4 + 8 + 8 + 8 + 2 * (8 + 8))
+    assert decision_bytes(1000, 2) == 1000 * (4 + 4 + 8 + 8 + 8 + 2 * (8 + 8))
     workload = pods({}, {}, {})
     inputs = made(workload)
     chosen = sampled_pods(workload, 3)

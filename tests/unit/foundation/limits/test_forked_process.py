@@ -24,8 +24,8 @@ BESIDE = {
     "fastsim.cluster.importers": ("import_nodes",), "fastsim.cluster.published_nodes": ("import_nodes",),
     "fastsim.decisions.replay": ("replayed",),
     "fastsim.experiments.load_limit": ("knees",), "fastsim.experiments.capacity_plan": ("smallest_additions",),
-    "fastsim.decisions.rl_environment": ("SchedulingEnv", "SchedulingVectorEnv"),
-    "fastsim.decisions.rl_queue_environment": ("QueueEnv", "QueueVectorEnv"),
+    "fastsim.decisions.agents.environment": ("SchedulingEnv", "SchedulingVectorEnv"),
+    "fastsim.decisions.agents.queue_environment": ("QueueEnv", "QueueVectorEnv"),
 }  # fmt: skip
 """Entries in modules of their own."""
 FORKED = """

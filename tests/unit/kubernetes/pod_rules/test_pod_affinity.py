@@ -13,7 +13,16 @@ from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import Constraint
 from fastsim.kubernetes.controllers import pods
 from fastsim.kubernetes.pod_rules.node_affinity import HARD, HOSTNAME, SOFT, Places
-from fastsim.kubernetes.pod_rules.pod_affinity import NOWHERE, AffinityRules, Kind, Peers, selects
+from fastsim.kubernetes.pod_rules.pod_affinity import (
+    APART,
+    BESIDE,
+    KEPT_AWAY,
+    NOWHERE,
+    AffinityRules,
+    Kind,
+    Peers,
+    selects,
+)
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import manifest, node, pod
@@ -46,8 +55,8 @@ def rules(waiting: dict[str, Any], *others: dict[str, Any], namespaces: Any = No
     return Peers(listed, NODES, namespaces).rules(listed[0])
 
 
-def away(*names: str, key: str = "name") -> AffinityRules:
-    return AffinityRules(constraints=(Constraint(key, "NotIn", names),))
+def away(*names: str, key: str = "name", rule: str = APART) -> AffinityRules:
+    return AffinityRules(constraints=(Constraint(key, "NotIn", (rule, *names)),))
 
 
 def test_a_pod_stays_away_from_pods_that_run() -> None:
@@ -61,10 +70,10 @@ def test_a_pod_stays_away_from_pods_that_run() -> None:
 
 def test_pods_that_run_keep_others_away() -> None:
     keeper = runs("k", "a", DB, **apart(term(WEB)))
-    assert rules(pod(labels=WEB), keeper) == away("a")
+    assert rules(pod(labels=WEB), keeper) == away("a", rule=KEPT_AWAY)
     assert rules(pod(labels=DB), keeper) == AffinityRules()
     assert rules(pod(labels=WEB, meta={"namespace": "else"}), keeper) == AffinityRules()
-    assert rules(pod(labels=WEB), runs("k", "c", DB, **apart(term(WEB, ZONE)))) == away("y", key=ZONE)
+    assert rules(pod(labels=WEB), runs("k", "c", DB, **apart(term(WEB, ZONE)))) == away("y", key=ZONE, rule=KEPT_AWAY)
     assert (
         rules(pod(labels=WEB), runs("k", "d", DB, **apart(term(WEB, ZONE)))) == AffinityRules()
     )  # a node without a zone
@@ -94,10 +103,10 @@ def test_label_keys_take_the_values_of_the_pod() -> None:
 def test_a_pod_goes_beside_pods_that_run() -> None:
     waiting = pod(labels=WEB, **beside(term(DB)))
     assert rules(waiting, runs("d1", "a", DB), runs("d2", "c", DB)).constraints == (
-        Constraint("name", "In", ("a", "c")),
+        Constraint("name", "In", (BESIDE, "a", "c")),
     )
     in_zone = pod(labels=WEB, **beside(term(DB, ZONE)))
-    assert rules(in_zone, runs("d1", "b", DB)).constraints == (Constraint(ZONE, "In", ("x",)),)
+    assert rules(in_zone, runs("d1", "b", DB)).constraints == (Constraint(ZONE, "In", (BESIDE, "x")),)
     assert rules(in_zone, runs("d1", "d", DB)).constraints == (NOWHERE,)
     assert rules(waiting, runs("w", "a", WEB)) == AffinityRules(constraints=(NOWHERE,))
     both = pod(labels=WEB, **beside(term(DB), term({"tier": "1"}, ZONE)))  # one pod must match all terms
@@ -112,7 +121,9 @@ def test_the_first_of_pods_that_need_each_other_may_go_anywhere() -> None:
     assert rules(in_zone, runs("w", "d", WEB)).constraints == (Constraint(ZONE, "Exists"),)
     second = {**waiting, "metadata": {**waiting["metadata"], "name": "p2"}}
     assert rules(waiting, second) == AffinityRules(notices=("pods: affinity to other pods that wait",))
-    assert rules(waiting, second, runs("w", "a", WEB)) == AffinityRules(constraints=(Constraint("name", "In", ("a",)),))
+    assert rules(waiting, second, runs("w", "a", WEB)) == AffinityRules(
+        constraints=(Constraint("name", "In", (BESIDE, "a")),)
+    )
 
 
 def test_rules_among_pods_that_wait_are_counted() -> None:

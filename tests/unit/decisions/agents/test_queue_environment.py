@@ -18,7 +18,7 @@ pytest.importorskip("gymnasium", reason="environments need Gymnasium (the rl ext
 import gymnasium
 from gymnasium.utils.env_checker import check_env
 
-from fastsim.decisions.rl_queue_environment import QueueEnv, QueueVectorEnv
+from fastsim.decisions.agents.queue_environment import QueueEnv, QueueVectorEnv
 from fastsim.engine.result import FRAMES
 
 CLUSTER = "openb:6"
@@ -48,7 +48,7 @@ def simulated(queue: str, policy: str, seed: int, jobs: str = JOBS) -> fs.Result
 
 @pytest.mark.parametrize("mode", [None, "ansi", "rgb_array"])
 def test_an_environment_by_name_passes_every_check_in_every_mode(mode: str | None) -> None:
-    import fastsim.decisions.rl_environment  # noqa: F401  (registers both)
+    import fastsim.decisions.agents.environment  # noqa: F401  (registers both)
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")

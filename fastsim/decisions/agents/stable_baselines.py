@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.decisions.rl_episode_env import Observation
+from fastsim.decisions.agents.episode_env import Observation
 from fastsim.errors import FastsimError
 
 try:

@@ -18,7 +18,7 @@ pytest.importorskip("gymnasium", reason="environments need Gymnasium (the rl ext
 import gymnasium
 from gymnasium.utils.env_checker import check_env
 
-from fastsim.decisions.rl_environment import SchedulingEnv, SchedulingVectorEnv
+from fastsim.decisions.agents.environment import SchedulingEnv, SchedulingVectorEnv
 from fastsim.engine.online.plan import KERNELS, NodeColumns, PodRequest
 from fastsim.engine.result import FRAMES
 from tests.reference.online.devices import SCORER_STREAM, bounded
@@ -62,7 +62,7 @@ def test_an_environment_by_name_passes_every_check_in_every_mode(mode: str | Non
 
 
 def test_an_environment_by_the_name_of_its_module() -> None:
-    env = gymnasium.make("fastsim.decisions.rl_environment:fastsim/Placement-v0", cluster=CLUSTER, workload=STAYING)
+    env = gymnasium.make("fastsim.decisions.agents.environment:fastsim/Placement-v0", cluster=CLUSTER, workload=STAYING)
     assert isinstance(env.unwrapped, SchedulingEnv) and env.unwrapped.spec is not None
 
 

@@ -15,8 +15,8 @@ from fastsim.policies import FGD
 
 pytest.importorskip("gymnasium", reason="environments need Gymnasium (the rl extra)")
 
-from fastsim.decisions.rl_environment import SchedulingEnv, SchedulingVectorEnv
-from fastsim.decisions.rl_queue_environment import QueueEnv, QueueVectorEnv
+from fastsim.decisions.agents.environment import SchedulingEnv, SchedulingVectorEnv
+from fastsim.decisions.agents.queue_environment import QueueEnv, QueueVectorEnv
 
 KINDS = (SchedulingEnv, QueueEnv)
 
@@ -119,7 +119,7 @@ def test_wrong_arguments_are_one_error(kind: type) -> None:
 
 
 def test_without_gymnasium_the_extra_is_named() -> None:
-    name = "fastsim.decisions.rl_episode_env"
+    name = "fastsim.decisions.agents.episode_env"
     with patch.dict(sys.modules, gymnasium=None), pytest.raises(FastsimError, match=r"fastsim-gpu\[rl\]"):
         del sys.modules[name]
         __import__(name)

@@ -14,10 +14,10 @@ from fastsim.errors import FastsimError
 
 pytest.importorskip("gymnasium", reason="environments need Gymnasium (the rl extra)")
 
-from fastsim.decisions.rl_environment import SchedulingVectorEnv
-from fastsim.decisions.rl_queue_environment import QueueVectorEnv
+from fastsim.decisions.agents.environment import SchedulingVectorEnv
+from fastsim.decisions.agents.queue_environment import QueueVectorEnv
 
-NAME = "fastsim.decisions.rl_stable_baselines"
+NAME = "fastsim.decisions.agents.stable_baselines"
 
 
 class Base:

@@ -10,8 +10,8 @@ from typing import Any, Generic, SupportsInt, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.decisions.rl_episode import Episode, refuse_mistakes
-from fastsim.decisions.rl_render import RENDER_MODES, known_mode
+from fastsim.decisions.agents.episode import Episode, refuse_mistakes
+from fastsim.decisions.agents.render import RENDER_MODES, known_mode
 from fastsim.engine.online.run import OnlineOptions
 from fastsim.engine.result import Result
 from fastsim.errors import FastsimError, PolicyError, ScenarioError, kind_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fastsim as fs
-from fastsim.decisions.rl_episode import REWARDS, rewards
+from fastsim.decisions.agents.episode import REWARDS, rewards
 
 
 def test_a_name_is_one_weight() -> None:

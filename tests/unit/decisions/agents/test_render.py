@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastsim.decisions.rl_render import (
+from fastsim.decisions.agents.render import (
     BAR,
     CELL,
     EDGE,

@@ -1,6 +1,6 @@
 """Environments for reinforcement learning: an agent chooses the node of each pod (Gymnasium; extra ``rl``).
 
->>> from fastsim.decisions.rl_environment import SchedulingEnv
+>>> from fastsim.decisions.agents.environment import SchedulingEnv
 >>> env = SchedulingEnv("openb:16", "synth:openb?pods=50&seed={seed}&tune=1.2&tune_seed={seed}", reward="fragmentation")
 >>> observation, info = env.reset(seed=3)
 >>> observation["nodes"].shape, int(observation["mask"].sum()) == info["feasible"]
@@ -8,7 +8,7 @@
 >>> observation, reward, over, cut, info = env.step(int(observation["mask"].argmax()))
 
 Importing this module registers ``fastsim/Placement-v0``, so that ``gymnasium.make`` and ``make_vec`` find it by name,
-and ``fastsim/Queue-v0`` of :mod:`fastsim.decisions.rl_queue_environment`, whose agents serve a waiting line:
+and ``fastsim/Queue-v0`` of :mod:`fastsim.decisions.agents.queue_environment`, whose agents serve a waiting line:
 
 >>> import gymnasium
 >>> gymnasium.make("fastsim/Placement-v0", cluster="openb:16").action_space
@@ -26,8 +26,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.decisions.rl_episode import PlacementEpisode, episode, refuse_mistakes, rewards
-from fastsim.decisions.rl_episode_env import (
+from fastsim.decisions.agents.episode import PlacementEpisode, episode, refuse_mistakes, rewards
+from fastsim.decisions.agents.episode_env import (
     EpisodeEnv,
     Observation,
     Reward,
@@ -35,7 +35,7 @@ from fastsim.decisions.rl_episode_env import (
     checked_count,
     outside,
 )
-from fastsim.decisions.rl_render import rendered_picture, rendered_text
+from fastsim.decisions.agents.render import rendered_picture, rendered_text
 from fastsim.engine.online.kernel_columns import read_only
 from fastsim.engine.online.run import OnlineOptions
 from fastsim.foundation.limits.forked_process import whole_process
@@ -178,7 +178,7 @@ class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[An
 
 for name, module, single, vector in (
     (PLACEMENT, __name__, SchedulingEnv.__name__, SchedulingVectorEnv.__name__),
-    (QUEUE, "fastsim.decisions.rl_queue_environment", "QueueEnv", "QueueVectorEnv"),
+    (QUEUE, "fastsim.decisions.agents.queue_environment", "QueueEnv", "QueueVectorEnv"),
 ):
     if name not in gymnasium.registry:
         gymnasium.register(name, f"{module}:{single}", vector_entry_point=f"{module}:{vector}")

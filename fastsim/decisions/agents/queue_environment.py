@@ -1,16 +1,16 @@
 """Environments in which an agent serves a waiting line: which of its first jobs starts next, or none yet (Gymnasium).
 
->>> from fastsim.decisions.rl_queue_environment import QueueEnv
+>>> from fastsim.decisions.agents.queue_environment import QueueEnv
 >>> env = QueueEnv("openb:4", "synth:openb?pods=40&seed={seed}&load=1.5", places=5)
 >>> observation, info = env.reset(seed=3)
 >>> observation["jobs"].shape, env.action_space
 ((5, 7), Discrete(6))
 >>> observation, reward, over, cut, info = env.step(env.advice())
 
-``import fastsim.decisions.rl_environment`` registers ``fastsim/Queue-v0``. A decision is due after an arrival and after
-departures, as long as one of the first ``places`` jobs fits; the last action waits for the next event, and so does a
-masked one. The policy chooses the node. An agent that starts the first job whenever it fits leaves the tables of a run
-with ``queue="fifo"``.
+``import fastsim.decisions.agents.environment`` registers ``fastsim/Queue-v0``. A decision is due after an arrival and
+after departures, as long as one of the first ``places`` jobs fits; the last action waits for the next event, and so
+does a masked one. The policy chooses the node. An agent that starts the first job whenever it fits leaves the tables of
+a run with ``queue="fifo"``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.decisions.rl_episode import QUEUE_REWARDS, QueueEpisode, queue_episode, refuse_mistakes, rewards
-from fastsim.decisions.rl_episode_env import (
+from fastsim.decisions.agents.episode import QUEUE_REWARDS, QueueEpisode, queue_episode, refuse_mistakes, rewards
+from fastsim.decisions.agents.episode_env import (
     EpisodeEnv,
     Observation,
     Reward,
@@ -30,7 +30,7 @@ from fastsim.decisions.rl_episode_env import (
     checked_count,
     outside,
 )
-from fastsim.decisions.rl_render import rendered_line, rendered_squares
+from fastsim.decisions.agents.render import rendered_line, rendered_squares
 from fastsim.engine.online.kernel_columns import read_only
 from fastsim.engine.online.run import OnlineOptions
 from fastsim.errors import ScenarioError
@@ -70,7 +70,7 @@ def _checked(places: int) -> int:
 class QueueEnv(EpisodeEnv[QueueEpisode]):
     """One cluster, one decision a step: a place of the line, or ``places`` to wait for the next event.
 
-    Arguments are those of :class:`fastsim.decisions.rl_environment.SchedulingEnv`; ``policy`` chooses the node of a
+    Arguments are those of :class:`fastsim.decisions.agents.environment.SchedulingEnv`; ``policy`` chooses the node of a
     job. ``reward`` may also be ``waiting``: the hours that jobs have waited since the last decision, negative.
     """
 

@@ -1,0 +1,72 @@
+"""kube-scheduler's sentence about a pod that no node can host: the number of nodes by what they lack or forbid."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fastsim.decisions.refusal_text import PORTS, SPREAD, SUMMED, insufficient, order_of_labels, sentence, summed
+from fastsim.decisions.replay import NAMES
+
+if TYPE_CHECKING:
+    from fastsim.decisions.replay import Decision
+    from fastsim.hardware.node_constraints import Conditions
+
+AMOUNTS = ("no_gpu", "no_gpu_memory", "no_cpu", "no_memory", "no_extra", "no_pod_slot")
+"""Checks of amounts: a node counts once for every amount that it has too little of."""
+Row = Mapping[str, Any]
+
+
+class Refusals:
+    """Sentences about pods of one run; ``rows`` have the name, labels and further resources of each node."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+        self._unlike: dict[Conditions, dict[int, tuple[str, int]]] = {}
+
+    def sentence(self, decision: Decision) -> str:
+        """Why no node can host the pod of this decision."""
+        counts, lacks = Counter[str](), decision.lacks__n
+        keys = np.stack((decision.reason__n, np.zeros_like(decision.reason__n) if lacks is None else lacks))
+        kinds, kind__n = np.unique(keys, axis=1, return_inverse=True)
+        for kind, reason in enumerate(kinds[0].tolist()):
+            nodes = np.flatnonzero(kind__n.ravel() == kind).tolist()
+            check = NAMES[reason]
+            if check == "no_match":
+                for n in nodes:
+                    counts.update(self._texts_of_labels(decision, n))
+            else:
+                counts.update(dict.fromkeys(self._texts(decision, nodes[0], check), len(nodes)))
+        return sentence(counts, len(decision.reason__n))
+
+    def _texts(self, decision: Decision, n: int, check: str) -> Iterable[str]:
+        """The texts for node ``n``, whose first failed check is ``check``."""
+        lacking = _lacking(decision, n) if check in AMOUNTS else []
+        first = summed(check, decision.request.conditions, self._rows[n], *_figures(decision, n))
+        return dict.fromkeys([*lacking, *([first] if check == "no_gpu_memory" or not lacking else [])])
+
+    def _texts_of_labels(self, decision: Decision, n: int) -> Iterable[str]:
+        """The texts for node ``n``, whose labels, taints or pods keep the pod away."""
+        conditions = decision.request.conditions
+        known = self._unlike.setdefault(conditions, {})
+        if n not in known:
+            row = self._rows[n]
+            known[n] = summed("no_match", conditions, row, 0, 0), order_of_labels(conditions, row)
+        text, order = known[n]
+        if order > PORTS and (lacking := _lacking(decision, n)):
+            return lacking
+        return [SUMMED["spread"] if order > SPREAD and decision.breaks_spread(n) else text]
+
+
+def _figures(decision: Decision, n: int) -> tuple[int, int]:
+    return int(decision.found__n[n]), int(decision.needed__n[n])
+
+
+def _lacking(decision: Decision, n: int) -> list[str]:
+    """The texts for all amounts that node ``n`` has too little of."""
+    checks, resources = decision.lacking(n)
+    texts = [summed(check, decision.request.conditions, {}, 0, 0) for check in checks]
+    return texts + [insufficient(name) for name in resources]
