@@ -165,7 +165,7 @@ def test_a_state_is_only_there_between_rounds(path: Path) -> None:
 
     run = ShareLoop(
         (2,), np.ones((1, 1)), np.zeros((1, 1, 1)), [0], [0] * 625, round_s=1.0, realloc_s=0.0, restart_s=0.0,
-        until_s=9.0, first=0, last=-1, recorded=False, endless=False, quirks=[False] * 8, pairs=False, shuffled=False,
+        until_s=9.0, first=0, last=-1, recorded=False, endless=False, quirks=[False] * 9, pairs=False, shuffled=False,
         strict=False, one_line=False,
     )  # fmt: skip
     run.feed(*JobBatch.of(JOBS[:1]), True)
