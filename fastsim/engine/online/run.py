@@ -239,11 +239,11 @@ class OnlineRun:
         self._add_classes()
         if self.options.inflation is not None:
             self.class_of.append(cls)
-        if self.options.oversized is not None:
-            self.options.oversized.add(self.classes, cls)
         if self.options.each_batch is not None:
             self.options.each_batch(batch)
         columns = arrivals(batch, cls, self.tenants.numbers(batch), self.positions)
+        if self.options.oversized is not None:  # pods that are bound have their places whatever they ask for
+            self.options.oversized.add(self.classes, cls if columns.node is None else cls[columns.node < 0])
         self.ahead.add(columns.submit_s, columns.duration_s)
         if self.first_s is None:
             self.first_s = float(columns.submit_s[0])

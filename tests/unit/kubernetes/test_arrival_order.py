@@ -53,6 +53,13 @@ def test_who_waits_is_taken_by_importance_then_age_then_name() -> None:
         assert names == ["default/vip", "default/a", "default/b", "default/new"]
 
 
+@pytest.mark.filterwarnings("error")
+def test_no_warning_says_that_a_running_pod_stayed_unplaced() -> None:
+    """A change of a node's labels or taints leaves its pods there."""
+    tainted = node("n", spec={"taints": [{"key": "k", "effect": "NoSchedule"}]})
+    assert places(snapshot(tainted, running("run", "n", {"cpu": 1}))) == {"default/run": "n"}
+
+
 def test_who_is_over_is_gone_but_not_in_a_trace() -> None:
     done = {"phase": "Succeeded", "startTime": "2024-01-01T00:00:10Z", "containerStatuses": [
         {"state": {"terminated": {"finishedAt": "2024-01-01T00:00:40Z"}}}]}  # fmt: skip
