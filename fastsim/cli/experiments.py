@@ -262,7 +262,8 @@ MOST_CELLS = 400
 """Cells of a reproduction that are printed one by one; of more, counts and what is outside."""
 WORDS = ("figure", "status", "reason")
 FIGURE_COLUMNS = (
-    ("figure", "figure"), ("status", "status"), ("numbers", "numbers"), ("cpu_s", "CPU s"), ("reason", "reason"),
+    ("figure", "figure"), ("status", "status"), ("numbers", "printed"), ("cells", "made"), ("same", "same"),
+    ("within", "within"), ("outside", "outside"), ("cpu_s", "CPU s"), ("reason", "reason"),
 )  # fmt: skip
 ALL = "all"
 COUNT_COLUMNS = tuple((name, name) for name in ("figure", "same", "within", "outside", "indicative"))

@@ -32,6 +32,7 @@ from fastsim.experiments.reproduce.placement_figures import (
     PlacementRun,
     power_saving_pct,
     published,
+    published_failures,
     task_runs,
     tasks,
 )
@@ -62,12 +63,12 @@ def fgd_reproduction(
     groups = _groups(data, runs)
     exact, comparable = _exact(data, names, seeds), data is not None and seeds == SEEDS
     cells = fgd_cells(wanted, groups, exact, comparable, None if data is not None else GENERATED)
-    curves_of = published(data)
+    curves_of, failures = published(data), published_failures(data)
     for (name, policy), mine in groups.items():
         own = data is None and name != GENERATED and ALLOC.figure in wanted
         cells += _own_cells(name, policy, mine) if own else []
         cells += curve_cells(wanted, name, policy, mine, curves_of)
-        cells += part_cells(wanted, name, policy, mine) if name in (DEFAULT, GENERATED) else []
+        cells += part_cells(wanted, name, policy, mine, failures) if name in (DEFAULT, GENERATED) else []
     first = DEFAULT if DEFAULT in names else names[0]
     later = None if progress is None else lambda count: progress(len(runs) + count)
     staged = stage_runs(data, first, figures, seeds, workers, later)

@@ -15,6 +15,7 @@ from fastsim.experiments.reproduce.placement_figures import (
     POLICIES,
     PlacementRun,
     Published,
+    furthest,
     largest,
     power_saving_pct,
 )
@@ -42,9 +43,10 @@ MEASURES = {
 ELSEWHERE = {("power_saving_pct", 0.14), ("power_saving_pct", 1.0), ("grar", 1.0), ("failed_pods", 1.3)}
 """Quantity and demand of the cells of traces for which the papers print no numbers."""
 
+FAILED = "9c"
 PARTS = {
     "8": Measure("8", "free GPUs at 100 % of arrivals", "% of GPUs", 0.01),
-    "9c": Measure("9c", "failed pods", "pods", 0.1)
+    FAILED: Measure(FAILED, "failed pods", "pods", 0.1),
 }  # fmt: skip
 """Measures of parts by figure."""
 RANGES, CONSTRAINED = "slides, text", ("gpuspec10", "gpuspec20", "gpuspec25", "gpuspec33")
@@ -96,7 +98,8 @@ def _fgd_cell(row: Mapping[str, Any], runs: Sequence[PlacementRun], exact: bool,
 def curve_cells(
     figures: Sequence[str], name: str, policy: str, runs: Sequence[PlacementRun], curves_of: Published
 ) -> list[Cell]:
-    """The largest difference of each curve over the seeds; not of ``random``, which draws other numbers."""
+    """Each curve at the demand at which it is furthest from the published one, over the seeds; not of ``random``, which
+    draws other numbers."""
     tables = [(run, curves_of.get((POLICIES[policy], name, run.seed))) for run in runs]
     pairs = [(run, table) for run, table in tables if table is not None]
     if not pairs or policy == "random":
@@ -104,21 +107,28 @@ def curve_cells(
     cells = []
     for curve, limit in LIMITS.items():
         figure = FIGURE_OF_CURVE[curve] if name == DEFAULT else figure_of(name)
-        measure = Measure(figure, f"largest difference of {curve}", "percentage points", 2 * limit)
         if figure in figures:
-            far = max(largest(run.curves[curve], table[curve]) for run, table in pairs)
-            cells.append(cell(measure, name, policy, None, far, published=0.0))
+            run, table = max(pairs, key=lambda pair: largest(pair[0].curves[curve], pair[1][curve]))
+            at = furthest(run.curves[curve], table[curve])
+            measure = Measure(figure, f"{curve} where it is furthest", "%", 2 * limit)
+            cells.append(cell(measure, f"{name}, seed {run.seed}", policy, float(table["arrive_pct"][at]),
+                              float(run.curves[curve][at]), published=float(table[curve][at])))  # fmt: skip
     return cells
 
 
-def part_cells(figures: Sequence[str], name: str, policy: str, runs: Sequence[PlacementRun]) -> list[Cell]:
-    """Parts of free GPUs and failed pods by kind, means over seeds; the papers print no numbers of them."""
+def part_cells(
+    figures: Sequence[str], name: str, policy: str, runs: Sequence[PlacementRun], failures: Mapping[Any, float]
+) -> list[Cell]:
+    """Parts of free GPUs and failed pods by kind, means over seeds; ``failures`` are the published numbers of pods."""
     kinds = dict.fromkeys(key for run in runs for key in run.parts if key[0] in PARTS and key[0] in figures)
-    return [
-        cell(PARTS[figure]._replace(quantity=f"{PARTS[figure].quantity}, {kind}"), name, policy, None,
-             float(np.mean([run.parts.get((figure, kind), 0.0) for run in runs])))
-        for figure, kind in kinds
-    ]  # fmt: skip
+    cells = []
+    for figure, kind in kinds:
+        values = [run.parts.get((figure, kind), 0.0) for run in runs]
+        measure = PARTS[figure]._replace(quantity=f"{PARTS[figure].quantity}, {kind}")
+        published = failures.get((POLICIES[policy], name, kind)) if figure == FAILED else None
+        cells.append(cell(measure, name, policy, None, float(np.mean(values)), published=published,
+                          bar=seeds_bar("mean", np.array(values)), exact=policy != "random"))  # fmt: skip
+    return cells
 
 
 def figure_of(trace: str) -> str:

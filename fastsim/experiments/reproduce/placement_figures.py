@@ -39,6 +39,8 @@ LIMITS = {"alloc_pct": 1e-9, "frag_pct": 1e-9, "frag_ratio_pct": 0.01}
 """Two decimals are published, so equal figures differ by float noise only; the ratio is rounded for each pod."""
 Floats = npt.NDArray[np.float64]
 Numbers = npt.ArrayLike
+FAILURES, LIST_PREFIX = "analysis_fail.csv", "openb_pod_list_"
+"""The artifact's file of failed pods, and what its names of traces begin with."""
 LAST_PCT = 130
 """Arrived demand at the end of the FGD protocol, in per cent of the cluster's GPU capacity."""
 GRID_STEP = 0.005
@@ -109,10 +111,15 @@ def parts(timeline: pl.DataFrame, gpus: int) -> dict[tuple[str, str], float]:
     full = rows.filter(pl.col("arrived_gpu_milli") >= 1000 * gpus).head(1)
     free_pct = {("8", name): float(value) / (10 * gpus) for name in FRAG_COLUMNS for value in full[name]}
     request = pl.col("arrived_gpu_milli").diff().fill_null(pl.col("arrived_gpu_milli"))
-    kind = pl.when(request % 1000 > 0).then(pl.lit("part of a GPU")).otherwise(pl.format("GPUs: {}", request // 1000))
-    failed = rows.select(kind.alias("kind"), pl.col("pods_unplaced").diff().fill_null(pl.col("pods_unplaced")))
+    failed = rows.select(kind_of_request(request), pl.col("pods_unplaced").diff().fill_null(pl.col("pods_unplaced")))
     counted = failed.group_by("kind", maintain_order=True).agg(pl.col("pods_unplaced").sum()).sort("kind")
     return free_pct | {("9c", name): float(count) for name, count in counted.iter_rows()}
+
+
+def kind_of_request(gpu_milli: pl.Expr) -> pl.Expr:
+    """The kind of a pod in figure 9c by its GPUs, in thousandths."""
+    part, whole = pl.lit("part of a GPU"), pl.format("GPUs: {}", gpu_milli // 1000)
+    return pl.when(gpu_milli % 1000 > 0).then(part).otherwise(whole).alias("kind")
 
 
 def curves(timeline: pl.DataFrame, gpus: int) -> dict[str, Any]:
@@ -139,12 +146,36 @@ def published(data: Path | None) -> dict[tuple[str, str, int], pl.DataFrame]:
     return {(str(key[0]), str(key[1]), int(key[2])): table.sort("arrive_pct") for key, table in tables.items()}
 
 
+def published_failures(data: Path | None) -> dict[tuple[str, str, str], float]:
+    """Published failed pods by policy, trace and kind, means over seeds; none unless the artifact's file is there."""
+    paths = [] if data is None else [data / FAILURES, data / "experiments/analysis/expected_results" / FAILURES]
+    path = next((one for one in paths if one.is_file()), None)
+    if path is None:
+        return {}
+    milli = pl.col("num_gpu") * pl.when(pl.col("num_gpu") == 1).then("gpu_milli").otherwise(1000)
+    rows = pl.read_csv(path).with_columns(kind_of_request(milli), pl.col("workload").str.strip_prefix(LIST_PREFIX))
+    seeds = pl.col("seed").n_unique().over("sc_policy", "workload")
+    counted = rows.with_columns(seeds=seeds).group_by("sc_policy", "workload", "kind", maintain_order=True)
+    means = counted.agg(pl.col("num_pod").sum() / pl.col("seeds").first())
+    return {(policy[3:], trace, kind): mean for policy, trace, kind, mean in means.iter_rows()}
+
+
 def largest(ours: Any, theirs: Any) -> float:
     """Largest difference of two curves; infinite where only one has a value."""
     ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
     if ours.shape != theirs.shape or not np.array_equal(np.isnan(ours), np.isnan(theirs)):
         return float("inf")
     return float(np.nanmax(np.abs(ours - theirs)))
+
+
+def furthest(ours: Any, theirs: Any) -> int:
+    """The index at which two curves of one length differ most: the last of equal ones, and first where one has no
+    value."""
+    ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    gaps = np.abs(ours - theirs)
+    gaps[np.isnan(ours) != np.isnan(theirs)] = np.inf
+    gaps[np.isnan(ours) & np.isnan(theirs)] = -1.0
+    return len(gaps) - 1 - int(np.argmax(gaps[::-1]))
 
 
 def deviations(runs: Sequence[PlacementRun], curves_of: Published) -> tuple[dict[str, float], int]:

@@ -4,8 +4,8 @@ The former are one Parquet file a paper in ``fastsim/experiments/published``, a 
 ``series`` (a policy, or a setting of one), ``x_name``, ``x``, ``metric``, ``unit``, ``value``, ``digit`` (the last one
 that is printed; 0 if the value was read from a drawing), ``tolerance`` (error of reading, in the row's unit; 0 for
 printed values), ``source`` and ``conditions``. The latter stand in ``recorded``; they are runs of the original
-programs, and no paper prints them. ``published/figures.csv`` has a row a figure: its status (made, impossible), the
-reason for it, and its CPU seconds.
+programs, and no paper prints them. ``published/figures.csv`` has a row a figure: its status (made, impossible), its
+cells by verdict and its CPU seconds as last measured with all data, and a reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,12 @@ from fastsim.experiments.reproduce.reproduction import Cell, Measure, cell
 PUBLISHED, RECORDED = (Path(__file__).parents[1] / name for name in ("published", "recorded"))
 MADE = "made"
 """Status of a figure that is reproduced; others are ``impossible``."""
-SCHEMA = {"paper": pl.String, "figure": pl.String, "status": pl.String, "cpu_s": pl.Float64, "reason": pl.String}
+COUNTS = ("cells", "same", "within", "outside")
+"""Columns of the cells of a figure, in all and by verdict, as last counted with all data."""
+SCHEMA = {
+    "paper": pl.String, "figure": pl.String, "status": pl.String, **dict.fromkeys(COUNTS, pl.Int64),
+    "cpu_s": pl.Float64, "reason": pl.String,
+}  # fmt: skip
 
 
 @cache
@@ -73,14 +78,20 @@ def number(text: str) -> float | None:
 
 
 def figure_table(paper: str) -> pl.DataFrame:
-    """A row a figure: ``figure``, ``status``, ``numbers`` (published ones), ``cpu_s`` (null if not measured) and
-    ``reason``: why a figure is not made, or the parts that a made one lacks."""
+    """A row a figure.
+
+    ``figure``, ``status``; ``numbers``: published ones; ``cells``, ``same``, ``within``, ``outside``: null if they were
+    not counted; ``cpu_s``: null if not measured; ``reason``: why a figure is not made, the parts that a made one lacks,
+    or the cause of cells outside.
+    """
     table = pl.read_csv(PUBLISHED / "figures.csv", schema=SCHEMA).filter(paper=paper)
     counts = (
         published_numbers(paper).group_by("figure", maintain_order=True).agg(pl.len().cast(pl.Int64).alias("numbers"))
     )
     joined = table.join(counts, on="figure", how="left", maintain_order="left")
-    return joined.select("figure", "status", pl.col("numbers").fill_null(0), "cpu_s", pl.col("reason").fill_null(""))
+    return joined.select(
+        "figure", "status", pl.col("numbers").fill_null(0), *COUNTS, "cpu_s", pl.col("reason").fill_null("")
+    )
 
 
 def made_figures(paper: str, figures: Sequence[str]) -> tuple[str, ...]:

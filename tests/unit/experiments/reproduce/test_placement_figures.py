@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from fastsim.experiments.reproduce import placement_figures
+from fastsim.experiments.reproduce import placement_cells, placement_figures
 
 
 def test_steps_fall_on_whole_per_cents_rounded_half_to_even() -> None:
@@ -85,3 +86,46 @@ def test_published_tables_follow_from_the_recorded_metrics(shared: Callable[[str
         assert np.abs(table["frag_ratio_pct"] - rows["frag_ratio_pct"].to_numpy()).max() < 0.51e-4
         checked += 1
     assert checked >= 5
+
+
+def test_curves_are_compared_where_they_are_furthest_apart() -> None:
+    assert placement_figures.furthest([1.0, 5.0, 3.0], [1.0, 2.0, 2.0]) == 1
+    assert placement_figures.furthest([1.0, 2.0, np.nan], [1.0, 2.0, np.nan]) == 1, "the last of equal ones"
+    assert placement_figures.furthest([1.0, np.nan, 9.0], [1.0, 2.0, 2.0]) == 1, "a value is missing"
+
+
+def placement_run(policy: str, seed: int, alloc_pct: list[float], parts: Mapping[tuple[str, str], float]) -> Any:
+    curves = {name: np.array(alloc_pct) for name in placement_figures.LIMITS}
+    return placement_figures.PlacementRun(policy, "default", seed, 1, 0.0, 0.0, curves, 0, parts)
+
+
+def test_a_cell_of_a_curve_holds_a_published_value() -> None:
+    runs = [placement_run("fgd", 42, [0.0, 50.0, 90.0], {}), placement_run("fgd", 43, [0.0, 50.5, 90.0], {})]
+    table = pl.DataFrame({"arrive_pct": [0, 1, 2]} | {name: [0.0, 50.0, 90.0] for name in placement_figures.LIMITS})
+    published = {("FGD", "default", 42): table, ("FGD", "default", 43): table}
+    (cell,) = placement_cells.curve_cells(["9a"], "default", "fgd", runs, published)
+    assert (cell.case, cell.at, cell.published, cell.ours, cell.verdict) == (
+        "default, seed 43", 1.0, 50.0, 50.5, "outside"
+    )  # fmt: skip
+    (equal,) = placement_cells.curve_cells(["9a"], "default", "fgd", runs[:1], published)
+    assert (equal.published, equal.ours, equal.at, equal.verdict) == (90.0, 90.0, 2.0, "same")
+
+
+FAILURES = """order,workload,sc_policy,tune,seed,num_pod,cpu_milli,num_gpu,gpu_milli,gpu_type_req
+0,openb_pod_list_default,06-FGD,1.3,42,4,1000,1,500,<none>
+1,openb_pod_list_default,06-FGD,1.3,42,2,1000,8,1000,<none>
+0,openb_pod_list_default,06-FGD,1.3,43,1,1000,1,500,<none>
+1,openb_pod_list_default,06-FGD,1.3,43,1,2000,1,300,<none>
+"""
+
+
+def test_failed_pods_are_compared_with_the_artifacts_file(tmp_path: Path) -> None:
+    assert placement_figures.published_failures(None) == placement_figures.published_failures(tmp_path) == {}
+    (tmp_path / placement_figures.FAILURES).write_text(FAILURES)
+    failures = placement_figures.published_failures(tmp_path)
+    assert failures == {("FGD", "default", "part of a GPU"): 3.0, ("FGD", "default", "GPUs: 8"): 1.0}
+    parts = {("9c", "part of a GPU"): 3.0, ("9c", "GPUs: 8"): 2.0, ("8", "lack of CPU"): 1.0}
+    cells = placement_cells.part_cells(["9c"], "default", "fgd", [placement_run("fgd", 42, [0.0], parts)], failures)
+    assert [(one.quantity, one.published, one.verdict) for one in cells] == [
+        ("failed pods, part of a GPU", 3.0, "same"), ("failed pods, GPUs: 8", 1.0, "outside"),
+    ]  # fmt: skip

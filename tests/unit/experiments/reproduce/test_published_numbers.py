@@ -77,6 +77,9 @@ def test_every_figure_is_listed_once(paper: str) -> None:
     assert table["figure"].n_unique() == len(table) and set(table["status"]) <= {MADE, "impossible"}
     assert table["numbers"].sum() == len(published_numbers(paper))
     assert (table.filter(table["status"] != MADE)["reason"] != "").all()
+    counted = table.drop_nulls("cells")
+    assert (counted["cells"] >= counted["same"] + counted["within"] + counted["outside"]).all()
+    assert set(counted["status"]) == {MADE} and (counted.filter(counted["outside"] > 0)["reason"] != "").all()
 
 
 RUNLESS = {("gavel", "1"), ("gavel", "11"), ("sia", "text 5.3 GPT (unnumbered)")} | {
