@@ -105,9 +105,10 @@ def test_intervals_and_the_gain_on_the_list_of_the_testbed() -> None:
 def test_the_range_of_the_abstract_is_compared_at_its_printed_ends() -> None:
     runs = {Point(name, 1.0, 60.0, 1): result_of() for name in paper.POLICIES}
     cells = [one for one in paper._cells(runs, True) if one.figure == paper.ABSTRACT]
-    assert [(one.published, one.ours, one.bar, one.verdict) for one in cells] == [
-        (printed, 0.0, pytest.approx(0.5), "outside") for printed in (37.0, 50.0)
+    assert [(one.published, one.ours, one.verdict) for one in cells] == [
+        (printed, 0.0, "outside") for printed in (37.0, 50.0)
     ]
+    assert all(one.bar == pytest.approx(0.5) for one in cells), "half the printed digit"
     del runs[Point("optimus", 1.0, 60.0, 1)]
     assert not [one for one in paper._cells(runs, True) if one.figure == paper.ABSTRACT], "an end needs all policies"
 
