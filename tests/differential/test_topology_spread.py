@@ -154,9 +154,8 @@ def timed(workload: fs.Workload, rng: random.Random) -> fs.Workload:
             clock += rng.random()
         row["submit_s"], row["duration_s"] = clock, rng.uniform(0.5, 8.0)
     fields = [field for field in workload.table().schema if field.name != "duration_s"]
-    return fs.Workload.from_arrow(
-        pa.Table.from_pylist(rows, pa.schema([*fields, pa.field("duration_s", pa.float64())]))
-    )
+    table = pa.Table.from_pylist(rows, pa.schema([*fields, pa.field("duration_s", pa.float64())]))
+    return dataclasses.replace(fs.Workload.from_arrow(table), metadata=workload.metadata)
 
 
 @pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.PodNeverFits")

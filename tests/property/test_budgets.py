@@ -341,7 +341,7 @@ def a_search(**numbers: Any) -> Any:
 
 def an_environment(module: str, name: str) -> Any:
     pytest.importorskip("gymnasium")
-    return getattr(importlib.import_module(f"fastsim.decisions.{module}"), name)(int(MANY))
+    return getattr(importlib.import_module(f"fastsim.decisions.agents.{module}"), name)(int(MANY))
 
 
 def explained(**which: Any) -> Any:
@@ -374,8 +374,8 @@ ACTS: dict[str, tuple[Callable[[], Any], str]] = {
     "Workload.inflated:ratio": (
         lambda: fs.Workload.from_text(PODS).inflated(1e12, Cluster.from_text(NODE)), "workload.inflated: ratio"
     ),
-    "SchedulingVectorEnv:num_envs": (lambda: an_environment("rl_environment", "SchedulingVectorEnv"), "num_envs"),
-    "QueueVectorEnv:num_envs": (lambda: an_environment("rl_queue_environment", "QueueVectorEnv"), "num_envs"),
+    "SchedulingVectorEnv:num_envs": (lambda: an_environment("environment", "SchedulingVectorEnv"), "num_envs"),
+    "QueueVectorEnv:num_envs": (lambda: an_environment("queue_environment", "QueueVectorEnv"), "num_envs"),
     "sweep stats:bootstrap": (lambda: paired(*a_series(), method="bootstrap"), "bootstrap"),
     "carbon": (lambda: Carbon(*a_series()), "carbon: since_s"),
     "prices": (lambda: Prices(("T4",), *(part.reshape(-1, *more) for part, more in zip(a_series(), ((), (1,)),
