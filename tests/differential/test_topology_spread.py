@@ -155,7 +155,9 @@ def timed(workload: fs.Workload, rng: random.Random) -> fs.Workload:
         row["submit_s"], row["duration_s"] = clock, rng.uniform(0.5, 8.0)
     fields = [field for field in workload.table().schema if field.name != "duration_s"]
     table = pa.Table.from_pylist(rows, pa.schema([*fields, pa.field("duration_s", pa.float64())]))
-    return dataclasses.replace(fs.Workload.from_arrow(table), metadata=workload.metadata)
+    made = fs.Workload.from_arrow(table)
+    made.metadata |= workload.metadata
+    return made
 
 
 @pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.PodNeverFits")
