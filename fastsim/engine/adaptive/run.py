@@ -172,6 +172,9 @@ def run_adaptive(
     rounds = adaptive_driver(setting, plan, jobs, record_tasks, metrics)
     loop, write = rounds.loop, _checkpoint_writer(rounds, checkpoint, resume, record_tasks)
     headway = RoundHeadway()
+    # Every job starts with a restart, in which it makes no progress.
+    starts_s = [setting.applications[job.application].restart_s for job in jobs]
+    headway.foresee(min([until_s, *starts_s]) if jobs else 0.0, setting.round_s)
     while (loop.active or loop.expected) and loop.now_s < until_s:
         interrupts.check()
         with nullcontext() if resume is None else restoring("checkpoint", STATE):

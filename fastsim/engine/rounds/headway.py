@@ -27,3 +27,8 @@ class RoundHeadway:
         self.decisions += 1
         if self.decisions > self.most_decisions:
             DECISIONS.count(self.decisions, name=f"run at {now_s:g} s, {ended:,} jobs ended")
+
+    def foresee(self, seconds: float, round_s: float) -> None:
+        """ScenarioError if a decision each ``round_s`` of so many seconds, in which no job can end, is too many."""
+        if seconds > self.most_decisions * round_s:
+            DECISIONS.refuse(seconds / round_s)

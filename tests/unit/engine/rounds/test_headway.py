@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import fastsim as fs
+from fastsim.engine.adaptive.run import AdaptiveDriver
 from fastsim.engine.rounds.headway import RoundHeadway
 from fastsim.errors import ScenarioError
 from fastsim.foundation import interrupts
@@ -72,3 +73,15 @@ def test_ctrl_c_is_noticed_at_every_decision(
 def test_rounds_of_a_thousandth_second_are_refused(cluster: str, workload: str, policy: Any) -> None:
     with pytest.raises(ScenarioError, match=r"rounds since a job ended, expected at most 1,000 rounds"):
         fs.simulate(cluster, workload, policy, round_s=1e-3, record="none")
+
+
+def test_decisions_in_which_no_job_can_end_are_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs of Sia start with a restart of 30 s or more: decisions by the nanosecond are refused before the first."""
+    monkeypatch.delattr(AdaptiveDriver, "decide")
+    with pytest.raises(fs.ScenarioError, match=r"round_s: .*decisions"):
+        fs.simulate("sia:1:1:1", "synth:sia?jobs=2", "sia", round_s=1e-9)
+    headway = RoundHeadway()
+    headway.foresee(float(headway.most_decisions), 1.0)
+    headway.foresee(0.0, 1e-300)
+    with pytest.raises(fs.ScenarioError):
+        headway.foresee(headway.most_decisions + 1.0, 1.0)
