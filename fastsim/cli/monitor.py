@@ -33,9 +33,9 @@ _names = click.option("--names", type=READ, metavar="FILE", help="A table of nam
 def monitor() -> None:
     """Readings of GPUs: to Prometheus and Grafana, from Prometheus, as pictures.
 
-    SRC is the folder of a run with telemetry, a Parquet table of readings, OpenMetrics text (.om), what an exporter
-    serves or `promtool tsdb dump` printed, or a saved answer of Prometheus (.json); import takes the address of a
-    server, too.
+    SRC is the folder of a run with telemetry, a Parquet table of readings, OpenMetrics text (.om), what an exporter or
+    /federate serves or `promtool tsdb dump` printed, or a saved answer of Prometheus (.json); import takes the address
+    of a server, too.
     """
 
 

@@ -4,7 +4,7 @@
 ``*.parquet``          a table of readings (see ``fastsim.telemetry.readings_table``)
 a folder               that of a run which recorded them
 ``*.json``             the answer to a query of Prometheus, saved
-anything else          OpenMetrics text, what an exporter serves, or what ``promtool tsdb dump`` printed
+anything else          OpenMetrics text, what exporters or ``/federate`` serve, or a dump of promtool
 =====================  ========================================================================
 """
 
@@ -27,7 +27,7 @@ from fastsim.foundation.columns.physical_types import column_of
 from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.parquet import open_parquet, parquet_table
 from fastsim.telemetry.metric_names import by_name
-from fastsim.telemetry.openmetrics import file_samples, read_files
+from fastsim.telemetry.openmetrics import read_files
 from fastsim.telemetry.prometheus import saved_samples
 from fastsim.telemetry.readings_table import (
     KEYS,
@@ -40,6 +40,7 @@ from fastsim.telemetry.readings_table import (
     ordered_rows,
     table_of,
 )
+from fastsim.telemetry.sample_lines import file_samples
 
 READINGS = "readings of GPUs"
 """The expected content of files, in messages."""
@@ -66,7 +67,8 @@ def collected(
     if any(Path(path).is_dir() or Path(path).suffix in (".parquet", ".json") for path in paths):
         return readings_of(paths, names, unknown)
     with reading(", ".join(map(str, paths)), READINGS):
-        return gathered(file_samples(paths), by_name(names), unknown, ", ".join(map(str, paths)))
+        known = by_name(names)
+        return gathered(file_samples(paths, known), known, unknown, ", ".join(map(str, paths)))
 
 
 def scanned(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -121,10 +122,14 @@ def _matrix(where: str, body: bytes) -> list[Any]:
 
 
 def series_samples(where: str, series: Any) -> Iterator[Sample]:
-    """The samples of one series of an answer."""
+    """The samples of one series of an answer; a native histogram is one without a value, ``NAME (histogram)``."""
     try:
         labels = {str(name): str(value) for name, value in series["metric"].items()}
         name = labels.pop("__name__", "")
+        if "histograms" in series or "histogram" in series:
+            yield Sample(f"{name} (histogram)", labels, 0, math.nan)
+            if "values" not in series:
+                return
         pairs = series["values"] if "values" in series else [series["value"]]
         points = [(unix_ms(1000 * float(time)), float(value)) for time, value in pairs]
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:

@@ -25,6 +25,8 @@ TEXTS = (
     f"DCGM_FI_DEV_POWER_USAGE{{{_LABELS}}} 62 1700000001.500\nDCGM_FI_DEV_FB_USED{{{_LABELS}}} 5 1700000000\n# EOF\n",
     f'{{__name__="DCGM_FI_DEV_GPU_UTIL",{_LABELS}}} 55 1700000000000\n'
     f'{{__name__="DCGM_FI_DEV_GPU_UTIL",{_LABELS}}} 56 1700000001000\n',
+    f'{{"DCGM_FI_DEV_GPU_UTIL",{_LABELS}}} 55 1700000000000 # {{trace_id="7"}} 1 1.5\n'
+    f'DCGM_FI_DEV_FB_USED{{{_LABELS}}} 56 1700000001000\nother{{le="+Inf"}} 7 1700000001000\n',
 )
 _METRIC = {"__name__": "DCGM_FI_DEV_GPU_UTIL", "gpu": "0", "UUID": "GPU-1", "Hostname": "n1", "modelName": "T4"}
 ANSWERS: tuple[Any, ...] = (

@@ -94,7 +94,7 @@ def test_what_is_wrong(tmp_path: Path) -> None:
     pq.write_table(MADE.set_column(9, "value", pa.array(["a"] * 3)), tmp_path / "text.parquet")
     pq.write_table(MADE.set_column(9, "value", pa.array([None] * 3, pa.float64())), tmp_path / "null.parquet")
     (tmp_path / "half.json").write_text('{"status": "success", "data": {"resultTy')
-    (tmp_path / "late.om").write_text("power 1 2.0\npower 1 1.0\n# EOF\n")
+    (tmp_path / "late.om").write_text("dcgm_fb_used 1 2.0\ndcgm_fb_used 1 1.0\n# EOF\n")
     for name, found in {
         "half.parquet": "complete Parquet", "less.parquet": "no column value",
         "text.parquet": "1: value: found 'a', expected a value of type double",

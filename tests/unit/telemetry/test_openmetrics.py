@@ -14,6 +14,7 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.telemetry.metric_names import PROFILES
 from fastsim.telemetry.openmetrics import DAY_S, read_files, write_files
 from fastsim.telemetry.readings_table import NoNumber
+from fastsim.telemetry.sample_lines import NotUnderstood
 from tests.telemetry import table
 
 TWO_DAYS = table({
@@ -72,16 +73,12 @@ GOOD = 'dcgm_fb_used{gpu="0"} 5 1\n'
         ('dcgm_fb_used{gpu="0"}\n# EOF\n', "a name, labels, a value and a time"),
         ('dcgm_fb_used{gpu="0"} 5 1 1\n# EOF\n', "a name, labels, a value and a time"),
         (2 * 'dcgm_fb_used{gpu="0"} 5\n', "one of a series, as none has a time"),
-        ('dcgm_fb_used{gpu="0"} 5\n' + GOOD, "a.om:2"),
-        ('dcgm_fb_used{gpu="0} 5 1\n# EOF\n', "labels such as"),
+        ('dcgm_fb_used{gpu="0} 5 1\n# EOF\n', "a name, labels, a value"),
         ('dcgm_fb_used{gpu="0"} much 1\n# EOF\n', "a value and a time"),
         ('{gpu="0"} 5 1\n', "a name"),
         ('dcgm_fb_used{gpu="0"} 5 9e11\n# EOF\n', "a value and a time"),
-        (GOOD + 'dcgm_fb_used{gpu="0"} 5 9e11\n# EOF\n', "a.om:2"),
         ('dcgm_fb_used{gpu="0"} 5 8000000000000000\n# EOF\n', "a value and a time"),
         ('dcgm_fb_used{gpu="0"} 5 inf\n# EOF\n', "a value and a time"),
-        (GOOD + 'dcgm_fb_used{gpu="0"} 5\n# EOF\n', "a.om:2"),
-        ('dcgm_fb_used{pod="0} q"}5 1\ndcgm_fb_used{pod="0} 5 2\n# EOF\n', "a.om:2: found"),
     ],
 )
 def test_bad_text_is_named_by_file_and_line(tmp_path: Path, text: str, found: str) -> None:
@@ -120,3 +117,50 @@ def test_what_an_exporter_serves_was_read_when_the_file_was_written(tmp_path: Pa
         (row,) = read_files(path).to_pylist()
     assert (row["value"], row["metric"], row["pod"], row["node"]) == (37, "util_pct", "p", "n1")
     assert row["ts"].timestamp() == 1_700_000_000.25
+
+
+def values(path: Path, text: str) -> list[tuple[float, float]]:
+    """Seconds and value of every reading in a file of this text."""
+    path.write_text(text)
+    os.utime(path, (0, 1_700_000_000))
+    return [(row["ts"].timestamp(), row["value"]) for row in read_files(path).to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('dcgm_fb_used{gpu="0"} 5\n' + GOOD, (1_700_000_000, 5)),
+        (GOOD + 'dcgm_fb_used{gpu="0"} 6 9e11\n# EOF\n', (1, 5)),
+        (GOOD + 'dcgm_fb_used{gpu="0"} 6\n# EOF\n', (1, 5)),
+        ('dcgm_fb_used{pod="0} q"}5 1\ndcgm_fb_used{pod="0} 5 2\n# EOF\n', (1, 5)),
+        ('dcgm_fb_used{gpu="0"} 5 1763632800000\ndcgm_fb_used{gpu="0"} 6 1763632801.5\n', (1763632800, 5)),
+    ],
+)
+def test_a_line_that_is_not_understood_is_left_out(tmp_path: Path, text: str, found: tuple[float, float]) -> None:
+    with pytest.warns(NotUnderstood, match=r"a\.om:2: lines that are not understood, which are left out: 1, the first"):
+        assert values(tmp_path / "a.om", text) == [found]
+
+
+def test_federated_text_has_milliseconds_and_no_last_line(tmp_path: Path) -> None:
+    text = "# TYPE dcgm_fb_used untyped\n" + "".join(
+        f'dcgm_fb_used{{gpu="0",instance="n1:9400"}} {value} {1763632800000 + 500 * value}\n' for value in (5, 6)
+    )
+    expected = [(1763632802.5, 5), (1763632803, 6)]
+    assert values(tmp_path / "f", text) == values(tmp_path / "f", "up 1 1763632802500\n" + text) == expected
+    with pytest.raises(InputError, match="an end without a last line"):
+        values(tmp_path / "f", 'dcgm_fb_used{gpu="0"} 5 1763632800.500\n')
+
+
+def test_exemplars_and_quoted_names(tmp_path: Path) -> None:
+    exemplar = ' # {trace_id="} 7"} 0.67 1520879607.789'
+    text = "".join(f'dcgm_fb_used{{gpu="0"}} {value} {value}{exemplar}\n' for value in (5, 6))
+    assert values(tmp_path / "a", f"foo_bucket 5 1{exemplar}\n{text}# EOF\n") == [(5, 5), (6, 6)]
+    quoted = '{"dcgm_fb_used", gpu="0","a.b"="c"} 5\n{"dcgm.other",gpu="0"} 5\n{"dcgm_fb_used"} 7\n'
+    assert values(tmp_path / "a", quoted) == [(1_700_000_000, 7), (1_700_000_000, 5)]
+
+
+def test_lines_about_other_things_are_counted_by_their_names(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text('up 1\nup much\nhist{le="} {"} {count:5,sum:7}\ndcgm_fb_used 5\n')
+    unknown: Counter[str] = Counter()
+    assert read_files(tmp_path / "a", unknown=unknown)["value"].to_pylist() == [5]
+    assert unknown == {"up": 2, "hist": 1}

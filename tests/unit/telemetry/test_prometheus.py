@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,7 +14,9 @@ from urllib.parse import parse_qs
 import pytest
 
 from fastsim.errors import InputError, ScenarioError
+from fastsim.telemetry.metric_names import by_name
 from fastsim.telemetry.prometheus import MOST_POINTS, Prometheus, saved_samples
+from fastsim.telemetry.readings_table import table_of
 
 NAME = "DCGM_FI_DEV_POWER_USAGE"
 
@@ -199,3 +202,17 @@ def test_times_beyond_all_years(tmp_path: Path, time: str) -> None:
     path.write_text(f'{{"status": "success", "data": {{"resultType": "vector", "result": [{series}]}}}}')
     with pytest.raises(InputError, match="a series: found"):
         list(saved_samples(path))
+
+
+def test_native_histograms_are_counted(tmp_path: Path) -> None:
+    histogram = [1, {"count": "3", "sum": "6", "buckets": [[1, "1", "2", "3"]]}]
+    result = [
+        {"metric": {"__name__": "http_s"}, "histograms": [histogram, histogram]},
+        {"metric": {"__name__": "rpc_s"}, "histogram": histogram},
+        {"metric": {"__name__": NAME}, "values": [[1, "37"]], "histograms": [histogram]},
+    ]
+    path = tmp_path / "range.json"
+    path.write_text(json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}))
+    unknown: Counter[str] = Counter()
+    assert table_of(saved_samples(path), by_name(), unknown)["value"].to_pylist() == [37]
+    assert unknown == {"http_s (histogram)": 1, "rpc_s (histogram)": 1, f"{NAME} (histogram)": 1}
