@@ -3,6 +3,7 @@
 A pod has the name of its label, after ``NAMESPACE/`` if pods of several namespaces are named so. It begins at the last
 reading of its device before the first with its name, and ends at the first one after the last.
 Pods that share a device have equal parts of its readings. Readings without pods' names yield no jobs.
+A pod on instances of partitioned GPUs requests these instances; its profile has no watts of its own.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ MOST_PHASES = 100
 METRICS = ("memory_used_mib", "util_pct", "power_w")
 DEVICE = ("node", "gpu_uuid", "gpu_index")
 POD = ("namespace", "pod")
+INSTANCE = r"-MIG-(\d+g\.\d+gb(?:\.me)?)$"
+"""End of the name of a model that is an instance of a partitioned GPU."""
 
 
 class Derived(NamedTuple):
@@ -64,13 +67,15 @@ def _spans(rows: pl.DataFrame) -> pl.DataFrame:
 def _stays(spans: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """A row for each pod: from when to when (null: still there), GPUs, share of each, memory, name of its profile."""
     memory = rows.filter(metric="memory_used_mib").select(*DEVICE, "t_s", used="value")
-    spans = spans.join(
+    spans = spans.with_columns(instance=pl.col("model").str.extract(INSTANCE)).join(
         memory.unique([*DEVICE, "t_s"]), on=[*DEVICE, "t_s"], how="left", nulls_equal=True, maintain_order="left"
     )
     stays = spans.sort("t_s").group_by(*POD, maintain_order=True).agg(
         begin_s=pl.coalesce(pl.first("before_s"), pl.first("t_s")), end_s=pl.last("after_s"), node=pl.first("node"),
-        num_gpu=pl.struct(DEVICE).n_unique(), gpu_milli=1000 // pl.max("together"),
+        num_gpu=pl.struct(DEVICE).filter(pl.col("instance").is_null()).n_unique(), gpu_milli=1000 // pl.max("together"),
         gpu_memory_mib=(pl.col("used") / pl.col("together")).max().ceil().cast(pl.Int64), model=pl.first("model"),
+        mig=pl.struct(*DEVICE, "instance").filter(pl.col("instance").is_not_null()).unique().struct.field("instance")
+        .sort().str.replace(".me", "+me", literal=True).str.join("+"),
     )  # fmt: skip
     twice = pl.col("pod").is_duplicated()
     named = pl.when(twice).then(pl.format("{}/{}", pl.col("namespace").fill_null(""), "pod")).otherwise("pod")
@@ -78,13 +83,14 @@ def _stays(spans: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _pod_table(pods: pl.DataFrame) -> pl.DataFrame:
-    several = pl.col("num_gpu") > 1
+    several, none = pl.col("num_gpu") > 1, pl.col("num_gpu") == 0
+    mig = [pl.col("mig").replace("", None).alias(s.MIG)] if pods["mig"].str.len_bytes().sum() else []
     return pods.select(
         pl.int_range(pl.len(), dtype=pl.Int64).alias(s.POD_ID), pl.col("begin_s").alias(s.SUBMIT_S),
         (pl.col("end_s") - pl.col("begin_s")).alias(s.DURATION_S), pl.lit(0, pl.Int64).alias(s.CPU_MILLI),
         pl.lit(0, pl.Int64).alias(s.MEMORY_MIB), pl.col("num_gpu").cast(pl.Int64).alias(s.NUM_GPU),
-        pl.when(several).then(1000).otherwise("gpu_milli").cast(pl.Int64).alias(s.GPU_MILLI),
-        pl.col("gpu_memory_mib").alias(s.GPU_MEMORY_MIB), pl.col("workload").alias(s.WORKLOAD),
+        pl.when(several).then(1000).when(none).then(0).otherwise("gpu_milli").cast(pl.Int64).alias(s.GPU_MILLI),
+        pl.when(~none).then("gpu_memory_mib").alias(s.GPU_MEMORY_MIB), *mig, pl.col("workload").alias(s.WORKLOAD),
         pl.col("namespace").alias(s.TENANT), pl.col("begin_s").alias(s.ORIG_START_S),
         pl.col("end_s").alias(s.ORIG_END_S), pl.col("workload").alias(s.NATIVE_ID),
     )  # fmt: skip
@@ -109,8 +115,9 @@ def _parts(pods: pl.DataFrame, spans: pl.DataFrame, rows: pl.DataFrame) -> list[
 
 
 def _extra_w(joined: pl.DataFrame) -> pl.Series:
-    """Watts beyond what utilisation explains, where the model's watts are known."""
-    known = [(name, *_watts(name)) for name in joined["model"].unique().drop_nulls()]
+    """Watts beyond what utilisation explains, where the model's watts are known; an instance has those of its board."""
+    models = joined["model"].unique().drop_nulls()
+    known = [(name, *_watts(name)) for name in models.filter(~models.str.contains(INSTANCE))]
     watts = pl.DataFrame(known, schema={"model": pl.String, "idle_w": pl.Float64, "peak_w": pl.Float64}, orient="row")
     rows = joined.select("model", "power_w", "util_pct").join(watts, on="model", how="left", maintain_order="left")
     extra = rows["power_w"] - rows["idle_w"] - (rows["peak_w"] - rows["idle_w"]) * rows["util_pct"] / 100

@@ -77,6 +77,8 @@ FOUND_AS: Mapping[str, tuple[str, ...]] = {
     "container": ("exported_container", "container"),
 }
 """Labels in which a column may be found, the first first: a target with labels of its own renames the exporter's."""
+INSTANCE, INSTANCE_PROFILE = "GPU_I_ID", "GPU_I_PROFILE"
+"""Labels of an instance of a partitioned GPU: its number on the board, and its profile, such as ``1g.10gb``."""
 
 
 def metrics(profile: str, table: str | os.PathLike[str] | None = None) -> list[Metric]:
@@ -87,9 +89,23 @@ def metrics(profile: str, table: str | os.PathLike[str] | None = None) -> list[M
     return [metric for metric in _read(str(path), profile) if metric.name]
 
 
+OF_INSTANCES = Metric("util_pct", "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "gauge", 0.01)
+"""Utilisation of an instance of a partitioned GPU (MIG); of whole GPUs it is not read."""
+OF_BOARDS = ("DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_GPU_UTIL_RATIO")
+"""Utilisation of whole GPUs; it says nothing about an instance."""
+
+
 def by_name(table: str | os.PathLike[str] | None = None) -> dict[str, Metric]:
-    """Metrics by name, of all generations."""
-    return {metric.name: metric for profile in PROFILES for metric in metrics(profile, table)}
+    """Metrics by name, of all generations and of instances."""
+    listed = {metric.name: metric for profile in PROFILES for metric in metrics(profile, table)}
+    return {OF_INSTANCES.name: OF_INSTANCES} | listed
+
+
+def metric_of(name: str, labels: Mapping[str, str], names: Mapping[str, Metric]) -> Metric | None:
+    """The metric of a series; None if it is not known for what the labels name: a whole GPU, or an instance."""
+    metric = names.get(name)
+    other = name in OF_BOARDS if labels.get(INSTANCE) else metric is OF_INSTANCES
+    return None if other else metric
 
 
 @cache

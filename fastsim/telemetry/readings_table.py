@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from fastsim.errors import InputError
 from fastsim.foundation.parquet import write_parquet
-from fastsim.telemetry.metric_names import FOUND_AS, Metric
+from fastsim.telemetry.metric_names import FOUND_AS, INSTANCE, INSTANCE_PROFILE, Metric, metric_of
 
 KEYS = ("metric", "node", "gpu_uuid", "gpu_index", "pod", "namespace", "container", "model")
 """Columns that identify a series, in the order of sorting."""
@@ -122,7 +122,8 @@ def gathered(
     name, labels, series, metric = "", None, 0, None
     for sample in samples:
         if sample.labels is not labels or sample.name != name:  # most come series by series
-            name, labels, metric = sample.name, sample.labels, names.get(sample.name)
+            name, labels = sample.name, sample.labels
+            metric = metric_of(name, labels, names)
             if metric is not None:
                 key = name, frozenset(labels.items())
                 if key not in known:
@@ -149,7 +150,10 @@ def unix_ms(ms: float) -> int:
 
 
 def device_columns(labels: Mapping[str, str]) -> dict[str, object]:
-    """The columns of a device and its pod from the labels of a series; an empty label is None."""
+    """The columns of a device and its pod from the labels of a series; an empty label is None.
+
+    An instance of a partitioned GPU is a device ``MIG-GPU-…/7`` of a model such as ``A100-MIG-1g.10gb``.
+    """
     columns: dict[str, object] = {
         column: next((labels[name] for name in names if labels.get(name)), None) for column, names in FOUND_AS.items()
     }
@@ -159,6 +163,10 @@ def device_columns(labels: Mapping[str, str]) -> dict[str, object]:
     columns["gpu_index"] = None if index is None else int(str(index))
     if labels.get("instance") == columns["node"] and columns["node"] is not None:
         columns["node"] = str(columns["node"]).rpartition(":")[0] or columns["node"]
+    if labels.get(INSTANCE):
+        columns["gpu_uuid"] = f"MIG-{columns['gpu_uuid'] or index}/{labels[INSTANCE]}"
+        if columns["model"] and labels.get(INSTANCE_PROFILE):
+            columns["model"] = f"{columns['model']}-MIG-{labels[INSTANCE_PROFILE].replace('+', '.')}"
     return columns
 
 

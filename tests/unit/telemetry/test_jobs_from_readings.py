@@ -91,3 +91,19 @@ def test_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     telemetry = f"1?profiles={tmp_path / 'p.csv'}"
     again = fs.simulate(CLUSTER, str(tmp_path / "pods.parquet"), "best_fit", telemetry=telemetry)
     assert again.jobs["state"].to_list() == ["running"]
+
+
+def test_pods_on_instances_request_them() -> None:
+    """Two instances of one board, and watts of the board that are nobody's own."""
+    values: dict[str, list[tuple[int, float]]] = {"util_pct": [(0, 30.0), (1000, 50.0)], "power_w": [(0, 300.0)]}
+    parts = [
+        table(values, gpu_uuid=f"MIG-GPU-1/{number}", model=f"A100-MIG-{profile}", pod=pod)
+        for number, (profile, pod) in enumerate((("1g.10gb", "a"), ("1g.10gb.me", "a"), ("3g.40gb", "b")))
+    ]
+    found = jobs_of(ordered(pa.concat_tables([*parts, table(values, gpu_uuid="GPU-2", pod="c")])))
+    columns = ("workload", "num_gpu", "gpu_milli", "mig")
+    assert [tuple(row[name] for name in columns) for row in found.pods.table().to_pylist()] == [
+        ("a", 0, 0, "1g.10gb+1g.10gb+me"), ("b", 0, 0, "3g.40gb"), ("c", 1, 1000, None),
+    ]  # fmt: skip
+    assert {phase.power_w for phase in found.profiles["a"].phases} == {0}
+    assert [phase.util_pct for phase in found.profiles["b"].phases] == [30, 50]

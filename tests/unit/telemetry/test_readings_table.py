@@ -48,3 +48,23 @@ def test_parquet_is_the_same_bytes_for_the_same_readings(tmp_path: Path) -> None
     write(found.take([2, 0, 1]), tmp_path / "b.parquet")
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
     assert ordered(parquet_table(tmp_path / "a.parquet", Work.READINGS)) == found
+
+
+def test_instances_of_one_board_are_devices_of_their_own() -> None:
+    """Two idle instances have unlike readings at one time; utilisation is that of the engine, 0 to 1."""
+    board = {"gpu": "0", "UUID": "GPU-1", "modelName": "A100"}
+    instances = [board | {"GPU_I_ID": number, "GPU_I_PROFILE": "1g.10gb+me"} for number in ("7", "8")]
+    samples = [Sample("DCGM_FI_DEV_FB_USED", labels, 0, value) for value, labels in enumerate([*instances, board])]
+    samples += [
+        Sample(name, labels, 0, 0.25)
+        for name in ("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "DCGM_FI_DEV_GPU_UTIL") for labels in (instances[0], board)
+    ]  # fmt: skip
+    unknown: Counter[str] = Counter()
+    rows = [(row["metric"], row["gpu_uuid"], row["gpu_index"], row["model"], row["value"])
+            for row in table_of(samples, by_name(), unknown).to_pylist()]  # fmt: skip
+    assert rows == [
+        ("memory_used_mib", "GPU-1", 0, "A100", 2), ("memory_used_mib", "MIG-GPU-1/7", 0, "A100-MIG-1g.10gb.me", 0),
+        ("memory_used_mib", "MIG-GPU-1/8", 0, "A100-MIG-1g.10gb.me", 1),
+        ("util_pct", "GPU-1", 0, "A100", 0.25), ("util_pct", "MIG-GPU-1/7", 0, "A100-MIG-1g.10gb.me", 25),
+    ]  # fmt: skip
+    assert unknown == {"DCGM_FI_PROF_GR_ENGINE_ACTIVE": 1, "DCGM_FI_DEV_GPU_UTIL": 1}
