@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from fastsim.errors import InputError, ScenarioError
+from fastsim.errors import InputError, ScenarioError, on_one_line
 from fastsim.foundation.http.answers import MOST_BYTES, answer_of, base_address, failure
 from fastsim.foundation.limits.knobs import RANGE
 from fastsim.foundation.nested_text import json_value
@@ -24,6 +25,10 @@ MOST_POINTS = 11_000
 """Most points of a series in one answer; the server refuses more."""
 PAGE_S = 10_800
 """Seconds of stored samples in one request."""
+
+
+class Doubtful(UserWarning):
+    """The server has doubts about its answer: it may lack series, as a partial response of Thanos does."""
 
 
 @dataclass(frozen=True)
@@ -112,13 +117,24 @@ def _matrix(where: str, body: bytes) -> list[Any]:
     try:
         document = json_value(body)
         if document["status"] == "success" and document["data"]["resultType"] in ("matrix", "vector"):
-            return list(document["data"]["result"])
+            series = list(document["data"]["result"])
+            _warn(where, document)
+            return series
         refused = failure(document)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         refused = None
     if refused is not None:
         raise InputError(where, refused, "a successful answer of Prometheus")
     raise InputError(where, repr(body[:60].decode("utf-8", "replace")), "a matrix of series as JSON, or a vector")
+
+
+def _warn(where: str, document: Mapping[str, Any]) -> None:
+    """One warning with the texts in an answer's ``warnings`` and ``infos``."""
+    fields = [document.get(name) or [] for name in ("warnings", "infos")]
+    texts = [text for field in fields for text in (field if isinstance(field, list) else [field])]
+    if texts:
+        listed = on_one_line("; ".join(dict.fromkeys(map(str, texts))), 1000)
+        warnings.warn(f"{where}: the answer of Prometheus warns: {listed}", Doubtful, stacklevel=2)
 
 
 def series_samples(where: str, series: Any) -> Iterator[Sample]:

@@ -15,7 +15,7 @@ import pytest
 
 from fastsim.errors import InputError, ScenarioError
 from fastsim.telemetry.metric_names import by_name
-from fastsim.telemetry.prometheus import MOST_POINTS, Prometheus, saved_samples
+from fastsim.telemetry.prometheus import MOST_POINTS, Doubtful, Prometheus, saved_samples
 from fastsim.telemetry.readings_table import table_of
 
 NAME = "DCGM_FI_DEV_POWER_USAGE"
@@ -216,3 +216,15 @@ def test_native_histograms_are_counted(tmp_path: Path) -> None:
     unknown: Counter[str] = Counter()
     assert table_of(saved_samples(path), by_name(), unknown)["value"].to_pylist() == [37]
     assert unknown == {"http_s (histogram)": 1, "rpc_s (histogram)": 1, f"{NAME} (histogram)": 1}
+
+
+def test_warnings_of_an_answer_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "part.json"
+    answer = {"status": "success", "data": {"resultType": "vector", "result": []}}
+    path.write_text(json.dumps(answer | {"warnings": ["partial response:\n no store", "b", "b"], "infos": ["c"]}))
+    with pytest.warns(
+        Doubtful, match=rf"^{path}: the answer of Prometheus warns: partial response:\\n no store; b; c$"
+    ):
+        assert list(saved_samples(path)) == []
+    path.write_text(json.dumps(answer | {"warnings": None, "infos": []}))
+    assert list(saved_samples(path)) == []
