@@ -25,6 +25,8 @@ from fastsim.telemetry.metric_names import FOUND_AS, INSTANCE, INSTANCE_PROFILE,
 
 KEYS = ("metric", "node", "gpu_uuid", "gpu_index", "pod", "namespace", "container", "model")
 """Columns that identify a series, in the order of sorting."""
+POD = ("pod", "namespace", "container")
+"""Columns of the pod on a device."""
 SCHEMA = pa.schema([
     pa.field("ts", pa.timestamp("ms", "UTC"), nullable=False), pa.field("node", pa.string()),
     pa.field("gpu_uuid", pa.string()), pa.field("gpu_index", pa.int32()), pa.field("model", pa.string()),
@@ -68,18 +70,20 @@ class Gathered:
     """Readings added one by one, as numbers: a table of texts would take many times the memory.
 
     A reading takes 20 bytes, and three times that while `batches` puts all of them in order.
+    ``renaming`` are Prometheus' jobs whose targets rename the exporter's labels.
     """
 
     def __init__(self) -> None:
         self._series: dict[tuple[object, ...], int] = {}
+        self.renaming: set[str] = set()
         self._which, self._ms, self._values = array("i"), array("q"), array("d")
 
     def __len__(self) -> int:
         return len(self._values)
 
-    def series(self, row: Mapping[str, object]) -> int:
-        """The number of the series with these values of `KEYS`."""
-        return self._series.setdefault(tuple(row[name] for name in KEYS), len(self._series))
+    def series(self, row: Mapping[str, object], job: str | None = None) -> int:
+        """The number of the series with these values of `KEYS`; its pod counts unless ``job`` is in ``renaming``."""
+        return self._series.setdefault((*(row[name] for name in KEYS), job), len(self._series))
 
     def add(self, series: int, ms: int, value: float) -> None:
         """One reading."""
@@ -87,13 +91,21 @@ class Gathered:
         self._ms.append(ms)
         self._values.append(value)
 
+    def _rows(self) -> list[tuple[object, ...]]:
+        """Values of `KEYS` of every series, without the pod if that is the exporter."""
+        return [
+            tuple(None if key[-1] in self.renaming and name in POD else key[at] for at, name in enumerate(KEYS))
+            for key in self._series
+        ]
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All of them in the table's order, each once; readings that contradict each other are an InputError."""
         kinds = {name: pl.Int32 if name == "gpu_index" else pl.String for name in KEYS}
-        table = pl.DataFrame(list(self._series), schema=kinds, orient="row").with_row_index("number")
+        table = pl.DataFrame(self._rows(), schema=kinds, orient="row").with_row_index("number")
         table = table.sort(KEYS, nulls_last=False)
         rank = np.empty(len(table), np.int32)
-        rank[table["number"].to_numpy()] = np.arange(len(table))
+        rank[table["number"].to_numpy()] = table.select(pl.struct(KEYS).rle_id()).to_series().to_numpy()
+        table = table.unique(KEYS, keep="first", maintain_order=True)
         which, ms, values = rank[np.array(self._which)], np.array(self._ms), np.array(self._values)
         order = np.lexsort((values, ms, which))
         which, ms, values = which[order], ms[order], values[order]
@@ -116,7 +128,10 @@ def gathered(
     samples: Iterable[Sample], names: Mapping[str, Metric], unknown: Counter[str] | None = None,
     where: str = "telemetry",
 ) -> Gathered:  # fmt: skip
-    """The readings in samples, see `table_of`; one warning counts those that are no numbers."""
+    """The readings in samples, see `table_of`; one warning counts those that are no numbers.
+
+    Where a job of Prometheus renames labels of exporters (``exported_pod``), the label ``pod`` is the exporter's own.
+    """
     readings, numberless = Gathered(), 0
     known: dict[tuple[str, frozenset[tuple[str, str]]], int] = {}
     name, labels, series, metric = "", None, 0, None
@@ -127,7 +142,11 @@ def gathered(
             if metric is not None:
                 key = name, frozenset(labels.items())
                 if key not in known:
-                    known[key] = readings.series(device_columns(labels) | {"metric": metric.quantity})
+                    job = labels.get("job", "")
+                    if renamed := bool(labels.get(FOUND_AS["pod"][0])):
+                        readings.renaming.add(job)
+                    row = device_columns(labels) | {"metric": metric.quantity}
+                    known[key] = readings.series(row, None if renamed else job)
                 series = known[key]
         if metric is None:
             if unknown is not None:

@@ -68,3 +68,22 @@ def test_instances_of_one_board_are_devices_of_their_own() -> None:
         ("util_pct", "GPU-1", 0, "A100", 0.25), ("util_pct", "MIG-GPU-1/7", 0, "A100-MIG-1g.10gb.me", 25),
     ]  # fmt: skip
     assert unknown == {"DCGM_FI_PROF_GR_ENGINE_ACTIVE": 1, "DCGM_FI_DEV_GPU_UTIL": 1}
+
+
+def test_an_exporter_is_no_pod_on_an_idle_device() -> None:
+    """Pod, namespace and container are the exporter's own where its job of Prometheus renames labels."""
+
+    def sample(ms: int, **labels: str) -> Sample:
+        own = {"pod": "exporter-x7", "namespace": "gpu-operator", "container": "exporter", "job": "gpu"}
+        return Sample("DCGM_FI_DEV_GPU_UTIL", {"UUID": "GPU-1"} | own | labels, ms, 5.0)
+
+    samples = [
+        sample(0), sample(1), sample(2, exported_pod="p", exported_namespace="ns"), sample(3, pod="exporter-y8"),
+        sample(0, UUID="GPU-2"), sample(0, UUID="GPU-3", job="other", pod="q"),
+    ]  # fmt: skip
+    rows = table_of(samples, by_name()).to_pylist()
+    assert [(row["gpu_uuid"], row["ts"].microsecond // 1000, row["pod"], row["namespace"]) for row in rows] == [
+        ("GPU-1", 0, None, None), ("GPU-1", 1, None, None), ("GPU-1", 3, None, None), ("GPU-1", 2, "p", "ns"),
+        ("GPU-2", 0, None, None), ("GPU-3", 0, "q", "gpu-operator"),
+    ]  # fmt: skip
+    assert {row["pod"] for row in table_of([sample(0)], by_name()).to_pylist()} == {"exporter-x7"}
