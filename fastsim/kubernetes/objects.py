@@ -46,8 +46,8 @@ class Manifest(NamedTuple):
     def part(self, *keys: str) -> Mapping[str, Any]:
         """The mapping under keys, one in the other; empty if there is none."""
         part, where = self.body, self.where
-        for key in keys:
-            part, where = mapping(part, key, where), f"{where}: {key}"
+        for number, key in enumerate(keys):
+            part = mapping(part, key, ": ".join((where, *keys[:number])) if number else where)
         return part
 
 
@@ -78,7 +78,7 @@ def mapping(parent: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any
     value = parent.get(key)
     if value is None:
         return {}
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict | Mapping):  # a dict is recognised sooner
         raise InputError(f"{where}: {key}", short(value), "a mapping of names to values")
     return value
 
@@ -88,7 +88,7 @@ def sequence(parent: Mapping[str, Any], key: str, where: str) -> list[Mapping[st
     value = parent.get(key)
     if value is None:
         return []
-    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+    if not isinstance(value, list) or not all(isinstance(item, dict | Mapping) for item in value):
         raise InputError(f"{where}: {key}", short(value), "a list of mappings")
     return value
 

@@ -7,8 +7,10 @@ amounts are rounded away from zero, and so is every amount that has to be a whol
 
 from __future__ import annotations
 
+import math
 import re
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, floor
 
 from fastsim.errors import InputError, short
@@ -20,6 +22,8 @@ BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 EXPECTED = "a quantity such as 2, 500m, 1.5Gi or 12e6 (suffixes n u m k M G T P E, Ki Mi Gi Ti Pi Ei)"
 LONGEST = 100
 """Most characters of a number, and largest exponent: more is no real amount."""
+DISTINCT = 1 << 14
+"""Texts whose numbers are kept: objects of a cluster repeat few of them."""
 MIB = 1 << 20
 MOST = 2**53
 """Largest amount, in thousandths of CPUs, MiB or pieces."""
@@ -32,13 +36,24 @@ def quantity(value: object, where: str = "quantity") -> Fraction:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise InputError(where, repr(value), EXPECTED)
     text = str(value)
-    form = _FORM.fullmatch(text)
-    if form is None or len(text) > LONGEST or not (form[2] or form[3] or form[5]):
+    amount = None if len(text) > LONGEST else _amount(text)
+    if amount is None:
         raise InputError(where, repr(value), EXPECTED)
+    if isinstance(amount, float):
+        raise InputError(where, repr(value), f"an exponent of at most {LONGEST}")
+    return amount
+
+
+@lru_cache(DISTINCT)
+def _amount(text: str) -> Fraction | float | None:
+    """The number in a text; None if it is none, infinity if its exponent is too large."""
+    form = _FORM.fullmatch(text)
+    if form is None or not (form[2] or form[3] or form[5]):
+        return None
     sign, whole, part, power, suffix = form[1], form[2], form[3] or "", form[4], form[5] or ""
     exponent = int(power[1:]) if power else DECIMAL.get(suffix, 0)
     if abs(exponent) > LONGEST:
-        raise InputError(where, repr(value), f"an exponent of at most {LONGEST}")
+        return math.inf
     amount = Fraction(int(f"{whole}{part}" or "0"), 10 ** len(part)) * Fraction(10) ** exponent
     amount *= 2 ** BINARY.get(suffix, 0)
     nano = Fraction(ceil(amount * 10**9), 10**9)

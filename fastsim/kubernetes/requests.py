@@ -306,7 +306,9 @@ def _container(container: Mapping[str, Any], where: str) -> Amounts:
         if amounts.get(name):
             amounts.setdefault(count, Fraction(1))
     # Amounts for each device become sums for the container, so that those of several containers add up.
-    return {name: amount * max(amounts.get(EACH.get(name, ""), 1), 1) for name, amount in amounts.items()}
+    for name in EACH.keys() & amounts.keys():
+        amounts[name] *= max(amounts.get(EACH[name], 1), 1)
+    return amounts
 
 
 def _quantities(texts: Mapping[str, Any], where: str) -> Amounts:
@@ -318,10 +320,14 @@ def _quantities(texts: Mapping[str, Any], where: str) -> Amounts:
 
 
 def _sum(first: Amounts, second: Amounts) -> Amounts:
+    if not first or not second:
+        return first or second
     return {name: first.get(name, Fraction(0)) + second.get(name, Fraction(0)) for name in [*first, *second]}
 
 
 def _largest(first: Amounts, second: Amounts) -> Amounts:
+    if not first or not second:
+        return first or second  # no amount is below 0
     return {name: max(first.get(name, Fraction(0)), second.get(name, Fraction(0))) for name in [*first, *second]}
 
 

@@ -45,7 +45,7 @@ def test_the_published_orders_give_the_published_figures(
     words = ["reproduce", "fgd", "--quick", "--data", data, "--out", "out", "--json", "--workers", 1]
     done = fastsim_here(*words, cwd=tmp_path)
     assert (done.code, done.err) == (0, "")
-    curves = [row for row in json.loads(done.out) if row["quantity"].startswith("largest")]
+    curves = [row for row in json.loads(done.out) if row["quantity"].endswith("where it is furthest")]
     assert len(curves) == 5 * 3 and {row["verdict"] for row in curves} == {"same"}
 
 
