@@ -175,9 +175,17 @@ def plot(
     "-o", "--out", "output", required=True, metavar="FILE", type=FileWritten(".parquet"), help="Pods, Parquet."
 )
 @click.option("--profiles", metavar="FILE", type=FileWritten(".csv"), help="GPU profiles of the pods, CSV.")
+@click.option(
+    "--kube-state", is_flag=True, help="SRC are series of kube-state-metrics (kube_pod_...): times, requests."
+)
 @_names
-def jobs(sources: tuple[str, ...], output: Path, profiles: Path | None, names: Path | None) -> None:
+def jobs(
+    sources: tuple[str, ...], output: Path, profiles: Path | None, kube_state: bool, names: Path | None
+) -> None:  # fmt: skip
     """Make a workload of the pods that readings name, and profiles for `run --telemetry "15?profiles=FILE"`."""
+    if kube_state:
+        _pods_of_kube_state(sources, output, profiles, names)
+        return
     from fastsim.telemetry.files import readings_of
     from fastsim.telemetry.jobs_from_readings import jobs_of, write_profiles_csv
 
@@ -186,6 +194,17 @@ def jobs(sources: tuple[str, ...], output: Path, profiles: Path | None, names: P
     if profiles is not None:
         write_profiles_csv(readings.profiles, profiles)
         click.echo(f"{profiles}: {len(readings.profiles):,} profiles")
+
+
+def _pods_of_kube_state(
+    sources: tuple[str, ...], output: Path, profiles: Path | None, names: Path | None
+) -> None:  # fmt: skip
+    from fastsim.errors import ScenarioError
+    from fastsim.telemetry.kube_state import pods_of
+
+    if profiles is not None or names is not None:
+        raise ScenarioError("--kube-state", "--profiles or --names", "neither: its series have no readings of GPUs")
+    click.echo(f"{output}: {pods_of(sources).write(output):,} pods")
 
 
 @monitor.command()
