@@ -1,8 +1,9 @@
 """The nodes that a real kube-scheduler found feasible for pods, attempt by attempt, beside what the extender answers.
 
 Recorded events are replayed: pods stand where they were bound, and some of the attempts are made again. Where all is
-honoured that a pod asks, the same nodes are left; where something is named as not honoured, or the scheduler looked at
-some nodes alone or kept room for a pod that it had nominated, the recorded nodes are among ours.
+honoured that a pod asks, the same nodes are left, and a refusal has the recorded sentence. Where something is named as
+not honoured, or the scheduler looked at some nodes alone or kept room for a pod that it had nominated, the recorded
+nodes are among ours.
 """
 
 from __future__ import annotations
@@ -16,12 +17,10 @@ from typing import Any, NamedTuple
 import polars as pl
 import pytest
 
-from fastsim.decisions.explain import explained
 from fastsim.decisions.kube_extender import Extender
-from fastsim.decisions.live_cluster import ClusterState, rows_by_arrival
+from fastsim.decisions.live_cluster import ClusterState
+from fastsim.decisions.refusals import Refusals
 from fastsim.kubernetes.objects import Manifest
-from fastsim.scenario.scenario import Scenario
-from fastsim.workload.importers.kubernetes import workload_of_rows
 from tests.conftest import LONG, SHARED
 
 FOLDER = SHARED / "golden" / "kube-scheduler"
@@ -119,8 +118,15 @@ def spread(attempts: list[Attempt]) -> list[Attempt]:
     return attempts[:: -(-len(attempts) // LOOKED_AT) or 1]
 
 
+def sentence(extender: Extender, arguments: dict[str, Any]) -> str:
+    """Ours about a pod that no node can host."""
+    state, decision = extender._decided(arguments)  # that of the answer, once more
+    rows = state.nodes.offered.select(["name", "labels", "extra_resources"]).to_pylist()
+    return Refusals(rows).sentence(decision)
+
+
 @pytest.mark.parametrize("folder", CASES, ids=lambda path: path.name)
-def test_feasible_nodes_are_the_recorded_ones(folder: Path) -> None:
+def test_feasible_nodes_and_refusals_are_the_recorded_ones(folder: Path) -> None:
     recording = Recording(folder)
     every, same = list(recording.attempts()), 0
     placed = [attempt for attempt in every if recording.chosen[attempt.number]["node"]]
@@ -128,10 +134,12 @@ def test_feasible_nodes_are_the_recorded_ones(folder: Path) -> None:
     looked_at = [*spread(placed), *spread(refused)]
     for attempt in looked_at:
         moment = recording.moment(attempt)
-        answer = Extender(Still(moment), "best_fit").filter(  # type: ignore[arg-type]
-            {"Pod": recording.pods[attempt.pod], "NodeNames": recording.nodes}
-        )
+        extender = Extender(Still(moment), "best_fit")  # type: ignore[arg-type]
+        arguments = {"Pod": recording.pods[attempt.pod], "NodeNames": recording.nodes}
+        answer = extender.filter(arguments)
         assert answer["Error"] == ""
+        message = recording.chosen[attempt.number]["message"]
+        assert attempt.kept or not message or message.startswith(sentence(extender, arguments)), attempt
         found, recorded = set(answer["NodeNames"]), recording.feasible(attempt.number)
         evaluated = recording.chosen[attempt.number]["evaluated"]
         some = evaluated is not None and evaluated < len(recording.nodes)
@@ -141,21 +149,3 @@ def test_feasible_nodes_are_the_recorded_ones(folder: Path) -> None:
             assert recorded == found, attempt
             same += 1
     print(f"{folder.name}: {same} of {len(looked_at)} attempts left the same nodes")
-
-
-@pytest.mark.parametrize("folder", CASES, ids=lambda path: path.name)
-def test_refusals_have_the_recorded_sentence(folder: Path) -> None:
-    recording = Recording(folder)
-    refused = [one for one in recording.attempts() if not recording.chosen[one.number]["node"] and not one.kept]
-    for attempt in spread(refused):
-        recorded = recording.chosen[attempt.number]["message"]
-        found = refusal(recording.moment(attempt), recording.pods[attempt.pod])
-        assert recorded.startswith(found), attempt
-
-
-def refusal(moment: ClusterState, body: dict[str, Any]) -> str:
-    """Our sentence about a pod that no node can host."""
-    rows = rows_by_arrival(moment.bound_rows, moment.rows_of([Manifest("Pod", body)]))
-    workload = workload_of_rows(moment, rows)
-    explanation = explained(Scenario(moment.nodes, workload, "best_fit", queue="drop"), [len(rows) - 1])
-    return explanation.summary(explanation.decisions[0])
