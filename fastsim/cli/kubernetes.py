@@ -1,4 +1,4 @@
-"""Verbs for other programs: serve-extender (a policy for kube-scheduler), export (objects of Kubernetes, tables)."""
+"""Verbs for clusters and other programs: serve-extender (a policy for kube-scheduler), consolidate, export."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 from fastsim.cli.grammar.durations import DURATION, Duration
 from fastsim.cli.grammar.saved_runs import reads_saved_runs
-from fastsim.cli.grammar.standard_streams import FileWritten, refuse_output
+from fastsim.cli.grammar.standard_streams import READ_TEXT, FileWritten, refuse_output
 from fastsim.cli.grammar.verbs import UsualVerb
 from fastsim.foundation import interrupts
 
@@ -68,6 +68,53 @@ def until_ended(service: Service, title: str, over: Callable[[], bool] = lambda:
         click.echo(f"fastsim: ended by SIGTERM after {service.answered:,} answers", err=True)
         raise click.exceptions.Exit(interrupts.TERMINATED) from None
     click.echo(f"ended after {service.answered:,} answers")
+
+
+@click.command()
+@click.option(
+    "--cluster", required=True, type=READ_TEXT, metavar="C", help="The cluster with its pods: kubernetes:PATH."
+)
+@click.option("--node-prices", metavar="P", help="$ an hour of a node by name, instance type or GPU: 'g2=12.5&cpu=1'.")
+@click.option("--evict", "set_aside", multiple=True, type=click.Choice(("ownerless", "local-storage", "not-safe")),
+              help="Pods that else stay: without a controller, with local storage, marked as not safe.")  # fmt: skip
+@click.option("-o", "--out", "output", metavar="FILE", type=FileWritten(".yaml"), help="Evictions: .yaml or .json.")
+@click.option("--moved", metavar="FILE", type=FileWritten(".yaml"), help="Pods on their new nodes: .yaml or .json.")
+@click.option("--json", "as_json", is_flag=True, help="Print nodes and moves as JSON.")
+def consolidate(
+    cluster: str, node_prices: str | None, set_aside: tuple[str, ...], output: Path | None, moved: Path | None,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Find the nodes that can be emptied, in order, and where their pods go.
+
+    Pods of DaemonSets go with their node; budgets (PodDisruptionBudget) put evictions in batches. As many nodes as
+    possible are emptied, or with prices nodes of most $ an hour. Exit code 1 if none can be.
+    """
+    from fastsim.decisions import consolidation
+    from fastsim.decisions.consolidation_text import plan_json, plan_text
+    from fastsim.decisions.live_cluster import ClusterState, left_out
+    from fastsim.errors import InputError
+    from fastsim.experiments.node_prices import node_prices_from
+    from fastsim.kubernetes.objects import manifests
+    from fastsim.kubernetes.pod_rules.evictions import eviction
+    from fastsim.reports.kubernetes.export import write_objects
+
+    if not cluster.startswith("kubernetes:"):
+        raise InputError("--cluster", repr(cluster), "kubernetes:PATH")
+    state = ClusterState(manifests(cluster.removeprefix("kubernetes:")), cluster)
+    tariffs = list(node_prices_from(node_prices).values())
+    if len(tariffs) > 1:
+        raise InputError("--node-prices", f"{len(tariffs)} tariffs", "one")
+    prices = consolidation.node_prices(state, tariffs[0]) if tariffs else None
+    plan = consolidation.consolidation(state, prices=prices, set_aside=set_aside)
+    if plan.notices:
+        click.echo(f"not honoured: {left_out(plan.notices)}", err=True)
+    click.echo(plan_json(plan) if as_json else plan_text(plan), nl=as_json)
+    if output is not None:
+        write_objects((eviction(move.pod) for move in plan.moves), output)
+    if moved is not None:
+        write_objects(consolidation.moved_pods(state, plan), moved)
+    if not plan.nodes:
+        click.get_current_context().exit(1)
 
 
 class _Export(UsualVerb):

@@ -37,6 +37,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "trace lint": ("{pods}",),
     "trace stats": ("{pods}", "--json"),
     "plan": (*PODS, "--add", "g2"),
+    "consolidate": ("--cluster", "kubernetes:{folder}/none.json"),
     "monitor serve": ("{folder}/none.parquet",),
     "export kubernetes": ("{run}", "-o", "-"),
     "export table": ("{run}", "jobs", "-o", "-"),

@@ -67,6 +67,7 @@ PODS = {
     "export table": "test_jobs_keep_their_names",
     "explain": "test_explain_takes_an_id_below_zero",
     "export kubernetes": "pods by their ids and names, in test_export",
+    "consolidate": "pods by their names, in test_consolidation",
     **dict.fromkeys(("run", "resume", "fork", "demo"), "runs, whose tables test_identity joins"),
 }
 """Verbs that write, show or take rows of pods, and what is tested with them."""

@@ -26,10 +26,11 @@ def unpinned(objects: Sequence[Manifest], choice: str) -> list[Manifest]:
     if not any(chosen):
         expected = "true, or a kind of owner (ReplicaSet) or a label (team=a) of a pod that runs"
         raise ScenarioError("kubernetes: unpin", repr(choice), expected)
-    return [_without_node(item) if free else item for item, free in zip(objects, chosen, strict=True)]
+    return [without_node(item) if free else item for item, free in zip(objects, chosen, strict=True)]
 
 
-def _without_node(pod: Manifest) -> Manifest:
+def without_node(pod: Manifest) -> Manifest:
+    """The pod as if it waited, without its node and devices."""
     metadata = pod.part("metadata")
     annotations = mapping(metadata, "annotations", pod.where)
     kept = {name: value for name, value in annotations.items() if name not in (*HELD, ALLOCATED)}
