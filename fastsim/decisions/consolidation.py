@@ -314,7 +314,7 @@ class ConsolidationSearch:
             if self._is_feasible(chosen):
                 self._keep(chosen)
                 break
-            if self.tries > TRIES:
+            if self.tries >= TRIES:  # the last set may have been cut short
                 return
         self.optimal = True
 

@@ -53,6 +53,7 @@ MAKERS = {
     "workload/generators/gavel.py": {DRAWN: {"synth_gavel", "synth_gavel_trace"}},
     "workload/generators/openb.py": {DRAWN: {"synth_openb"}},
     "experiments/reproduce/fgd_protocol.py": {LOAD: {"offered"}},
+    "telemetry/kube_state.py": {"pods by namespace and name, in test_kube_state": {"pods_of"}},
     "reports/kubernetes/export.py": {"the workload of a saved run as it was": {"saved_run"}},
 }  # fmt: skip
 """Public functions that make workloads, by module and by what is tested with them; a text of others says why not."""
