@@ -16,6 +16,7 @@ from fastsim.policies import registry
 from fastsim.workload import Workload
 from tests.cli.terminal import Outcome, environment, fastsim
 from tests.cli.test_grammar import VERBS
+from tests.objects import node, written
 
 NOISY = """
 import os
@@ -141,6 +142,7 @@ def test_every_verb_with_json_prints_json_alone(tmp_path: Path) -> None:
         ("sweep", "stats", tmp_path / "runs", "--metric", "gpu_alloc_pct"),
         ("sweep", "knee", tmp_path / "knee.toml", "--low", 0.1, "--high", 30, "--tolerance", 0.9),
         ("plan", "--cluster", "openb:2", "--workload", pods, "--add", "g2"),
+        ("consolidate", "--cluster", f"kubernetes:{written(tmp_path / 'now.json', node('n1'), node('n2'))}"),
         ("demo", "--nodes", 4, "--pods", 8, "--out", tmp_path / "demo"),
         ("list", "policies"),
         ("describe", "sia"),

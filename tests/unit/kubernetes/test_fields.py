@@ -32,7 +32,7 @@ OWN = {
     "CPU", "GPU", "GiB", "MiB", "constraints", "counted", "gang", "group", "kubernetes", "mig", "mig-", "now", "op",
     "owner", "peer", "qos", "spread", "tenant", "times", "topology", "trace", "fastsim.converter", "fastsim.params",
     "fastsim.source", "fastsim.source_sha256", "0", "1", "-", "-inf", "anti-affinity", "head", "job", "worker",
-    "-worker", "OneOf", "all", "True", "true",
+    "-worker", "OneOf", "all", "True", "true", "Eviction", "policy/v1", "local-storage", "not-safe", "ownerless",
 }  # fmt: skip
 """Words of the readers that are fastsim's own: columns, units, words of messages."""
 INNER = {
