@@ -13,6 +13,8 @@ from typing import Any
 
 NARROW, BROAD = frozenset("iljtfrI.,:;'|!()[]/ -"), frozenset("mwMW@%&—…")
 """Letters that are narrower and broader than others."""
+LEAST = 0.36
+"""Width of a narrow letter, in sizes of a letter."""
 SYMBOL = 26
 """Width of a symbol of a legend with the gaps around it, for letters of 11 points."""
 BESIDE, TALLEST = 0.25, 12
@@ -31,7 +33,7 @@ def text_width(text: str, size: float) -> float:
 def _letter(letter: str) -> float:
     if unicodedata.east_asian_width(letter) in "WF" or letter in BROAD:
         return 1.0
-    return 0.36 if letter in NARROW else 0.72 if letter.isupper() else 0.57
+    return LEAST if letter in NARROW else 0.72 if letter.isupper() else 0.57
 
 
 def lines_of(text: str, width: float, size: float) -> str | list[str]:
@@ -56,7 +58,8 @@ def shortened(names: Sequence[str], width: float, size: float) -> list[str]:
 
 
 def _cut(name: str, width: float, size: float) -> str:
-    letters = len(name)
+    # No more letters fit than narrow ones, so a very long name is not tried at every length.
+    letters = min(len(name), max(int(width / (LEAST * size)) + 1, 4))
     cut = name
     while text_width(cut, size) > width and letters > 3:
         letters -= 1

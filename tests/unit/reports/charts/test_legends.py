@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -138,3 +139,21 @@ def test_legends_leave_the_plot_its_room(columns: int | None) -> None:
         assert len(shown) == (policies if not figure.single else len(shown))
         texts = re.findall(r'role-axis-title.*?<text[^>]*transform="[^"]*rotate\(-90\)[^"]*"[^>]*>(.*?)</text>', svg)
         assert all(text_width(re.sub("<[^>]*>", "", text), 8) < 1.5 * spec["height"] for text in texts)
+
+
+def cut_letter_by_letter(name: str, width: float, size: float) -> str:
+    """The longest cut that fits, found from the whole name downwards."""
+    letters, cut = len(name), name
+    while text_width(cut, size) > width and letters > 3:
+        letters -= 1
+        cut = f"{name[: (letters + 1) // 2]}…{name[len(name) - letters // 2 :]}"
+    return cut
+
+
+def test_names_are_cut_to_the_longest_that_fits_however_long_they_are() -> None:
+    draw = random.Random(1)
+    for _ in range(200):
+        name = "".join(draw.choices("il.mW@aZ字", k=draw.randint(1, 60)))
+        width = draw.uniform(-5.0, 300.0)
+        assert shortened([name], width, 11) == [cut_letter_by_letter(name, width, 11)]
+    assert len(shortened(["i" * 1_000_000], 200.0, 11)[0]) < 60
