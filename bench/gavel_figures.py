@@ -42,7 +42,7 @@ def scenario(point: Point, rates: str, multi_gpu: bool) -> fs.Scenario:
     options += "" if rates == "default" else f"&rates={rates}"
     return fs.Scenario(
         CLUSTER, f"synth:gavel?{options}", ORIGINAL_NAMES[point.policy], seed=point.seed, window=WINDOW, rates=rates,
-        compat="gavel", record="summary",
+        compat="gavel-2020-05", record="summary",
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from fastsim.engine.tables import FRAG_COLUMNS
+from fastsim.errors import reading
 from fastsim.experiments.reproduce.fgd_protocol import RECORDED, trace
 from fastsim.simulation.run_warnings import PodTooLarge
 from fastsim.simulation.simulate import simulate
@@ -153,10 +154,12 @@ def published_failures(data: Path | None) -> dict[tuple[str, str, str], float]:
     if path is None:
         return {}
     milli = pl.col("num_gpu") * pl.when(pl.col("num_gpu") == 1).then("gpu_milli").otherwise(1000)
-    rows = pl.read_csv(path).with_columns(kind_of_request(milli), pl.col("workload").str.strip_prefix(LIST_PREFIX))
-    seeds = pl.col("seed").n_unique().over("sc_policy", "workload")
-    counted = rows.with_columns(seeds=seeds).group_by("sc_policy", "workload", "kind", maintain_order=True)
-    means = counted.agg(pl.col("num_pod").sum() / pl.col("seeds").first())
+    with reading(path, "the artifact's table of failed pods", (pl.exceptions.PolarsError,)):
+        table = pl.read_csv(path)
+        rows = table.with_columns(kind_of_request(milli), pl.col("workload").str.strip_prefix(LIST_PREFIX))
+        # A seed without failed pods has no row: the seeds of the whole file count.
+        mean = pl.col("num_pod").sum() / table["seed"].n_unique()
+        means = rows.group_by("sc_policy", "workload", "kind", maintain_order=True).agg(mean)
     return {(policy[3:], trace, kind): mean for policy, trace, kind, mean in means.iter_rows()}
 
 
