@@ -2,7 +2,7 @@
 
 The engine places every pod that moves, as it places pods that wait. A plan moves each pod once, from a node that is
 emptied to one that stays. Its value is the sum of what its nodes are worth: 1 each, or their prices. Several orders of
-nodes are tried, the first of which is greedy: fewest devices and then CPU to move first. If few nodes can be emptied,
+nodes are tried, the first of which is greedy: fewest devices and then CPU to move first. In a cluster of few nodes,
 sets of more value are searched until one is found or none is left.
 
 Rules between pods are read again for every move of a pod that has any. If the pod then finds no room where the plan
@@ -35,7 +35,7 @@ from fastsim.simulation.simulate import prepared
 from fastsim.workload.importers.kubernetes import workload_of_rows
 
 FEW = 12
-"""Most nodes that can be emptied of which all sets are searched."""
+"""Most nodes of a cluster in which all sets of nodes that can be emptied are searched."""
 TRIES = 30_000
 """Most placements of pods in the search of all sets."""
 ORDERED = 12_000
@@ -125,7 +125,9 @@ def consolidation(
     full = {name: "its pods find no room elsewhere" for name in pods.names if name not in stay}
     left = {name: why for name, why in (stay | full).items() if name not in {node.node for node in emptied}}
     notices = Counter({text: n for text, n in state.notices.items() if text != f"objects of kind {KIND}"})
-    return Consolidation(tuple(emptied), left, search.greedy_count, search.optimal, notices)
+    # Another set of nodes may be worth more where rules between pods refused one.
+    optimal = search.optimal and len(stay) == len(pods.stay)
+    return Consolidation(tuple(emptied), left, search.greedy_count, optimal, notices)
 
 
 class _Pods:

@@ -38,7 +38,7 @@ def waiting_pods(
     ids = _waiting_ids(result)
     if not ids:
         return pl.DataFrame(schema=SCHEMA)
-    inputs: Source = scenario if saved is None else source
+    inputs: Source = scenario if saved is None else saved
     explanation = explained(inputs, ids, allow_code=allow_code, progress=progress, **objects)
     rows = [_row(explanation, decision) for decision in explanation.decisions]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")

@@ -174,7 +174,8 @@ def run_adaptive(
     headway = RoundHeadway()
     # Every job starts with a restart, in which it makes no progress.
     starts_s = [setting.applications[job.application].restart_s for job in jobs]
-    headway.foresee(min([until_s, *starts_s]) if jobs else 0.0, setting.round_s)
+    if jobs and resume is None:
+        headway.foresee(min(until_s - jobs[0].submit_s, *starts_s), setting.round_s)
     while (loop.active or loop.expected) and loop.now_s < until_s:
         interrupts.check()
         with nullcontext() if resume is None else restoring("checkpoint", STATE):

@@ -235,8 +235,15 @@ def _stays(engine: str, result: RunTables, pods: pl.DataFrame) -> pl.DataFrame:
         whole = pl.lit(WHOLE, pl.Int64)
         return held.with_columns(equal_parts(held, last_s), *nothing, gpu_milli=whole, demand_milli=whole, milli=whole)
     shared = pl.col("mate_id").is_not_null() if "mate_id" in held.columns else pl.lit(False)
-    return held.with_columns(share=pl.when(shared).then(0.5).otherwise(1.0)).with_columns(
-        milli=(pl.col("gpu_milli") * pl.col("share")).cast(pl.Int64)
+    # A job whose mate ends within the round has the GPU alone until the round ends.
+    return (
+        held.with_columns(
+            milli=pl.col("gpu_milli") // pl.when(shared).then(2).otherwise(1),
+            pair=shared,
+            part=equal_parts(held, last_s),
+        )
+        .with_columns(share=pl.when("pair").then("part").otherwise(1.0))
+        .drop("pair", "part")
     )
 
 

@@ -32,7 +32,8 @@ from fastsim.kubernetes.pod_rules.node_affinity import (
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """Label that every namespace has, with its name."""
 BESIDE, APART, KEPT_AWAY = "podAffinity:", "podAntiAffinity:", "podAntiAffinity of others:"
-"""First values of expressions, which are on no node: affinity, anti-affinity, and that of pods on nodes."""
+"""First values of three kinds of expressions, which no node has: a pod's affinity, its anti-affinity, and the
+anti-affinity of pods on nodes to it."""
 NOWHERE = Constraint("name", "In", (BESIDE,))
 """An expression that holds on no node."""
 

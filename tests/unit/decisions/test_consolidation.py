@@ -274,3 +274,15 @@ def test_watts_and_prices() -> None:
 def test_pods_that_exceed_their_node_keep_it() -> None:
     plan = plan_of(node("n1"), node("n2"), runs("a", "n1", {"cpu": 7}), runs("b", "n1", {"cpu": 7}))
     assert emptied(plan) == ["n2"] and "does not fit where it runs" in plan.stay["n1"]
+
+
+def test_a_plan_that_rules_between_pods_cut_short_is_not_called_optimal() -> None:
+    """Both pods fit on n2, but not together: the plan that moves both there is refused."""
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": "web"}}}]}}  # fmt: skip
+    web = {**REPLICA, "labels": {"app": "web"}}
+    nodes = [node(f"n{n}", {ZONE: zone}) for n, zone in enumerate("abc")]
+    pods = [runs(f"w{n}", f"n{n}", {"cpu": 1}, web, affinity=apart) for n in range(2)]
+    plan = plan_of(*nodes, *pods)
+    assert emptied(plan) == ["n2"] and plan.stay["n1"] == "default/w1 finds no room where others have moved"
+    assert not plan.optimal

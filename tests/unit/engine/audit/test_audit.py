@@ -57,6 +57,14 @@ def test_a_right_run_has_no_difference(pods: Result) -> None:
     assert audit.checked > 50 * len(pods.jobs)
 
 
+@pytest.mark.parametrize("policy", ["max_min_fairness", "finish_time_fairness"])
+def test_the_mate_of_a_job_that_ends_has_the_gpu_alone_for_the_rest_of_the_round(policy: str) -> None:
+    """Rounds of whole steps end with the last task, some milliseconds after the end of a job that shared its GPU."""
+    jobs = "synth:gavel?jobs=12&rate_per_hour=6&seed=2"
+    result = fs.simulate("gavel:2:2:2", jobs, f"{policy}(mode=packed)", compat="whole_steps", record="all")
+    assert result.placements["mate_id"].count() > 100 and result.audit().differences == []
+
+
 @pytest.mark.long
 def test_every_column_is_checked_or_said_not_to_be(pods: Result) -> None:
     names = {"jobs": {"pod_id"}, "timeline": {"t_s", "*"}, "summary": set[str]()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import fastsim as fs
@@ -85,3 +86,13 @@ def test_decisions_in_which_no_job_can_end_are_foreseen(monkeypatch: pytest.Monk
     headway.foresee(0.0, 1e-300)
     with pytest.raises(fs.ScenarioError):
         headway.foresee(headway.most_decisions + 1.0, 1.0)
+
+
+def test_what_is_foreseen_begins_with_the_first_job() -> None:
+    """A run that is cut a few seconds after its first job arrives, however late that is, has few decisions."""
+    jobs = fs.Workload.from_text("synth:sia?jobs=2").table()
+    late = fs.Workload.from_arrow(jobs.set_column(
+        jobs.schema.get_field_index("submit_s"), "submit_s", pa.array([1e6, 1e6 + 1], pa.float64())
+    ))  # fmt: skip
+    result = fs.simulate("sia:1:1:1", late, "sia", round_s=0.05, until_s=1e6 + 1, record="none")
+    assert result.summary["rounds"][0] <= 25

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import fastsim as fs
 from fastsim.experiments.reproduce import placement_cells, placement_figures
 
 
@@ -116,6 +117,8 @@ FAILURES = """order,workload,sc_policy,tune,seed,num_pod,cpu_milli,num_gpu,gpu_m
 1,openb_pod_list_default,06-FGD,1.3,42,2,1000,8,1000,<none>
 0,openb_pod_list_default,06-FGD,1.3,43,1,1000,1,500,<none>
 1,openb_pod_list_default,06-FGD,1.3,43,1,2000,1,300,<none>
+0,openb_pod_list_default,01-Random,1.3,44,6,1000,1,1000,<none>
+0,openb_pod_list_default,01-Random,1.3,45,6,1000,1,1000,<none>
 """
 
 
@@ -123,9 +126,18 @@ def test_failed_pods_are_compared_with_the_artifacts_file(tmp_path: Path) -> Non
     assert placement_figures.published_failures(None) == placement_figures.published_failures(tmp_path) == {}
     (tmp_path / placement_figures.FAILURES).write_text(FAILURES)
     failures = placement_figures.published_failures(tmp_path)
-    assert failures == {("FGD", "default", "part of a GPU"): 3.0, ("FGD", "default", "GPUs: 8"): 1.0}
-    parts = {("9c", "part of a GPU"): 3.0, ("9c", "GPUs: 8"): 2.0, ("8", "lack of CPU"): 1.0}
+    assert failures == {
+        ("FGD", "default", "part of a GPU"): 1.5, ("FGD", "default", "GPUs: 8"): 0.5,
+        ("Random", "default", "GPUs: 1"): 3.0,
+    }  # fmt: skip
+    parts = {("9c", "part of a GPU"): 1.5, ("9c", "GPUs: 8"): 2.0, ("8", "lack of CPU"): 1.0}
     cells = placement_cells.part_cells(["9c"], "default", "fgd", [placement_run("fgd", 42, [0.0], parts)], failures)
     assert [(one.quantity, one.published, one.verdict) for one in cells] == [
-        ("failed pods, part of a GPU", 3.0, "same"), ("failed pods, GPUs: 8", 1.0, "outside"),
+        ("failed pods, part of a GPU", 1.5, "same"), ("failed pods, GPUs: 8", 0.5, "outside"),
     ]  # fmt: skip
+
+
+def test_a_file_of_other_columns_is_no_table_of_failed_pods(tmp_path: Path) -> None:
+    (tmp_path / placement_figures.FAILURES).write_text("pods,seed\n1,42\n")
+    with pytest.raises(fs.InputError, match=r"analysis_fail.csv.*expected the artifact's table of failed pods"):
+        placement_figures.published_failures(tmp_path)

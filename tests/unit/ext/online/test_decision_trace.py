@@ -22,7 +22,18 @@ from fastsim.scenario.scenario import Scenario as Spec
 from fastsim.simulation.simulate import Prepared
 from fastsim.workload import Workload
 from fastsim.workload.schema import pod_schema
-from fastsim_ext.online.decision_trace import ABSENT, DecisionTrace, filtered, picked, scored
+from fastsim_ext.online.decision_trace import (
+    ABSENT,
+    LACKS_CPU,
+    LACKS_GPU,
+    LACKS_MEMORY,
+    LACKS_POD_SLOT,
+    DecisionTrace,
+    filtered,
+    lacking,
+    picked,
+    scored,
+)
 from fastsim_ext.online.loop import OnlineLoop
 from tests.strategies import Scenario, ruled, scenarios_per_run
 from tests.unit.ext.select.test_scan import BEST_FIT, LOOP, Decision, mixed
@@ -279,3 +290,30 @@ def test_backfilled_and_held_back_by_a_reservation(queue: str) -> None:
     jobs[2]["duration_s"] = 50.0
     reason, failed, _ = told(jobs, 2, [{}], "first", queue=queue)
     assert reason == "in the way of a pod ahead in the line" and failed == ["reserved"]
+
+
+def bits_by_hand(decision: Decision, num_gpu: int, milli: int, cpu: int, mem: int) -> list[int]:
+    """Bits of the amounts that each node has too little of, by its columns."""
+    columns = decision.table.columns
+    short = {
+        LACKS_GPU: (columns["gpu_left"].reshape(len(columns["pods"]), -1) >= milli).sum(axis=1) < num_gpu,
+        LACKS_CPU: columns["cpu_left"] < cpu, LACKS_MEMORY: columns["mem_left"] < mem,
+        LACKS_POD_SLOT: columns["max_pods"] - columns["pods"] < 1,
+    }  # fmt: skip
+    return [sum(bit for bit, lacks in short.items() if lacks[n]) for n in range(len(columns["pods"]))]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_every_amount_that_a_node_lacks_is_among_its_bits(data: st.DataObject) -> None:
+    decision = Decision(mixed())
+    left = st.integers(0, 5)
+    for n, (cpu, mem, gpus) in enumerate(((4000, 10, 2), (8000, 20, 4), (16_000, 30, 0))):
+        free = data.draw(st.tuples(left, left, st.lists(left, min_size=gpus, max_size=gpus)))
+        held = {0: 1} if n == 2 and data.draw(st.booleans()) else {}
+        decision.table.nodes.load(n, cpu * free[0] // 5, mem * free[1] // 5, [200 * part for part in free[2]], held)
+    asks = data.draw(st.sampled_from([(0, 0), (1, 200), (1, 1000), (2, 1000), (3, 600)]))
+    amounts = (*asks, data.draw(st.integers(0, 9000)), data.draw(st.integers(0, 25)))
+    bits = np.full(3, 77, np.int32)
+    lacking(decision.select, decision.pod(*amounts), bits)
+    assert bits.tolist() == bits_by_hand(decision, *amounts)
