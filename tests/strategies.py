@@ -297,7 +297,12 @@ CONDITIONS = (
     "max_per_node",
 )  # fmt: skip
 SPREAD = ("spread", "spread_sets")
-RULES = ("tenant", "preemptible", "est_duration_s")
+RULES = ("tenant", "preemptible", "preempts", "budgets", "est_duration_s")
+BUDGETS = (
+    [{"name": "a", "least": 1}],
+    [{"name": "a", "least": 1}, {"name": "b", "least": 3}],
+    [{"name": "b", "least": 3}],
+)
 
 
 def _conditions(rng: random.Random, names: list[str]) -> dict[str, Any]:
@@ -343,6 +348,7 @@ def demanding(draw: DrawFn, workload: Workload, names: list[str], gangs: bool, c
         row |= rng.choice([{}, {}, *classes])
         group, most = rng.choice((None, "g", "h")), rng.choice((None, None, 1, 2))
         row |= {"tenant": rng.choice(TENANTS), "preemptible": rng.choice((None, True, False)),
+                "preempts": rng.choice((None, None, True, False)), "budgets": rng.choice((None, None, *BUDGETS)),
                 "group": group, "max_per_node": most if group else None,
                 "est_duration_s": rng.choice((None, None, row.get("duration_s"), 1.0, 5.0)),
                 "priority": rng.choice((None, 0, 1, 2, 3, -1))}  # fmt: skip

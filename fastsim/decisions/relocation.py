@@ -95,9 +95,9 @@ class Relocation(OnlineRun):
         now = Arrivals(*(np.ascontiguousarray(column[rows]) for column in columns))._replace(node=node, gpus=gpus)
         now.submit_s[:] = 0.0
         if self._members is not None and self.queue_loop is not None:
-            tenant, group, preemptible, est = (np.ascontiguousarray(column[rows]) for column in self._members)
+            tenant, group, stopped, stops, est = (np.ascontiguousarray(column[rows]) for column in self._members)
             job, gang = np.zeros(len(rows), np.int64), np.ones(len(rows), np.int32)
-            self.queue_loop.feed_members(tenant, group, preemptible, est, job, gang)
+            self.queue_loop.feed_members(tenant, group, stopped, stops, est, job, gang)
         self.online.feed(*now, False)
         while self.online.advance(MOST_EVENTS) == WANT_NODE_CHANGES:
             assert self.rule_columns is not None and self.queue_loop is not None

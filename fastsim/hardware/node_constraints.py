@@ -57,6 +57,7 @@ class Conditions(NamedTuple):
 
     ``max_per_node`` counts the pods of ``group`` on a node, this one included; both are None without a limit.
     ``spread_sets`` are the sets that the pod is in, for its own rules of ``spread`` and those of other pods.
+    ``budgets`` are names of disruption budgets and how many pods of each are to keep running.
     """
 
     gpu_memory_mib: int = 0
@@ -67,13 +68,14 @@ class Conditions(NamedTuple):
     max_per_node: int | None = None
     spread: tuple[SpreadRule, ...] = ()
     spread_sets: tuple[str, ...] = ()
+    budgets: tuple[tuple[str, int], ...] = ()
 
 
 NONE = Conditions()
 """The conditions of a pod without further requests."""
 COLUMNS = (
     "gpu_memory_mib", "extra_resources", "mig", "pinned_node", "constraints", "group", "max_per_node", "spread",
-    "spread_sets",
+    "spread_sets", "budgets",
 )  # fmt: skip
 """The pod columns that conditions are made of."""
 
@@ -94,6 +96,7 @@ def conditions_of(row: Mapping[str, Any]) -> Conditions:
             for item in row.get("spread") or ()
         ),
         spread_sets=tuple(sorted(row.get("spread_sets") or ())),
+        budgets=tuple(sorted((item["name"], item["least"]) for item in row.get("budgets") or ())),
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from fastsim.kubernetes.controllers import QUEUE, PodManifest
 from fastsim.kubernetes.devices.gpu_groups import groups_of
 from fastsim.kubernetes.devices.hami import Board, allocated, allowed_nodes
 from fastsim.kubernetes.objects import mapping, sequence
+from fastsim.kubernetes.pod_rules.disruption_budgets import PreemptionBudgets
 from fastsim.kubernetes.pod_rules.gangs import gang_of
 from fastsim.kubernetes.pod_rules.host_ports import HostPorts
 from fastsim.kubernetes.pod_rules.node_affinity import OVER, Places, constraints, device_constraints
@@ -64,6 +65,7 @@ class Facts(NamedTuple):
     volumes: Volumes
     ports: HostPorts
     boards_of: Mapping[str, Sequence[Board]] = MappingProxyType({})
+    budgets: PreemptionBudgets = PreemptionBudgets()
 
 
 def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, Any] | None:
@@ -97,6 +99,8 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         "gang": gang_of(pod),
         "gang_size": None,
         "priority": facts.priorities.of(pod, notices),
+        "preempts": None if facts.priorities.preempts(pod) else False,
+        "budgets": [{"name": name, "least": least} for name, least in facts.budgets.of(pod)] or None,
         "qos": _optional(pod.status, "qosClass"),
         "tenant": _tenant(pod),
         "group": group,

@@ -33,7 +33,7 @@ from fastsim.kubernetes.workloads.owners import is_workload
 
 READ = ("Node", "Pod", "PriorityClass", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "DaemonSet",
         "Job", "CronJob", "PodGroup", "Namespace", "LimitRange", "ResourceQuota", "PersistentVolume",
-        "PersistentVolumeClaim", "RuntimeClass")  # fmt: skip
+        "PersistentVolumeClaim", "RuntimeClass", "PodDisruptionBudget")  # fmt: skip
 """Kinds that are read; others are counted in the notices."""
 
 READINGS = ("now", "trace")
@@ -216,6 +216,7 @@ class Snapshot:
         """Facts about the cluster that rows of pods depend on."""
         from fastsim.kubernetes.arrival_order import in_line
         from fastsim.kubernetes.controllers import pods
+        from fastsim.kubernetes.pod_rules.disruption_budgets import PreemptionBudgets
         from fastsim.kubernetes.pod_rules.host_ports import HostPorts
         from fastsim.kubernetes.pod_rules.pod_affinity import Peers
         from fastsim.kubernetes.pod_rules.priorities import priorities_of
@@ -229,7 +230,8 @@ class Snapshot:
         volumes = Volumes(self.of_kind("PersistentVolumeClaim"), self.of_kind("PersistentVolume"), users)
         ports = HostPorts(pods(self.objects, self._places, Counter()), lambda pod: peers.rules(pod).group)
         boards_of = {item.name: boards(item) for item in self.of_kind("Node")}
-        return Facts(self._places, self._surroundings, priorities, peers, volumes, ports, boards_of)
+        budgets = PreemptionBudgets(self.objects, pods(self.objects, self._places, Counter()))
+        return Facts(self._places, self._surroundings, priorities, peers, volumes, ports, boards_of, budgets)
 
     @cached_property
     def checksum(self) -> str:

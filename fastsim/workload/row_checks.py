@@ -213,6 +213,7 @@ def _conditions(batch: pa.RecordBatch) -> Iterable[Fault]:
     rules = (
         (s.CONSTRAINTS, _wrong_constraints), (s.EXTRA_RESOURCES, _wrong_amounts), (s.MIG, _wrong_instances),
         (s.SPREAD, _wrong_spread), (s.SPREAD_SETS, _wrong_sets),
+        (s.BUDGETS, _wrong_budgets),
     )  # fmt: skip
     for name, wrong in rules:
         if name not in batch.schema.names or batch.column(name).null_count == batch.num_rows:
@@ -242,6 +243,12 @@ def _wrong_spread(rules: list[Any]) -> str | None:
 
 def _wrong_sets(sets: list[str | None]) -> str | None:
     return None if None not in sets and len(set(sets)) == len(sets) else "names, each once"
+
+
+def _wrong_budgets(budgets: list[Any]) -> str | None:
+    if None in budgets or any(None in (budget["name"], budget["least"]) or budget["least"] < 0 for budget in budgets):
+        return "a name and a number of pods, 0 or more, in each budget"
+    return _wrong_sets([budget["name"] for budget in budgets])
 
 
 def _wrong_amounts(amounts: list[tuple[str, int | None]]) -> str | None:

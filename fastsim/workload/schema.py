@@ -43,6 +43,10 @@ PRIORITY = "priority"
 """Larger is more important."""
 PREEMPTIBLE = "preemptible"
 """The pod may be stopped for a more important one."""
+PREEMPTS = "preempts"
+"""The pod may stop less important ones."""
+BUDGETS = "budgets"
+"""Disruption budgets of the pod: name, and how many of the pods with that budget are to keep running."""
 TENANT = "tenant"
 """User, virtual cluster or organisation."""
 GROUP = "group"
@@ -101,6 +105,7 @@ _NATIVE = "native_"
 _SMALL_ENUM = pa.dictionary(pa.int8(), pa.string())
 _ENUM = pa.dictionary(pa.int32(), pa.string())
 _EXPRESSION = pa.struct([("key", pa.string()), ("op", pa.string()), ("values", pa.list_(pa.string()))])
+_BUDGET = pa.struct([("name", pa.string()), ("least", pa.int32())])
 _SPREAD = pa.struct([
     ("pods", pa.string()), ("topology", pa.string()), ("max_skew", pa.int32()), ("min_domains", pa.int32()),
     ("counted", pa.list_(_EXPRESSION)),
@@ -126,6 +131,8 @@ OPTIONAL: dict[str, pa.DataType] = {
     QOS: _SMALL_ENUM,
     PRIORITY: pa.int32(),
     PREEMPTIBLE: pa.bool_(),
+    PREEMPTS: pa.bool_(),
+    BUDGETS: pa.list_(_BUDGET),
     TENANT: _ENUM,
     GROUP: _ENUM,
     MAX_PER_NODE: pa.int32(),

@@ -2,24 +2,30 @@
 
 On each node, imagine all pods of lower priority gone that may be stopped. If the pod then fits, they come back one
 after another (higher priority first, then the earlier start, then the earlier arrival) while the pod still fits; those
-that cannot come back are the victims.
+that cannot come back are the victims. Pods that break a disruption budget come back before all others: those by which,
+counted in the same order, more pods with the budget would stop than run beyond its least number.
 """
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
+from libc.string cimport memset
+from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.online.node_constraints cimport ConstraintTable, NodeView
 from fastsim_ext.state.pod_membership cimport PodMembership
 from fastsim_ext.state.pod_table cimport Slot, WorkTable
 
 
+cdef int64_t RAISE = 2147483648      # makes the lowest priority 0, so that a victim more never costs less
+
+
 cdef inline bint cheaper(const Cost* a, const Cost* b) noexcept nogil:
+    if a.broken != b.broken:
+        return a.broken < b.broken
     if a.highest != b.highest:
         return a.highest < b.highest
     if a.total != b.total:
         return a.total < b.total
-    if a.count != b.count:
-        return a.count < b.count
     return a.first > b.first
 
 
@@ -32,7 +38,38 @@ cdef class PreemptionPlan:
     def __dealloc__(self):
         free(self.lower)
         free(self.victims)
+        free(self.spare)
         free(self.failures)
+        free(self.budgets_of)
+        free(self.budgets)
+        free(self.listed)
+
+    def add_budgets(self, int cls, budgets):
+        """Disruption budgets of the pods of a class: number, and how many pods with the budget are to keep running."""
+        cdef int32_t which, least, known = self.n_budgets
+        if cls >= self.budget_classes:
+            self.budgets_of = <ClassBudgets*> memory_grown(self.budgets_of, 2 * cls + 64, sizeof(ClassBudgets))
+            memset(&self.budgets_of[self.budget_classes], 0,
+                   (2 * cls + 64 - self.budget_classes) * sizeof(ClassBudgets))
+            self.budget_classes = 2 * cls + 64
+        self.budgets_of[cls].first, self.budgets_of[cls].count = self.n_listed, len(budgets)
+        self.listed = <int32_t*> memory_grown(self.listed, self.n_listed + len(budgets) + 1, sizeof(int32_t))
+        for which, least in budgets:
+            if which >= self.n_budgets:
+                self.n_budgets = which + 1
+                self.budgets = <Budget*> memory_grown(self.budgets, self.n_budgets, sizeof(Budget))
+                memset(&self.budgets[known], 0, (self.n_budgets - known) * sizeof(Budget))
+                known = self.n_budgets
+            self.budgets[which].least = least
+            self.listed[self.n_listed] = which
+            self.n_listed += 1
+
+    cdef void count(self, int cls, int sign) noexcept nogil:
+        """A pod of a class starts (1) or stops (-1)."""
+        cdef int k
+        if cls < self.budget_classes:
+            for k in range(self.budgets_of[cls].first, self.budgets_of[cls].first + self.budgets_of[cls].count):
+                self.budgets[self.listed[k]].running += sign
 
     cdef int find(self, int32_t slot) except -1 nogil:
         """Find the ``node`` to make room on for the pod in ``slot``, or -1; ``victims`` are the pods to stop."""
@@ -56,7 +93,8 @@ cdef class PreemptionPlan:
                 self.shift(&view, self.lower[k], cls, 1)
             if self.constraints.failed_check(&view, cls) != 0:
                 continue
-            self.let_return(&view, cls)
+            cost.broken = self.broken_first() if self.n_budgets else 0
+            cost.broken = self.let_return(&view, cls, cost.broken)
             if self.total_cost(&cost) and (self.node < 0 or cheaper(&cost, &best)):
                 best, self.node = cost, n
                 other = self.victims
@@ -104,14 +142,47 @@ cdef class PreemptionPlan:
         cdef int32_t room = 2 * self.room + 64
         cdef int32_t* lower = <int32_t*> realloc(self.lower, room * sizeof(int32_t))
         cdef int32_t* victims = NULL
+        cdef int32_t* spare
         if lower != NULL:
             self.lower = lower
-            victims = <int32_t*> realloc(self.victims, room * sizeof(int32_t))
+            spare = <int32_t*> realloc(self.spare, room * sizeof(int32_t))
+            if spare != NULL:
+                self.spare = spare
+                victims = <int32_t*> realloc(self.victims, room * sizeof(int32_t))
         if victims == NULL:
             with gil:
                 raise MemoryError()
         self.victims, self.room = victims, room
         return 0
+
+    cdef int32_t broken_first(self) noexcept nogil:
+        """Put pods that break a budget before the others in ``lower``, each part in its order; their number."""
+        cdef int32_t k, cls, broken = 0, others = 0
+        cdef Budget* budget
+        cdef int b
+        cdef bint breaks
+        for k in range(self.n_lower):
+            cls = self.work.slots[self.lower[k]].cls
+            if cls < self.budget_classes:
+                for b in range(self.budgets_of[cls].first, self.budgets_of[cls].first + self.budgets_of[cls].count):
+                    budget = &self.budgets[self.listed[b]]
+                    budget.left = max(budget.running - budget.least, 0)
+        for k in range(self.n_lower):
+            cls, breaks = self.work.slots[self.lower[k]].cls, False
+            if cls < self.budget_classes:
+                for b in range(self.budgets_of[cls].first, self.budgets_of[cls].first + self.budgets_of[cls].count):
+                    budget = &self.budgets[self.listed[b]]
+                    budget.left -= 1
+                    breaks = breaks or budget.left < 0
+            if breaks:
+                self.lower[broken] = self.lower[k]
+                broken += 1
+            else:
+                self.spare[others] = self.lower[k]
+                others += 1
+        for k in range(others):
+            self.lower[broken + k] = self.spare[k]
+        return broken
 
     cdef bint returns_before(self, int32_t a, int32_t b) noexcept nogil:
         """Whether one pod may come back before another."""
@@ -126,28 +197,40 @@ cdef class PreemptionPlan:
         cdef const Slot* s = &self.work.slots[slot]
         self.constraints.shift(view, s.cls, s.gpus, self.membership.members[slot].group, cls, sign)
 
-    cdef void let_return(self, NodeView* view, int cls) noexcept nogil:
-        """Put pods back while the preempting pod still fits; ``lower`` keeps the others."""
-        cdef int32_t k
+    cdef int32_t let_return(self, NodeView* view, int cls, int32_t first) noexcept nogil:
+        """Put pods back while the preempting pod still fits; ``lower`` keeps the others in their order of importance.
+
+        The ``first`` pods come back first; how many of them do not.
+        """
+        cdef int32_t k, at
         cdef int32_t left = 0
+        cdef int32_t broken = 0
         for k in range(self.n_lower):
             self.shift(view, self.lower[k], cls, -1)
             if self.constraints.failed_check(view, cls) != 0:
                 self.shift(view, self.lower[k], cls, 1)
+                broken += k < first
                 self.lower[left] = self.lower[k]
                 left += 1
         self.n_lower = left
+        for k in range(broken, left if broken else 0):
+            at, left = self.lower[k], k
+            while left > 0 and self.returns_before(at, self.lower[left - 1]):
+                self.lower[left] = self.lower[left - 1]
+                left -= 1
+            self.lower[left] = at
+        return broken
 
     cdef int total_cost(self, Cost* cost) noexcept nogil:
         """Cost of stopping the pods in ``lower``; returns their number."""
         cdef int32_t k
         cdef const Slot* s
-        cost.total, cost.count, cost.first = 0, self.n_lower, INFINITY
+        cost.total, cost.first = 0, INFINITY
         for k in range(self.n_lower):
             s = &self.work.slots[self.lower[k]]
             if k == 0:
                 cost.highest = s.priority      # they stand by falling priority
-            cost.total += s.priority
+            cost.total += s.priority + RAISE
             if s.priority == cost.highest and s.start < cost.first:
                 cost.first = s.start
         return self.n_lower

@@ -15,7 +15,7 @@ cdef class RulesLoop(OnlineLoop):
     cdef readonly ConstraintTable constraints
     cdef readonly TenantUsage tenants
     cdef readonly PodMembership membership
-    cdef PreemptionPlan preemption
+    cdef readonly PreemptionPlan preemption
     cdef bint preempts, requeues, limited        # limited: there are quotas
     cdef double checkpoint, restart              # seconds; checkpoint NaN = none, 0 = always
     cdef int32_t failing                         # the pod because of which an entry did not start
@@ -23,15 +23,15 @@ cdef class RulesLoop(OnlineLoop):
     cdef uint8_t[::1] spared__n                  # nodes whose present failure is left out
     cdef const uint8_t[::1] change_random
     cdef const int32_t[::1] a_tenant, a_group, a_gang
-    cdef const uint8_t[::1] a_preemptible
+    cdef const uint8_t[::1] a_preemptible, a_preempts
     cdef const int64_t[::1] a_job
     cdef const double[::1] a_est
+    cdef int enter(self, int32_t slot, int64_t i) except -1 nogil
     cdef void hold(self, int32_t slot) noexcept nogil
     cdef void let_go(self, int32_t slot) noexcept nogil
     cdef int refuse_entry(self, int32_t slot, int reason, int32_t because) except -1 nogil
     cdef int never_starts(self, int32_t slot) except -1 nogil
     cdef int never(self, int32_t slot, int reason) except -1 nogil
-    cdef int32_t above_whole_quota(self, int32_t slot) noexcept nogil
     cdef bint above_all_nodes(self, int32_t slot) noexcept nogil
     cdef int64_t size(self, int32_t slot) noexcept nogil
     cdef int join(self, int32_t slot) except -1 nogil

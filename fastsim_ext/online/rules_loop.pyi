@@ -5,12 +5,14 @@ from typing import Any
 
 from fastsim_ext.online.loop import OnlineLoop
 from fastsim_ext.online.node_constraints import ConstraintTable
+from fastsim_ext.online.preempt import PreemptionPlan
 from fastsim_ext.state.pod_membership import PodMembership, TenantUsage
 
 class RulesLoop(OnlineLoop):
     """An OnlineLoop with gangs, quotas, preemption and nodes that fail."""
 
     constraints: ConstraintTable
+    preemption: PreemptionPlan
     tenants: TenantUsage
     membership: PodMembership
     def snapshot(self) -> dict[str, Any]:
@@ -20,8 +22,8 @@ class RulesLoop(OnlineLoop):
 
         The next change that is fed must be the first one after the snapshot.
         """
-    def restore_members(self, members: Mapping[int, tuple[int, int, bool, float]]) -> None:
-        """Enter pods of a plain loop: (tenant, group, whether it may be stopped, estimated seconds) by arrival."""
+    def restore_members(self, members: Mapping[int, tuple[int, int, bool, bool, float]]) -> None:
+        """Enter pods of a plain loop by arrival: (tenant, group, preemptible, preempts, estimated seconds)."""
     def evict(self, slot: int) -> None:
         """Take a running pod off its node; it keeps its slot and departure for move()."""
     def discard(self, slot: int) -> None:
@@ -30,5 +32,8 @@ class RulesLoop(OnlineLoop):
         """As OnlineLoop.verify, and the tables of the rules."""
     def feed_changes(self, t: Any, node: Any, adds: Any, random: Any, last: bool) -> None:
         """The next node changes in order: seconds, position, whether it comes, whether it is a failure or repair."""
-    def feed_members(self, tenant: Any, group: Any, preemptible: Any, est: Any, job: Any, gang: Any) -> None:
-        """Further columns of the batch in feed(): tenants, groups, estimated seconds, jobs, sizes of gangs."""
+    def feed_members(
+        self, tenant: Any, group: Any, preemptible: Any, preempts: Any, est: Any, job: Any, gang: Any
+    ) -> None:
+        """Further columns of the batch in feed(): tenants, groups, whether pods may be stopped and may stop others,
+        estimated seconds, jobs, sizes of gangs."""

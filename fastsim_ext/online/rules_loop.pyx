@@ -39,9 +39,10 @@ cdef class RulesLoop(OnlineLoop):
         self.change_next = 0
         self.endless = not last
 
-    def feed_members(self, tenant, group, preemptible, est, job, gang):
-        """Further columns of the batch in feed(): tenants, groups, estimated seconds, jobs, sizes of gangs."""
-        self.a_tenant, self.a_group, self.a_preemptible = tenant, group, preemptible
+    def feed_members(self, tenant, group, preemptible, preempts, est, job, gang):
+        """Further columns of the batch in feed(): tenants, groups, whether pods may be stopped and may stop others,
+        estimated seconds, jobs, sizes of gangs."""
+        self.a_tenant, self.a_group, self.a_preemptible, self.a_preempts = tenant, group, preemptible, preempts
         self.a_est, self.a_job, self.a_gang = est, job, gang
 
     def snapshot(self):
@@ -68,11 +69,11 @@ cdef class RulesLoop(OnlineLoop):
         self.verify()
 
     def restore_members(self, members):
-        """Enter pods of a plain loop: (tenant, group, whether it may be stopped, estimated seconds) by arrival."""
+        """Enter pods of a plain loop by arrival: (tenant, group, preemptible, preempts, estimated seconds)."""
         cdef int32_t s
         for s in range(self.work.n_slots):
-            tenant, group, preemptible, est = members.get(self.work.slots[s].seq, (-1, -1, False, NAN))
-            self.membership.enter(s, tenant, group, preemptible, est)
+            tenant, group, stopped, stops, est = members.get(self.work.slots[s].seq, (-1, -1, False, False, NAN))
+            self.membership.enter(s, tenant, group, stopped, stops, est)
 
     def evict(self, int32_t slot):
         """Take a running pod off its node; it keeps its slot and departure for move()."""
@@ -183,9 +184,10 @@ cdef class RulesLoop(OnlineLoop):
         """Account for what a running pod holds besides CPU, memory and devices."""
         cdef const Slot* s = &self.work.slots[slot]
         if s.seq < 0:        # a trial belongs to no tenant
-            self.membership.enter(slot, -1, -1, False, NAN)
+            self.membership.enter(slot, -1, -1, False, False, NAN)
         self.membership.link(slot, s.node)
         self.constraints.hold(s.node, s.cls, s.gpus, -1)
+        self.preemption.count(s.cls, 1)
         if self.membership.members[slot].tenant >= 0:
             self.tenants.add(self.membership.members[slot].tenant, &self.work.classes[s.cls], 1)
 
@@ -194,6 +196,7 @@ cdef class RulesLoop(OnlineLoop):
         cdef const Slot* s = &self.work.slots[slot]
         self.membership.unlink(slot, s.node)
         self.constraints.hold(s.node, s.cls, s.gpus, 1)
+        self.preemption.count(s.cls, -1)
         if self.membership.members[slot].tenant >= 0:
             self.tenants.add(self.membership.members[slot].tenant, &self.work.classes[s.cls], -1)
 
@@ -203,11 +206,16 @@ cdef class RulesLoop(OnlineLoop):
         self.membership.leave(slot)
         return OnlineLoop.release(self, slot, reason)
 
+    cdef int enter(self, int32_t slot, int64_t i) except -1 nogil:
+        """Fill the record of a pod that arrives, from row ``i`` of the batch."""
+        return self.membership.enter(
+            slot, self.a_tenant[i], self.a_group[i], self.a_preemptible[i], self.a_preempts[i], self.a_est[i])
+
     cdef int start_bound(self, int32_t slot, int n, uint64_t gpus) except -1 nogil:
         """A pod that is bound to a node when it arrives starts there, whatever its quota and its gang, or leaves."""
         cdef int64_t i = self.a_next
         cdef Choice choice
-        self.membership.enter(slot, self.a_tenant[i], self.a_group[i], self.a_preemptible[i], self.a_est[i])
+        self.enter(slot, i)
         self.constraints.stay(self.work.slots[slot].cls, n, gpus, &choice)
         if choice.node < 0:
             self.membership.leave(slot)
@@ -219,7 +227,7 @@ cdef class RulesLoop(OnlineLoop):
         """A pod that has just arrived is placed, queued or dropped, or waits for the rest of its gang."""
         cdef int64_t i = self.a_next
         cdef int reason
-        self.membership.enter(slot, self.a_tenant[i], self.a_group[i], self.a_preemptible[i], self.a_est[i])
+        self.enter(slot, i)
         if self.a_gang[i] > 1:
             if not self.membership.join_gang(slot, self.a_job[i], self.a_gang[i]):
                 self.counts.pending += 1
@@ -259,7 +267,7 @@ cdef class RulesLoop(OnlineLoop):
         while at >= 0 and not large:
             large = self.constraints.lasting_obstacle(self.work.slots[at].cls) != 0
             at = self.membership.next(at)
-        over = -1 if large else self.above_whole_quota(slot)
+        over = -1 if large or not self.limited else self.tenants.first_above(self.membership, self.work, slot)
         if not large and over < 0 and not self.above_all_nodes(slot):
             return 0
         at = self.membership.first(slot)
@@ -279,28 +287,6 @@ cdef class RulesLoop(OnlineLoop):
     cdef int never(self, int32_t slot, int reason) except -1 nogil:
         """A pod leaves because it could not start on an empty cluster either."""
         return self.refuse(slot, reason)
-
-    cdef int32_t above_whole_quota(self, int32_t slot) noexcept nogil:
-        """The first pod of an entry with which it is more than its tenant's whole quota, or -1."""
-        cdef int32_t first = self.membership.first(slot)
-        cdef int32_t at, tenant
-        cdef int64_t cpu, mem, gpu
-        cdef const Pod* pod
-        if not self.limited:
-            return -1
-        while first >= 0:
-            tenant, at, cpu, mem, gpu = self.membership.members[first].tenant, self.membership.first(slot), 0, 0, 0
-            while True:
-                if self.membership.members[at].tenant == tenant:
-                    pod = &self.work.classes[self.work.slots[at].cls]
-                    cpu, mem, gpu = cpu + pod.cpu, mem + pod.mem, gpu + pod.num_gpu * pod.milli + pod.mig
-                if at == first:
-                    break
-                at = self.membership.next(at)
-            if self.tenants.exceeds_quota(tenant, cpu, mem, gpu):
-                return first
-            first = self.membership.next(first)
-        return -1
 
     cdef bint above_all_nodes(self, int32_t slot) noexcept nogil:
         """Whether more pods of one class are in an entry than all nodes together host."""
@@ -350,22 +336,7 @@ cdef class RulesLoop(OnlineLoop):
 
     cdef int32_t over_quota(self, int32_t slot) noexcept nogil:
         """The first pod of an entry with which its tenant would be over its quota, or -1."""
-        cdef int32_t at = self.membership.first(slot)
-        cdef int32_t over = -1
-        cdef int32_t last = at
-        if not self.limited:
-            return -1
-        while at >= 0 and over < 0:
-            self.tenants.add(self.membership.members[at].tenant, &self.work.classes[self.work.slots[at].cls], 1)
-            if self.tenants.over_quota(self.membership.members[at].tenant):
-                over = at
-            last, at = at, self.membership.next(at)
-        at = self.membership.first(slot)
-        while True:
-            self.tenants.add(self.membership.members[at].tenant, &self.work.classes[self.work.slots[at].cls], -1)
-            if at == last:
-                return over
-            at = self.membership.next(at)
+        return self.tenants.first_over(self.membership, self.work, slot) if self.limited else -1
 
     cdef int try_start(self, int32_t slot) except -1 nogil:
         """Start an entry if it fits now; 0, or the Reason why ``failing`` does not."""
@@ -376,7 +347,7 @@ cdef class RulesLoop(OnlineLoop):
         if self.membership.members[slot].gang >= 0:
             return self.try_start_gang(slot)
         self.decide(self.work.slots[slot].cls, &choice)
-        if choice.node < 0 and self.preempts:
+        if choice.node < 0 and self.preempts and self.membership.members[slot].preempts:
             self.make_room(slot, &choice)
         if choice.node < 0:
             self.failing = slot

@@ -1,13 +1,14 @@
 # Tenant, group, gang and run time estimate of each pod, the pods of each node, and the usage of each tenant.
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.state.node_table cimport Totals
+from fastsim_ext.state.pod_table cimport WorkTable
 from fastsim_ext.types cimport Pod
 
 cdef struct Member:      # one slot of the work table
     int32_t tenant, group                # numbers; -1 = none
     int32_t gang, next_in_gang           # its gang and the next pod of it by arrival, or -1
     int32_t next_on_node, previous_on_node  # neighbours among the pods of its node, or -1
-    bint preemptible
+    bint preemptible, preempts           # it may be stopped for others; it may stop others
     int64_t joined, place                # number of its entry into the waiting line; its place in a walk of it
     double est, est_left, restart        # estimates in seconds; NaN = endless
     double attained                      # seconds on nodes before this wait
@@ -28,7 +29,8 @@ cdef class PodMembership:
     cdef int32_t[::1] first__n           # a pod of each node, or -1
     cdef int64_t[::1] moved__n           # pods that started or ended on each node so far
     cdef int64_t moves                   # starts and ends of pods and changes of nodes so far
-    cdef int enter(self, int32_t slot, int32_t tenant, int32_t group, bint preemptible, double est) except -1 nogil
+    cdef int enter(self, int32_t slot, int32_t tenant, int32_t group, bint preemptible, bint preempts,
+                   double est) except -1 nogil
     cdef void link(self, int32_t slot, int n) noexcept nogil
     cdef void unlink(self, int32_t slot, int n) noexcept nogil
     cdef int32_t new_gang(self) except -1 nogil
@@ -53,4 +55,6 @@ cdef class TenantUsage:
     cdef void add(self, int32_t tenant, const Pod* pod, int sign) noexcept nogil
     cdef bint over_quota(self, int32_t tenant) noexcept nogil
     cdef bint exceeds_quota(self, int32_t tenant, int64_t cpu, int64_t mem, int64_t gpu) noexcept nogil
+    cdef int32_t first_over(self, PodMembership membership, WorkTable work, int32_t slot) noexcept nogil
+    cdef int32_t first_above(self, PodMembership membership, WorkTable work, int32_t slot) noexcept nogil
     cdef double dominant_share(self, int32_t tenant, const Totals* total) noexcept nogil

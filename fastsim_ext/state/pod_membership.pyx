@@ -8,6 +8,7 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.state.node_table cimport Totals
+from fastsim_ext.state.pod_table cimport WorkTable
 from fastsim_ext.types cimport Pod
 
 
@@ -47,7 +48,8 @@ cdef class PodMembership:
         self.room, self.n_gangs, self.gang_room = room, count, count
         self.free_gang, self.forming, self.joins = ends["free_gang"], ends["forming"], ends["joins"]
 
-    cdef int enter(self, int32_t slot, int32_t tenant, int32_t group, bint preemptible, double est) except -1 nogil:
+    cdef int enter(self, int32_t slot, int32_t tenant, int32_t group, bint preemptible, bint preempts,
+                   double est) except -1 nogil:
         """Fill the record of a pod that has taken a slot."""
         cdef int32_t room = self.room
         cdef Member* grown
@@ -61,7 +63,7 @@ cdef class PodMembership:
             memset(&grown[self.room], 0, (room - self.room) * sizeof(Member))
             self.members, self.room = grown, room
         m = &self.members[slot]
-        m.tenant, m.group, m.preemptible, m.est, m.est_left = tenant, group, preemptible, est, est
+        m.tenant, m.group, m.preemptible, m.preempts, m.est, m.est_left = tenant, group, preemptible, preempts, est, est
         m.gang = m.next_in_gang = m.next_on_node = m.previous_on_node = -1
         m.joined = m.place = 0
         m.restart = m.attained = 0.0
@@ -210,6 +212,43 @@ cdef class TenantUsage:
         """Whether such usage exceeds the tenant's quota."""
         cdef const Tenant* t = &self.tenants[tenant]
         return cpu > t.cpu_most or mem > t.mem_most or gpu > t.gpu_most
+
+    cdef int32_t first_over(self, PodMembership membership, WorkTable work, int32_t slot) noexcept nogil:
+        """The first pod of an entry with which its tenant would be over its quota, or -1."""
+        cdef int32_t at = membership.first(slot)
+        cdef int32_t over = -1
+        cdef int32_t last = at
+        while at >= 0 and over < 0:
+            self.add(membership.members[at].tenant, &work.classes[work.slots[at].cls], 1)
+            if self.over_quota(membership.members[at].tenant):
+                over = at
+            last, at = at, membership.next(at)
+        at = membership.first(slot)
+        while True:
+            self.add(membership.members[at].tenant, &work.classes[work.slots[at].cls], -1)
+            if at == last:
+                return over
+            at = membership.next(at)
+
+    cdef int32_t first_above(self, PodMembership membership, WorkTable work, int32_t slot) noexcept nogil:
+        """The first pod of an entry with which it is more than its tenant's whole quota, or -1."""
+        cdef int32_t first = membership.first(slot)
+        cdef int32_t at, tenant
+        cdef int64_t cpu, mem, gpu
+        cdef const Pod* pod
+        while first >= 0:
+            tenant, at, cpu, mem, gpu = membership.members[first].tenant, membership.first(slot), 0, 0, 0
+            while True:
+                if membership.members[at].tenant == tenant:
+                    pod = &work.classes[work.slots[at].cls]
+                    cpu, mem, gpu = cpu + pod.cpu, mem + pod.mem, gpu + pod.num_gpu * pod.milli + pod.mig
+                if at == first:
+                    break
+                at = membership.next(at)
+            if self.exceeds_quota(tenant, cpu, mem, gpu):
+                return first
+            first = membership.next(first)
+        return -1
 
     cdef double dominant_share(self, int32_t tenant, const Totals* total) noexcept nogil:
         """The tenant's dominant share: the largest of its shares of the resources, divided by its weight."""

@@ -50,8 +50,8 @@ DEPARTURE = np.dtype([("t", "f8"), ("seq", "i8"), ("slot", "i4"), ("turn", "i4")
 """A departure, as ``fastsim_ext/state/departure_queue.pxd`` has it."""
 MEMBER = np.dtype(
     [("tenant", "i4"), ("group", "i4"), ("gang", "i4"), ("next_in_gang", "i4"), ("next_on_node", "i4"),
-     ("previous_on_node", "i4"), ("preemptible", "i4"), ("joined", "i8"), ("place", "i8"), ("est", "f8"),
-     ("est_left", "f8"), ("restart", "f8"), ("attained", "f8")], align=True,
+     ("previous_on_node", "i4"), ("preemptible", "i4"), ("preempts", "i4"), ("joined", "i8"), ("place", "i8"),
+     ("est", "f8"), ("est_left", "f8"), ("restart", "f8"), ("attained", "f8")], align=True,
 )  # fmt: skip
 """Tenant, group and gang of a pod, as ``fastsim_ext/state/pod_membership.pxd`` has them."""
 GANG = np.dtype(
@@ -257,8 +257,9 @@ def _entries(run: OnlineRun, meta: Mapping[str, Any], arrays: Mapping[str, Any],
     tenants, groups = run.queue_loop.tenants.count, len(run.rule_columns.groups)
     check_records(members[here], {
         "tenant": (-1, tenants - 1), "group": (-1, groups - 1), "gang": (-1, last),
-        "next_in_gang": (-1, len(slots) - 1), "preemptible": (0, 1), "joined": (0, ends["joins"]), "place": COUNT,
-        "est": (*TIME, True), "est_left": (*TIME, True), "restart": SPAN, "attained": SPAN,
+        "next_in_gang": (-1, len(slots) - 1), "preemptible": (0, 1), "preempts": (0, 1),
+        "joined": (0, ends["joins"]), "place": COUNT, "est": (*TIME, True), "est_left": (*TIME, True),
+        "restart": SPAN, "attained": SPAN,
     }, "members")  # fmt: skip
     if (members["next_in_gang"][here & (members["gang"] == -1)] != -1).any():
         raise ValueError("members: next_in_gang, a next pod of no gang")

@@ -32,8 +32,8 @@ UNLIMITED = 1 << 62
 """More than any amount: memory of a device without a limit, a missing quota."""
 AT_ONCE = 1024
 """Node changes handed over at a time; any number gives the same run."""
-ASKING = tuple(name for name in (*COLUMNS, s.GANG_SIZE) if name != s.GROUP)
-"""Pod columns that the plain loop does not honour."""
+ASKING = tuple(name for name in (*COLUMNS, s.GANG_SIZE) if name not in (s.GROUP, s.BUDGETS))
+"""Pod columns that the plain loop does not honour; budgets matter with preemption only."""
 
 
 def needs_rules(plan: OnlinePlan, rules: Rules, columns: Any) -> bool:
@@ -70,7 +70,7 @@ class RuleColumns:
 
     def __init__(self, cluster: Cluster, rules: Rules, seed: int, width: int) -> None:
         self.cluster, self.rules, self.width = cluster, rules, width
-        self.tenants, self.groups, self.sets = Numbers(), Numbers(), Numbers()
+        self.tenants, self.groups, self.sets, self.budgets = Numbers(), Numbers(), Numbers(), Numbers()
         self.groups.of(None)  # at once: no number may depend on how pods come in batches
         self._weighed: list[str | None] = []
         self._fed = 0  # node changes
@@ -86,7 +86,7 @@ class RuleColumns:
             raise InputError("cluster: extra_resources", found, f"at most {MAX_EXTRA}")
         self._allowed: dict[Any, bytes | None] = {}
         self._domains: dict[Any, Any] = {}
-        self._recalled: dict[int, tuple[int, int, bool, float]] = {}
+        self._recalled: dict[int, tuple[int, int, bool, bool, float]] = {}
         nodes = len(self._nodes)
         # By node: the number of reasons to be away, and whether its current failure is ignored. Part of a checkpoint.
         away = np.array(away_at_start(cluster), np.int32)
@@ -141,14 +141,15 @@ class RuleColumns:
             online.tenants.add_tenant(cpu, memory, gpu, self.rules.weight(name))
         online.feed_members(*members, _filled(batch, s.JOB_ID, 0, np.int64), _filled(batch, s.GANG_SIZE, 1, np.int32))
 
-    def _members(self, batch: pa.RecordBatch) -> tuple[Any, Any, Any, Any]:
-        """Numbers of tenants and groups, whether pods are preemptible, and estimated durations in seconds."""
+    def _members(self, batch: pa.RecordBatch) -> tuple[Any, Any, Any, Any, Any]:
+        """Numbers of tenants and groups, whether pods are preemptible and preempt, estimated durations in seconds."""
         group = self.groups.column(batch, s.GROUP)
         group[group == self.groups.of(None)] = -1
         estimate = _filled(batch, s.EST_DURATION_S, np.nan, np.float64)
         duration = _filled(batch, s.DURATION_S, np.nan, np.float64)
         est = np.where(np.isnan(estimate), duration, estimate)
-        return self.tenants.column(batch, s.TENANT), group, _filled(batch, s.PREEMPTIBLE, True, np.uint8), est
+        stopped, stops = (_filled(batch, name, True, np.uint8) for name in (s.PREEMPTIBLE, s.PREEMPTS))
+        return self.tenants.column(batch, s.TENANT), group, stopped, stops, est
 
     def state(self, online: QueueLoop) -> tuple[dict[str, Any], dict[str, int]]:
         """(arrays, ends of lists) for a checkpoint, beside the state of the loop itself."""
@@ -178,16 +179,24 @@ class RuleColumns:
 
     def add_rules(self, online: QueueLoop, first: int, classes: PodClasses, positions: Any) -> None:
         """The conditions of new classes, from class ``first`` on; ``positions`` in ``classes.conditions``."""
+        preempts = self.rules.preempt != "none"
         for row in np.flatnonzero(np.array([bool(conditions != NONE) for conditions in classes.conditions])[positions]):
             conditions = classes.conditions[positions[row]]
-            amounts = dict(conditions.extra_resources)
-            online.constraints.add_rule(
-                first + int(row), conditions.gpu_memory_mib, [amounts.get(name, 0) for name in self.extras],
-                any(name not in self.extras for name in amounts),
-                -1 if conditions.max_per_node is None else self.groups.of(conditions.group),
-                -1 if conditions.max_per_node is None else conditions.max_per_node, self._marks(conditions),
-                [self.sets.of(name) for name in conditions.spread_sets], self._spread(conditions.spread),
-            )  # fmt: skip
+            if conditions.budgets and preempts:
+                named = [(self.budgets.of(f"{least} {name}"), least) for name, least in conditions.budgets]
+                online.preemption.add_budgets(first + int(row), named)
+            if conditions._replace(budgets=()) != NONE:
+                self._add_rule(online, first + int(row), conditions)
+
+    def _add_rule(self, online: QueueLoop, cls: int, conditions: Conditions) -> None:
+        amounts = dict(conditions.extra_resources)
+        online.constraints.add_rule(
+            cls, conditions.gpu_memory_mib, [amounts.get(name, 0) for name in self.extras],
+            any(name not in self.extras for name in amounts),
+            -1 if conditions.max_per_node is None else self.groups.of(conditions.group),
+            -1 if conditions.max_per_node is None else conditions.max_per_node, self._marks(conditions),
+            [self.sets.of(name) for name in conditions.spread_sets], self._spread(conditions.spread),
+        )  # fmt: skip
 
     def _spread(self, rules: tuple[SpreadRule, ...]) -> list[tuple[int, int, int, Any]]:
         """Rules of spread as the compiled table takes them; nodes without the label of any rule are not counted."""

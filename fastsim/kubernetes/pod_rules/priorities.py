@@ -23,12 +23,17 @@ class Priorities(NamedTuple):
     default: str = ""
     never: frozenset[str] = frozenset()
 
+    def preempts(self, pod: PodManifest) -> bool:
+        """Whether the pod may stop others: its own ``preemptionPolicy`` goes before that of its class."""
+        policy = pod.spec.get("preemptionPolicy") or (NEVER if self._class(pod) in self.never else "")
+        return bool(policy != NEVER)
+
+    def _class(self, pod: PodManifest) -> str:
+        return str(pod.spec.get("priorityClassName") or self.default)
+
     def of(self, pod: PodManifest, notices: Counter[str]) -> int | None:
-        """The pod's priority; None if it is unknown. Unplaced pods that never preempt are counted in `notices`."""
-        priority, name = pod.spec.get("priority"), str(pod.spec.get("priorityClassName") or self.default)
-        policy = pod.spec.get("preemptionPolicy") or (NEVER if name in self.never else "")
-        if policy == NEVER and not pod.node:
-            notices["pods: preemptionPolicy Never"] += 1
+        """The pod's priority; None if it is unknown, because its class is, which is counted in `notices`."""
+        priority, name = pod.spec.get("priority"), self._class(pod)
         if priority is not None:
             return whole_number(priority, f"{pod.where}: spec: priority")
         if name and name not in self.values:

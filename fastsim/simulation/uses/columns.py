@@ -29,7 +29,7 @@ TIMED = ("remaining", "finish_ratio", "packing", "service_left")
 """Terms of sort keys that need the duration of a pod."""
 NEUTRAL: dict[str, Any] = {
     s.CPU_MILLI: 0, s.MEMORY_MIB: 0, s.GPU_MEMORY_MIB: 0, s.GANG_SIZE: 1, s.PRIORITY: 0, s.PREEMPTIBLE: True,
-    s.WEIGHT: 1.0,
+    s.PREEMPTS: True,     s.WEIGHT: 1.0,
 }  # fmt: skip
 """Values that mean the same as null."""
 

@@ -281,7 +281,7 @@ class ReferenceEngine:
             return offer_gang(self, entry)
         pod = entry.lead
         choice = self.select.choose(self.nodes, pod.request)
-        if choice.position is None and self.rules.preempt == "priority":
+        if choice.position is None and self.rules.preempt == "priority" and pod.preempts:
             choice = made_room(self, pod) or choice
         if choice.position is None:
             return pod, choice.reason

@@ -2,14 +2,19 @@
 
 On each node, imagine all pods of lower priority gone that may be stopped. If the pod then fits, they come back one
 after another (higher priority first, then the earlier start, then the earlier arrival) while the pod still fits; who
-cannot come back is a victim. The node is the one with the least of, in this order: highest priority among the victims,
-sum of their priorities, number of victims; then the one whose victims of that highest priority started last, counted
-by the first of them to start; then the smallest position.
+cannot come back is a victim. Pods that break a disruption budget come back before all others: in the same order of
+importance each pod takes one from what its budgets allow, pods that run beyond the least number, and a pod that finds
+nothing left in one of them breaks it.
+
+The node is the one with the least of, in this order: victims that break a budget, highest priority among the victims,
+sum of their priorities, each raised by 2**31 so that none is below 0; then the one whose victims of that highest
+priority started last, counted by the first of them to start; then the smallest position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.reference.online.nodes import Node, fits, given_back, near_with, taken
@@ -25,6 +30,8 @@ class Eviction(NamedTuple):
 
     position: int
     victims: tuple[Outcome, ...]
+    broken: int = 0
+    """How many of them break a disruption budget."""
 
     @property
     def cost(self) -> tuple[int, int, int, float, int]:
@@ -32,7 +39,7 @@ class Eviction(NamedTuple):
         priorities = [pod.priority for pod in self.victims]
         highest = max(priorities)
         first_s = min(pod.start_s or 0.0 for pod in self.victims if pod.priority == highest)
-        return highest, sum(priorities), len(priorities), -first_s, self.position
+        return self.broken, highest, sum(priority + 2**31 for priority in priorities), -first_s, self.position
 
 
 def made_room(engine: ReferenceEngine, pod: Outcome) -> Choice | None:
@@ -60,13 +67,33 @@ def eviction(nodes: Sequence[Node | None], running: Sequence[Outcome], pod: Outc
             if other.node == position and other.preemptible and other.priority < pod.priority
         ]  # fmt: skip
         if node is not None and lower:
-            victims = _victims(nodes, position, lower, pod)
-            options += [Eviction(position, victims)] if victims else []
+            breaking = breakers(lower, running)
+            victims = _victims(nodes, position, lower, breaking, pod)
+            broken = sum(victim.sequence in breaking for victim in victims)
+            options += [Eviction(position, victims, broken)] if victims else []
     return min(options, key=lambda option: option.cost, default=None)
 
 
+def breakers(lower: Sequence[Outcome], running: Sequence[Outcome]) -> set[int]:
+    """Sequence numbers of the pods of one node that break a budget if all of them stop."""
+    present = Counter(budget for other in running for budget in other.request.conditions.budgets)
+    left = {(name, least): max(count - least, 0) for (name, least), count in present.items()}
+    breaking = set()
+    for other in sorted(lower, key=importance):
+        for budget in other.request.conditions.budgets:
+            left[budget] -= 1
+            if left[budget] < 0:
+                breaking.add(other.sequence)
+    return breaking
+
+
+def importance(pod: Outcome) -> tuple[float, ...]:
+    """Sort key of running pods, the most important first."""
+    return -pod.priority, pod.start_s or 0.0, pod.sequence
+
+
 def _victims(
-    nodes: Sequence[Node | None], position: int, lower: Sequence[Outcome], pod: Outcome
+    nodes: Sequence[Node | None], position: int, lower: Sequence[Outcome], breaking: Container[int], pod: Outcome
 ) -> tuple[Outcome, ...]:
     """The pods that would have to go from one node; none if that would not help."""
     node = nodes[position]
@@ -76,10 +103,10 @@ def _victims(
     if not fits(node, pod.request, near_with(nodes, position, node)):
         return ()
     victims = []
-    for other in sorted(lower, key=lambda other: (-other.priority, other.start_s, other.sequence)):
+    for other in sorted(lower, key=lambda other: (other.sequence not in breaking, *importance(other))):
         back = taken(node, other.request, other.devices, other.group)
         if fits(back, pod.request, near_with(nodes, position, back)):
             node = back
         else:
             victims.append(other)
-    return tuple(victims)
+    return tuple(sorted(victims, key=importance))

@@ -65,6 +65,7 @@ class Outcome:
     tenant: str | None = None
     group: str | None = None
     preemptible: bool = True
+    preempts: bool = True
     left_s: float | None = None
     est_left_s: float | None = None
     est_s: float | None = None
@@ -196,7 +197,7 @@ def _pod(sequence: int, row: dict[str, Any]) -> Outcome:
     return Outcome(
         row["pod_id"], row.get("native_id"), request, row["submit_s"], duration, row.get("priority") or 0, sequence,
         job=(row["job_id"], size) if size > 1 else None, tenant=row.get("tenant"), group=row.get("group"),
-        preemptible=row.get("preemptible") is not False, left_s=duration,
+        preemptible=row.get("preemptible") is not False, preempts=row.get("preempts") is not False, left_s=duration,
         est_left_s=duration if estimate is None else estimate,
         est_s=duration if estimate is None else estimate, bound=_bound(row),
     )  # fmt: skip

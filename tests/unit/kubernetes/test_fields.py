@@ -33,6 +33,7 @@ OWN = {
     "owner", "peer", "qos", "spread", "tenant", "times", "topology", "trace", "fastsim.converter", "fastsim.params",
     "fastsim.source", "fastsim.source_sha256", "0", "1", "-", "-inf", "anti-affinity", "head", "job", "worker",
     "-worker", "OneOf", "all", "True", "true", "Eviction", "policy/v1", "local-storage", "not-safe", "ownerless",
+    "budgets", "preempts", "least",
 }  # fmt: skip
 """Words of the readers that are fastsim's own: columns, units, words of messages."""
 INNER = {
@@ -112,7 +113,7 @@ def test_fields_of_pods_stand_as_the_reader_takes_them() -> None:
 PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}
 NAMED: list[dict[str, Any]] = [
     {"affinity": {"nodeAffinity": PREFERRED}}, {"affinity": {"podAffinity": PREFERRED}},
-    {"affinity": {"podAntiAffinity": PREFERRED}}, {"preemptionPolicy": "Never"}, {"resourceClaims": []},
+    {"affinity": {"podAntiAffinity": PREFERRED}}, {"resourceClaims": []},
     {"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]},
 ]  # fmt: skip
 

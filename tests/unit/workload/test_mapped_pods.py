@@ -192,7 +192,8 @@ VALUES: dict[str, Any] = {"gpu_milli": 500, "gpu_memory_mib": 100, "gpu_models":
 PARTNER = {**dict.fromkeys(OF_GPUS, "num_gpu"), **{name: partner for name, partner, *_ in PARTNERS}}
 ALONE = {
     "pod_id", "submit_s", "duration_s", "cpu_milli", "memory_mib", "num_gpu", "job_id", "task_role", "qos", "priority",
-    "preemptible", "tenant", "group", "spread", "spread_sets", "extra_resources", "mig", "constraints", "pinned_node",
+    "preemptible", "preempts", "budgets", "tenant", "group",
+    "spread", "spread_sets", "extra_resources", "mig", "constraints", "pinned_node",
     "bound_node", "workload", "batch_size", "total_work", "min_replicas", "max_replicas", "deadline_s", "slo", "weight",
     "est_duration_s", "orig_start_s", "orig_end_s", "orig_status", "censored", "native_id", "native_job_id",
 }  # fmt: skip

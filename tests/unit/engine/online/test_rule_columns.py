@@ -45,7 +45,9 @@ def batch(**columns: list[Any]) -> pa.RecordBatch:
 
 def test_a_run_needs_rules_if_it_asks_for_more_than_the_plain_loop_does() -> None:
     plain = OnlinePlan(())
-    assert not needs_rules(plain, NO_RULES, ("cpu_milli", "tenant", "group", "preemptible", "est_duration_s"))
+    assert not needs_rules(
+        plain, NO_RULES, ("cpu_milli", "tenant", "group", "preemptible", "preempts", "budgets", "est_duration_s")
+    )
     assert needs_rules(OnlinePlan((), queue="easy"), NO_RULES, ()) and needs_rules(plain, Rules(preempt="priority"), ())
     for column in ("gang_size", "gpu_memory_mib", "extra_resources", "constraints", "pinned_node", "max_per_node"):
         assert needs_rules(plain, NO_RULES, (column,))
@@ -77,7 +79,7 @@ def test_tenants_are_told_once_with_their_limits() -> None:
     assert told == [("add_tenant", UNLIMITED, UNLIMITED, 5, 2.0), ("add_tenant", *[UNLIMITED] * 3, 1.0)]
     members = heard.told[-1]
     assert members[1].tolist() == [0, 1] and members[2].tolist() == [-1, -1] and members[3].tolist() == [1, 1]
-    assert members[4].tolist() == [1.0, 4.0] and members[6].tolist() == [1, 1]
+    assert members[4].tolist() == [1, 1] and members[5].tolist() == [1.0, 4.0] and members[7].tolist() == [1, 1]
 
 
 def test_conditions_of_new_classes_are_told_in_the_clusters_terms() -> None:

@@ -42,13 +42,16 @@ def test_the_default_class_is_that_of_pods_without_one(tmp_path: Path) -> None:
     assert notices == {"pods: a priority class that is not among the objects": 1}
 
 
-def test_pods_that_never_preempt_are_counted(tmp_path: Path) -> None:
+def test_pods_that_never_preempt_are_marked(tmp_path: Path) -> None:
     classes = [class_of("calm", 5, preemptionPolicy="Never"), class_of("usual", 5)]
     pods = [
         pod("a", priorityClassName="calm"), pod("b", preemptionPolicy="Never"), pod("c", priorityClassName="usual"),
         pod("d", preemptionPolicy="PreemptLowerPriority"), pod("there", priorityClassName="calm", nodeName="n1"),
     ]  # fmt: skip
-    assert read(tmp_path, *classes, *pods)[1] == {"pods: preemptionPolicy Never": 2}
+    workload = workload_of(Snapshot.read(written(tmp_path / "b.json", *classes, *pods)))
+    marks = {row["native_id"].removeprefix("default/"): row["preempts"] for row in workload.table().to_pylist()}
+    assert marks == {"a": False, "b": False, "c": None, "d": None, "there": False}
+    assert read(tmp_path, *classes, *pods)[1] == {}
 
 
 @pytest.mark.parametrize("value", ["high", True, 1 << 31, None])

@@ -35,6 +35,7 @@ OTHER: Columns = {
     "cpu_milli": [3000] * N, "memory_mib": [3000] * N, "num_gpu": [2] * N, "gpu_milli": [500] * N,
     "gpu_memory_mib": [20_000] * N, "gpu_models": [["v100"]] * N, "job_id": [0, 1, 2, 0, 1, 2], "gang_size": [2] * N,
     "task_role": ["worker"] * N, "qos": ["LS"] * N, "priority": list(range(N)), "preemptible": [False] * N,
+    "preempts": [False] * N, "budgets": [[{"name": "b", "least": 1}], *[None] * (N - 1)],
     "tenant": ["a", "a", "a", "a", "a", "b"], "group": ["a", "b"] * 3, "max_per_node": [1] * N, "spread": [SPREAD] * N,
     "spread_sets": [["all"], ["none"]] * 3, "extra_resources": [[("nic", 1)]] * N, "mig": ["1g.10gb"] * N,
     "constraints": [[{"key": "name", "op": "In", "values": ["node-0-0000"]}]] * N, "pinned_node": ["node-1-0000"] * N,
@@ -49,6 +50,7 @@ BESIDE: dict[str, Columns] = {
     "gang_size": {"job_id": [0, 0, 1, 1, 2, 2]}, "max_per_node": {"group": ["a"] * N}, "group": {"group": ["a"] * N},
     "spread": {"spread_sets": [["all"]] * N},
     "bound_gpus": {"bound_node": OTHER["bound_node"]}, "preemptible": {"priority": list(range(N))},
+    "preempts": {"priority": list(range(N))}, "budgets": {"priority": list(range(N))},
     "spread_sets": {"spread_sets": [["all"]] * N},
 }  # fmt: skip
 """Columns that the tables with and without a column both have."""
