@@ -53,7 +53,7 @@ ORIGINAL_NAMES = {
     "allox": "allox(allox_compat=True)",
     "fifo": "fifo(mode=base, fifo_compat=True)",
     "fifo_perf": "fifo(mode=perf)",
-    "fifo_packed": "fifo(mode=packed)",
+    "fifo_packed": "fifo(mode=packed, fifo_compat=True)",
     "finish_time_fairness": "finish_time_fairness(mode=base, program_compat=True)",
     "finish_time_fairness_perf": "finish_time_fairness(mode=perf, program_compat=True)",
     "finish_time_fairness_packed": "finish_time_fairness(mode=packed)",

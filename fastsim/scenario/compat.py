@@ -37,7 +37,8 @@ _GAVEL = {
     "late_deadlines": "a deadline is as much later as the round that takes the job in begins after its arrival",
     "lease_cost": "a job pays from the end of the last round at the price of its own, each of a pair for all its GPUs",
     "use_from_zero": "use of GPUs counts from second 0, not from the first arrival",
-    "fifo_compat": "fifo without rates: not the drawn GPU model but the last one with room for any job, even if full",
+    "fifo_compat": "fifo without rates: not the drawn GPU model but the last one with room for any job, even if full; "
+    "fifo that packs: the first job that has to wait joins none while GPUs are free, too few for it",
     "allox_compat": "allox: every place of every GPU is a column, and ties fall as in the original",
     "program_compat": "finish-time fairness, water filling: of many optima the one where the published program ends",
     "azure_last_zone": "Azure's price is that of the last zone by name, not of the cheapest",

@@ -107,10 +107,13 @@ class HeldQueue:
 
 
 class FastestQueue:
-    """Jobs take the fastest model with room, by arrival, anew each time; ``packed``: waiting jobs join running ones."""
+    """Jobs take the fastest model with room, by arrival, anew each time; ``packed``: waiting jobs join running ones.
 
-    def __init__(self, packed: bool) -> None:
-        self._packed = packed
+    With ``compat`` the first job that fits on no model joins none unless every GPU is taken.
+    """
+
+    def __init__(self, packed: bool, compat: bool = False) -> None:
+        self._packed, self._compat = packed, compat
         self._fastest: dict[int, list[tuple[int, bool]]] = {}
         """By kind of job: models from the fastest on, and whether it runs there; among equals the first."""
 
@@ -136,7 +139,7 @@ class FastestQueue:
         """No state to restore."""
 
     def _fastest_with_room(self, view: RoundView) -> tuple[dict[int, int], range]:
-        """Model of each row that got one, and the rows from the first that fits on none."""
+        """Model of each row that got one, and the rows that may join others."""
         free: list[int] = view.setting.gpus__g.tolist()
         model: dict[int, int] = {}
         for job, (kind, gpus) in enumerate(zip(view.kind.tolist(), view.num_gpu.tolist(), strict=True)):
@@ -147,7 +150,7 @@ class FastestQueue:
                         free[place] -= gpus
                     break
             else:
-                return model, range(job, len(view))
+                return model, range(job + (self._compat and any(free)), len(view))
         return model, range(len(view), len(view))
 
     def _ranked(self, view: RoundView, kind: int) -> list[tuple[int, bool]]:

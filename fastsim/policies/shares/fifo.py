@@ -33,13 +33,16 @@ class Fifo(RoundRule):
     )
     fifo_compat: bool = field(
         default=False,
-        metadata=about("base only: the model is not the drawn one but the last with room for any job, even if full"),
+        metadata=about(
+            "base: the model is not the drawn one but the last with room for any job, even if full; packed: the first "
+            "job that has to wait joins none while GPUs are free, too few for it"
+        ),
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.fifo_compat and self.mode != "base":
-            raise PolicyError(self.where("fifo_compat"), f"true with mode={self.mode}", "true with mode=base only")
+        if self.fifo_compat and self.mode == "perf":
+            raise PolicyError(self.where("fifo_compat"), "true with mode=perf", "true with mode=base or packed only")
 
     def filled(self, word: str) -> FirstComeFirstServed:
         """The order of arrival with a mechanism: ``fifo + tune``."""
@@ -55,7 +58,8 @@ class Fifo(RoundRule):
         from fastsim.policies.allocators.fifo_queues import FastestQueue, HeldQueue
 
         base, packed = self.mode == "base", self.mode == "packed"
-        allocator: ShareAllocator = HeldQueue(setting.seed, self.fifo_compat) if base else FastestQueue(packed)
+        compat = self.fifo_compat
+        allocator: ShareAllocator = HeldQueue(setting.seed, compat) if base else FastestQueue(packed, compat)
         visit = "shuffled" if base else "fastest"
         # The original overfills the last model of its list.
-        return SharePlan(allocator, pairs=packed, visit=visit, strict=True, overcommitted=self.fifo_compat)
+        return SharePlan(allocator, pairs=packed, visit=visit, strict=True, overcommitted=base and compat)

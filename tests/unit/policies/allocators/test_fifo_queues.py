@@ -49,6 +49,17 @@ def test_only_jobs_of_one_size_join() -> None:
     assert shares(FastestQueue(True).allocate(view(where, [1, 1]))) == {(0, 1): [1]}
 
 
+def test_the_original_passes_over_the_first_job_that_waits_while_gpus_are_free() -> None:
+    where = setting([3], [[1], [1]], 0.9, sizes=[1, 2])
+    small, gang = 0, 1
+    for waiting, joined in (([gang, small], {(0, 3): [1], 1: [1]}), ([gang, gang], {0: [1], 1: [1]})):
+        jobs = view(where, [small, small, *waiting])
+        assert shares(FastestQueue(True, compat=True).allocate(jobs)) == joined
+        assert shares(FastestQueue(True).allocate(jobs)) == {0: [1], 1: [1]}
+    full = view(where, [small] * 3 + [small, gang])
+    assert shares(FastestQueue(True, compat=True).allocate(full)) == {(0, 3): [1], 1: [1], 2: [1]}
+
+
 def test_a_job_keeps_its_model_until_it_ends() -> None:
     where = setting([1, 1], [[1, 1]])
     queue = HeldQueue(0, compat=False)

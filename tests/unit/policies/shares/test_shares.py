@@ -65,7 +65,7 @@ def test_rounds(policy: RoundPolicy, pairs: bool, visit: str, strict: bool) -> N
     [
         (Fifo, {"mode": "fast"}, "policy fifo, parameter mode: found 'fast', expected one of base, perf, packed"),
         (Fifo, {"fifo_compat": 1}, "parameter fifo_compat: found 1, expected True or False"),
-        (Fifo, {"mode": "perf", "fifo_compat": True}, "expected true with mode=base only"),
+        (Fifo, {"mode": "perf", "fifo_compat": True}, "expected true with mode=base or packed only"),
         (Allox, {"alpha": 1.5}, "policy allox, parameter alpha: found 1.5, expected a number from 0 to 1"),
         (Allox, {"alpha": "all"}, "parameter alpha: found 'all'"),
         (Isolated, {"per_gpu": "yes"}, "policy isolated, parameter per_gpu: found 'yes'"),
