@@ -109,6 +109,7 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
     "plan": (Command("--scenario s.toml --add g2 --workers 1", True),
              Command("--scenario s.toml --strict --add g2 --queue fifo --p95-wait-s 9", True)),
     "consolidate": (Command("--cluster kubernetes:none.json"),),
+    "mig": (Command("--cluster kubernetes:none.json"),),
     "export kubernetes": (Command("runs/pods -o x.yaml"),),
     "export sia-log": (Command("runs/jobs -o x.log"),),
     "export table": (Command("runs summary -o x.csv"),),

@@ -1,4 +1,4 @@
-"""Verbs for clusters and other programs: serve-extender (a policy for kube-scheduler), consolidate, export."""
+"""Verbs for clusters and other programs: serve-extender (a policy for kube-scheduler), consolidate, mig, export."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def consolidate(
     Pods of DaemonSets go with their node; budgets (PodDisruptionBudget) put evictions in batches. As many nodes as
     possible are emptied, or with prices nodes of most $ an hour. Exit code 1 if none can be.
     """
-    from fastsim.decisions import consolidation
-    from fastsim.decisions.consolidation_text import plan_json, plan_text
     from fastsim.decisions.live_cluster import ClusterState, left_out
+    from fastsim.decisions.what_if import consolidation
+    from fastsim.decisions.what_if.consolidation_text import plan_json, plan_text
     from fastsim.errors import InputError
     from fastsim.experiments.node_prices import node_prices_from
     from fastsim.kubernetes.objects import manifests
@@ -114,6 +114,39 @@ def consolidate(
     if moved is not None:
         write_objects(consolidation.moved_pods(state, plan), moved)
     if not plan.nodes:
+        click.get_current_context().exit(1)
+
+
+@click.command()
+@click.option("--cluster", required=True, type=READ_TEXT, metavar="C", help="The cluster, with pods that run there.")
+@click.option("--workload", type=READ_TEXT, metavar="W", help="Pods that wait.  [default: those of the cluster]")
+@click.option(
+    "--node", "nodes", multiple=True, metavar="NAME", help="Divide boards of this node; repeatable.  [default: all]"
+)
+@click.option("--boards", type=click.IntRange(min=0), metavar="N", help="Divide at most N boards.")
+@click.option("-o", "--out", "output", metavar="FILE", type=FileWritten(".yaml"),
+              help="Configurations of NVIDIA's MIG manager and labels of nodes: .yaml or .json.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print layouts and counts as JSON.")
+def mig(
+    cluster: str, workload: str | None, nodes: tuple[str, ...], boards: int | None, output: Path | None, as_json: bool
+) -> None:
+    """Find layouts of free boards (MIG) with which most waiting pods run.
+
+    Pods that run keep their boards. The engine places the waiting pods on each candidate; no layouts host more than the
+    bound of an integer program. Exit code 1 if no layouts host more pods than those of now.
+    """
+    from fastsim.decisions.what_if.mig_layouts import mig_plan
+    from fastsim.decisions.what_if.mig_text import manager_objects, mig_json, mig_text
+    from fastsim.errors import InputError
+    from fastsim.reports.kubernetes.export import write_objects
+
+    if workload is None and not cluster.startswith("kubernetes:"):
+        raise InputError("--workload", "none", "pods that wait: only kubernetes:PATH has its own")
+    plan = mig_plan(cluster, workload or cluster, nodes=nodes, boards=boards)
+    click.echo(mig_json(plan) if as_json else mig_text(plan), nl=as_json)
+    if output is not None:
+        write_objects(manager_objects(plan), output)
+    if plan.hosted == plan.hosted_now:
         click.get_current_context().exit(1)
 
 

@@ -21,7 +21,7 @@ from fastsim.cli.grammar.sections import Sections, with_examples
 from fastsim.cli.grammar.users_code import users_frames
 from fastsim.cli.guide import guide
 from fastsim.cli.importers import import_
-from fastsim.cli.kubernetes import consolidate, export, serve_extender
+from fastsim.cli.kubernetes import consolidate, export, mig, serve_extender
 from fastsim.cli.list import describe, list_, new_policy
 from fastsim.cli.monitor import monitor
 from fastsim.cli.process_streams import prepare
@@ -48,7 +48,7 @@ LIGHT = {"list", "describe", "guide", "new-policy", "-h", "--help", "--version"}
 
 VERBS: list[click.Command] = [
     run, resume, fork, sweep, reproduce, demo, compare, report, plot, explain, audit, fairness, import_, synth,
-    trace, profile, monitor, plan, consolidate, export, serve_extender, list_, describe,
+    trace, profile, monitor, plan, consolidate, mig, export, serve_extender, list_, describe,
     new_policy, guide,
 ]  # fmt: skip
 with_examples(VERBS)

@@ -11,7 +11,7 @@ import pytest
 from fastsim.cli.main import exit_code
 from fastsim.kubernetes.objects import manifests
 from tests.objects import node, written
-from tests.unit.decisions.test_consolidation import runs
+from tests.unit.decisions.what_if.test_consolidation import runs
 
 
 @pytest.fixture

@@ -38,6 +38,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "trace stats": ("{pods}", "--json"),
     "plan": (*PODS, "--add", "g2"),
     "consolidate": ("--cluster", "kubernetes:{folder}/none.json"),
+    "mig": ("--cluster", "kubernetes:{folder}/none.json"),
     "monitor serve": ("{folder}/none.parquet",),
     "export kubernetes": ("{run}", "-o", "-"),
     "export table": ("{run}", "jobs", "-o", "-"),

@@ -16,8 +16,8 @@ from fastsim.policies import registry
 from fastsim.workload import Workload
 from tests.cli.terminal import Outcome, environment, fastsim
 from tests.cli.test_grammar import VERBS
-from tests.objects import node, written
-from tests.unit.decisions.test_consolidation import runs
+from tests.objects import node, pod, written
+from tests.unit.decisions.what_if.test_consolidation import runs
 
 NOISY = """
 import os
@@ -124,7 +124,9 @@ def test_every_verb_with_json_prints_json_alone(tmp_path: Path) -> None:
     rates = 'cluster = "gavel:2:2:2"\nworkload = "synth:gavel"\njobs = 40\npolicy = ["max_min_fairness"]\nseed = [0]\n'
     (tmp_path / "knee.toml").write_text(rates)
     words = (*PODS[:2], "--workload", pods, "--checkpoint", 4)
-    now = written(tmp_path / "now.json", node("n1"), node("n2"), runs("a", "n1", {"cpu": 1}))
+    board = node("n3", {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}, amounts={"nvidia.com/gpu": "1"})
+    waits = pod("w", {"nvidia.com/mig-1g.10gb": "1"})
+    now = written(tmp_path / "now.json", node("n1"), node("n2"), board, runs("a", "n1", {"cpu": 1}), waits)
     jobs = tmp_path / "jobs"
     Workload.synth("openb", pods=12).write(pods)
     commands: list[tuple[object, ...]] = [
@@ -145,6 +147,7 @@ def test_every_verb_with_json_prints_json_alone(tmp_path: Path) -> None:
         ("sweep", "knee", tmp_path / "knee.toml", "--low", 0.1, "--high", 30, "--tolerance", 0.9),
         ("plan", "--cluster", "openb:2", "--workload", pods, "--add", "g2"),
         ("consolidate", "--cluster", f"kubernetes:{now}"),
+        ("mig", "--cluster", f"kubernetes:{now}"),
         ("demo", "--nodes", 4, "--pods", 8, "--out", tmp_path / "demo"),
         ("list", "policies"),
         ("describe", "sia"),

@@ -68,6 +68,7 @@ PODS = {
     "export table": "test_jobs_keep_their_names",
     "explain": "test_explain_takes_an_id_below_zero",
     "export kubernetes": "pods by their ids and names, in test_export",
+    "mig": "counts of pods alone, in test_mig_layouts",
     "consolidate": "pods by their names, in test_consolidation",
     **dict.fromkeys(("run", "resume", "fork", "demo"), "runs, whose tables test_identity joins"),
 }

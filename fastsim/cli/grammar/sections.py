@@ -10,7 +10,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Run": ("run", "resume", "fork", "sweep", "reproduce", "demo"),
     "Look": ("compare", "report", "plot", "explain", "audit", "fairness"),
     "Data": ("import", "synth", "trace", "profile", "monitor"),
-    "Decide and export": ("plan", "consolidate", "export", "serve-extender"),
+    "Decide and export": ("plan", "consolidate", "mig", "export", "serve-extender"),
     "Learn": ("guide", "list", "describe", "new-policy"),
 }
 """Verbs by section."""
@@ -70,6 +70,7 @@ EXAMPLES: Mapping[str, str] = {
     "monitor dashboard": "-o dashboard.json",
     "plan": "--cluster openb:200 --workload 'synth:openb?pods=2000' --add g2 --add 2*t4+g2",
     "consolidate": "--cluster kubernetes:now.json --node-prices 'g2=12.5&cpu=1' -o evictions.yaml",
+    "mig": "--cluster kubernetes:now.json --boards 8 -o mig.yaml",
     "export": "table runs/sia jobs -o jobs.csv",
     "export kubernetes": "runs/now --nodes -o placed.yaml",
     "export sia-log": "runs/sia -o sia.log",

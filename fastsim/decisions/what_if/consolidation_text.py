@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from fastsim.decisions.consolidation import Consolidation
+from fastsim.decisions.what_if.consolidation import Consolidation
 from fastsim.reports.text_tables import text_table
 
 COLUMNS = (("node", "node"), ("pod", "pod"), ("target", "to"), ("gpus", "devices"), ("batch", "batch"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from fastsim.decisions.consolidation import Consolidation, Emptied, Move
-from fastsim.decisions.consolidation_text import plan_json, plan_text
+from fastsim.decisions.what_if.consolidation import Consolidation, Emptied, Move
+from fastsim.decisions.what_if.consolidation_text import plan_json, plan_text
 
 PLAN = Consolidation(
     (Emptied("n3", (), 15.0, 0.5), Emptied("n1", (Move("default/a", "n1", "n2", (0, 1), 1),), 35.0, 5.0)),

@@ -20,7 +20,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from fastsim.decisions.live_cluster import ClusterState, rows_by_arrival
-from fastsim.decisions.relocation import HeldPlace, Relocation
+from fastsim.decisions.what_if.relocation import HeldPlace, Relocation
 from fastsim.errors import InputError
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.hardware.node_constraints import conditions_of, eligible, node_labels

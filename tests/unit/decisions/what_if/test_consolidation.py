@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fastsim.decisions.consolidation import Consolidation, consolidation, moved_pods, node_prices
 from fastsim.decisions.live_cluster import ClusterState
+from fastsim.decisions.what_if.consolidation import Consolidation, consolidation, moved_pods, node_prices
 from fastsim.errors import InputError
 from tests.objects import manifest, node, pod
 
