@@ -1,9 +1,7 @@
 """Consolidation: nodes of a cluster that can be emptied, because their pods find room on the others.
 
 The engine places every pod that moves, as it places pods that wait. A plan moves each pod once, from a node that is
-emptied to one that stays. Its value is the sum of what its nodes are worth: 1 each, or their prices. Several orders of
-nodes are tried, the first of which is greedy: fewest devices and then CPU to move first. In a cluster of few nodes,
-sets of more value are searched until one is found or none is left.
+emptied to one that stays. Its value is the sum of what its nodes are worth: 1 each, or their prices.
 
 Rules between pods are read again for every move of a pod that has any. If the pod then finds no room where the plan
 puts it, its node stays, and the search begins again.
@@ -11,15 +9,13 @@ puts it, its node stays, and the search begins again.
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import combinations
 from typing import Any, NamedTuple
 
 from fastsim.decisions.live_cluster import ClusterState, rows_by_arrival
+from fastsim.decisions.what_if.consolidation_search import ConsolidationSearch, devices
 from fastsim.decisions.what_if.relocation import HeldPlace, Relocation
 from fastsim.errors import InputError
 from fastsim.foundation.limits.forked_process import whole_process
@@ -34,12 +30,6 @@ from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import prepared
 from fastsim.workload.importers.kubernetes import workload_of_rows
 
-FEW = 12
-"""Most nodes of a cluster in which all sets of nodes that can be emptied are searched."""
-TRIES = 30_000
-"""Most placements of pods in the search of all sets."""
-ORDERED = 12_000
-"""Placements of pods after which no further order of nodes is tried."""
 OF_NODES = ("node_rows", "_places", "_surroundings", "_steps")
 """Cached properties of a snapshot that do not depend on where its pods are."""
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
@@ -206,180 +196,6 @@ class _Pods:
         return Relocation(prepared(Scenario(cluster=self.state.nodes, workload=workload, policy="best_fit")))
 
 
-class ConsolidationSearch:
-    """The best set of nodes to empty, and the places of their pods."""
-
-    def __init__(
-        self, room: Relocation, movable: Mapping[int, Mapping[str, Any]], names: Sequence[str],
-        stay: Collection[str], prices: Mapping[str, float] | None,
-    ) -> None:  # fmt: skip
-        self.room, self.movable, self.names = room, movable, names
-        self.nodes = [n for n, name in enumerate(names) if name not in stay]
-        self.worth = [1.0 if prices is None else prices.get(name, 0.0) for name in names]
-        self.best: tuple[float, int] = (-1.0, 0)
-        self.emptied: list[int] = []
-        self.places: dict[int, HeldPlace] = {}
-        self.optimal, self.greedy_count, self.placed, self.tries = False, 0, 0, 0
-
-    def run(self) -> None:
-        """Try orders of nodes, and all sets if there are few nodes."""
-        order = sorted(self.nodes, key=lambda n: (*self.load(n), n))
-        self._try(order)
-        self.greedy_count = len(self.emptied)
-        for further in self._orders(order):
-            if len(self.emptied) == len(self.nodes) or self.placed >= ORDERED:
-                break
-            self._try(further)
-        self.optimal = len(self.emptied) == len(self.nodes)
-        if not self.optimal and len(self.names) <= FEW:
-            self._all_sets()
-
-    @cached_property
-    def own(self) -> dict[int, list[int]]:
-        """Pods that can move, by node at the beginning, largest first."""
-        pods: dict[int, list[int]] = {}
-        for pod in sorted(self.movable, key=self.size):
-            place = self.room.origin[pod]
-            assert place is not None
-            pods.setdefault(place.node, []).append(pod)
-        return pods
-
-    def size(self, pod: int) -> tuple[int, ...]:
-        """Sort key of pods, largest first."""
-        row = self.movable[pod]
-        return -row["num_gpu"] * row["gpu_milli"], -row["cpu_milli"], -row["memory_mib"], pod
-
-    def load(self, node: int) -> tuple[int, int]:
-        """Milli-GPU and milli-CPU that a node has to move."""
-        rows = [self.movable[pod] for pod in self.own.get(node, ())]
-        return sum(row["num_gpu"] * row["gpu_milli"] for row in rows), sum(row["cpu_milli"] for row in rows)
-
-    def reset(self) -> None:
-        """Put every pod back where it was, and open all nodes."""
-        room = self.room
-        moved = [pod for pod in self.movable if room.place[pod] != room.origin[pod]]
-        room.take(pod for pod in moved if room.place[pod] is not None)
-        room.open(range(len(self.names)))
-        if not room.put([(pod, place) for pod in moved if (place := room.origin[pod]) is not None]):
-            raise RuntimeError("a pod finds no room where it was")
-
-    def _orders(self, order: Sequence[int]) -> list[list[int]]:
-        """Further orders: by CPU, by worth, then with one node of the best set behind all others, then drawn ones."""
-        orders = [sorted(order, key=lambda n: (self.load(n)[::-1], n)), sorted(order, key=lambda n: -self.worth[n])]
-        orders.append(sorted(order, key=lambda n: (len(self.own.get(n, ())), n)))
-        head = set(self.emptied)
-        for node in reversed(self.emptied[-8:]):
-            rest = [n for n in order if n not in head]
-            orders.append([*(n for n in order if n in head and n != node), *rest, node])
-        draw = random.Random(0)
-        return [*orders, *(draw.sample(list(order), len(order)) for _ in range(8))]
-
-    def _try(self, order: Sequence[int]) -> None:
-        """Empty nodes one by one, each if all pods on it find room; keep the set if it is the best so far."""
-        self.reset()
-        on = {node: list(pods) for node, pods in self.own.items()}
-        emptied = [node for node in order if self._emptied(node, on)]
-        self._keep(emptied)
-
-    def _emptied(self, node: int, on: dict[int, list[int]]) -> bool:
-        room, pods = self.room, sorted(on.get(node, ()), key=self.size)
-        before = [(pod, place) for pod in pods if (place := room.place[pod]) is not None]
-        self.placed += len(pods)
-        room.close([node])
-        room.take(pods)
-        if not room.choose(pods):
-            room.take(pod for pod in pods if room.place[pod] is not None)
-            room.open([node])
-            room.put(before)
-            return False
-        on[node] = []
-        for pod in pods:
-            place = room.place[pod]
-            assert place is not None
-            on.setdefault(place.node, []).append(pod)
-        return True
-
-    def _keep(self, emptied: Sequence[int]) -> None:
-        value = sum(self.worth[n] for n in emptied), -sum(len(self.own.get(n, ())) for n in emptied)
-        if value > self.best:
-            self.best, self.emptied = value, sorted(emptied, key=lambda n: (*self.load(n), n))
-            moving = [pod for n in emptied for pod in self.own.get(n, ())]
-            self.places = {pod: place for pod in moving if (place := self.room.place[pod]) is not None}
-
-    def _all_sets(self) -> None:
-        """Sets of more worth than the best, most worth first, until one is feasible."""
-        sets = [chosen for size in range(len(self.nodes) + 1) for chosen in combinations(self.nodes, size)]
-        worth = {chosen: sum(self.worth[n] for n in chosen) for chosen in sets}
-        for chosen in sorted(sets, key=lambda chosen: (-worth[chosen], len(chosen))):
-            if worth[chosen] <= self.best[0] + 1e-9:
-                break
-            if self._is_feasible(chosen):
-                self._keep(chosen)
-                break
-            if self.tries >= TRIES:  # the last set may have been cut short
-                return
-        self.optimal = True
-
-    def _is_feasible(self, chosen: Sequence[int]) -> bool:
-        """Whether the pods of these nodes find room on the others, whatever places they take."""
-        self.reset()
-        room, pods = self.room, sorted((pod for n in chosen for pod in self.own.get(n, ())), key=self.size)
-        targets = [n for n in range(len(self.names)) if n not in chosen]
-        for name, free in (("cpu_milli", "cpu_left"), ("memory_mib", "mem_left")):
-            if sum(self.movable[pod][name] for pod in pods) > sum(int(room.columns[free][n]) for n in targets):
-                return False
-        gpu = sum(self.movable[pod]["num_gpu"] * self.movable[pod]["gpu_milli"] for pod in pods)
-        if gpu > sum(int(room.columns["gpu_left"][n].sum()) for n in targets):
-            return False
-        room.take(pods)
-        room.close(range(len(self.names)))
-        return self._all_fit(pods, targets, 0)
-
-    def _all_fit(self, pods: Sequence[int], targets: Sequence[int], first: int) -> bool:
-        """Whether the pods from the first on fit beside those that are placed; if so, they are."""
-        if not pods:
-            return True
-        pod, room, rest = pods[0], self.room, pods[1:]
-        same = bool(rest) and room.rule_columns is None and self.size(rest[0])[:3] == self.size(pod)[:3]
-        for at in range(first, len(targets)):
-            for place in self._places(pod, targets[at]):
-                room.open([targets[at]])
-                fits = room.put([(pod, place)])
-                room.close([targets[at]])
-                if fits and self._all_fit(rest, targets, at if same else 0):
-                    return True
-                room.take([pod] if fits else [])
-                if self.tries > TRIES:
-                    return False
-        return False
-
-    def _places(self, pod: int, node: int) -> list[HeldPlace]:
-        """Places of a pod on a node that the engine lets it have: each choice among devices that differ."""
-        room, row = self.room, self.movable[pod]
-        self.tries += 1
-        room.open([node])
-        fits = room.choose([pod])
-        room.close([node])
-        if not fits:
-            return []
-        place = room.place[pod]
-        assert place is not None
-        room.take([pod])
-        if not row["num_gpu"] or row["gpu_milli"] == 1000:
-            return [place]
-        left = [int(milli) for milli in room.columns["gpu_left"][node]]
-        kinds = {tuple(sorted(left[g] for g in _devices(place.gpus))): place}
-        usable = [g for g, milli in enumerate(left) if milli >= row["gpu_milli"]]
-        for gpus in combinations(usable, row["num_gpu"]):
-            kinds.setdefault(tuple(sorted(left[g] for g in gpus)), HeldPlace(node, sum(1 << g for g in gpus)))
-        return list(kinds.values())
-
-
-def _devices(bits: int) -> tuple[int, ...]:
-    """Numbers of devices by their bits."""
-    return tuple(g for g in range(64) if bits >> g & 1)
-
-
 def _replayed(pods: _Pods, search: ConsolidationSearch, prices: Mapping[str, float] | None) -> tuple[Any, str | None]:
     """The nodes of the plan, emptied one after the other; or a pod that is refused, and its node."""
     room, names = search.room, pods.names
@@ -400,7 +216,7 @@ def _replayed(pods: _Pods, search: ConsolidationSearch, prices: Mapping[str, flo
             if budget is not None and away[budget.name] == budget.allowed:
                 batch, away = batch + 1, Counter()
             away.update([budget.name] if budget is not None else [])
-            moves.append(Move(name, names[node], names[place.node], _devices(place.gpus), batch))
+            moves.append(Move(name, names[node], names[place.node], devices(place.gpus), batch))
         off.append(node)
         batch -= not moves
         left = room.power_mw()
