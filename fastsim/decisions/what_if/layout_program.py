@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import floor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -74,13 +74,13 @@ def pod_classes(present: PresentCluster) -> Counter[PodClass]:
 
 def groups_of(present: PresentCluster, free: Mapping[int, Sequence[int]], classes: Sequence[PodClass]) -> list[Group]:
     """The nodes in groups; each node is a group of its own where there are few."""
-    alike: dict[Any, list[int]] = {}
+    alike: dict[tuple[Group, int], list[int]] = {}
     for n, row in enumerate(present.nodes):
         boards = free.get(n, ())
         may_run = tuple(one.runs_on(row["gpu_model"], present.labels[n]) for one in classes)
-        key = (row["gpu_model"], len(boards), present.spare(n, boards), may_run)
-        alike.setdefault((*key, n if len(present.nodes) <= APART else -1), []).append(n)
-    return [Group(*key[:-1], tuple(nodes)) for key, nodes in alike.items()]
+        group = Group(row["gpu_model"], len(boards), present.spare(n, boards), may_run, ())
+        alike.setdefault((group, n if len(present.nodes) <= APART else -1), []).append(n)
+    return [group._replace(nodes=tuple(nodes)) for (group, _), nodes in alike.items()]
 
 
 @cache

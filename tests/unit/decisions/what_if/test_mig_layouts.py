@@ -41,7 +41,8 @@ def pods_of(*requests: str | int, cpu_milli: int = 0, **columns: Any) -> fs.Work
 def every_layout() -> list[Counter[str]]:
     """All sets of instances that fit on one board, by adding instances one after the other."""
     known = mig.profiles()[MODEL]
-    found, edge = {()}, [()]
+    edge: list[tuple[str, ...]] = [()]
+    found = set(edge)
     while edge:
         longer = {tuple(sorted((*one, name))) for one in edge for name in PROFILES}
         edge = [one for one in longer - found if mig.fit(Counter(one), known)]
@@ -71,7 +72,8 @@ def test_as_many_pods_run_as_exhaustive_search_finds(first: int) -> None:
     for seed in range(first, first + 9):
         draw = random.Random(seed)
         boards = draw.choice(([1], [1], [1, 1]))
-        kinds = draw.sample((*PROFILES, 1), 3)
+        every: list[str | int] = [*PROFILES, 1]
+        kinds = draw.sample(every, 3)
         requests = [draw.choice(kinds) for _ in range(draw.randint(1, 10 * len(boards)))]
         room = draw.choice((3, 96)) if boards == [1] else 96
         plan = mig_plan(cluster_of(*boards, cpu_milli=room * 1000), pods_of(*requests, cpu_milli=1000))
