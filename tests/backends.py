@@ -10,7 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.engine.online.kernel_columns import ModelIds, node_columns, plan_columns, typical_columns
+from fastsim.engine.online.kernel_columns import (
+    Columns,
+    ModelIds,
+    fresh_target,
+    node_columns,
+    plan_columns,
+    typical_columns,
+)
 from fastsim.engine.online.plan import DIMS, GPU_PICKS, KERNELS, NORMS, OnlinePlan, PodRequest, ScoreTerm
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.select.indexed import IndexedSelector
@@ -160,13 +167,13 @@ class Compiled:
         nodes.load(0, state.cpu_free, state.memory_free, state.gpu_free, tags)
         return nodes, select
 
-    @lru_cache(maxsize=100)  # noqa: B019 - a few backends live a little longer than the test that made them
+    @lru_cache(maxsize=1000)  # noqa: B019 - a few backends live a little longer than the test that made them
     def _shape(
         self, model: str | None, cpu: int, memory: int, gpus: int, pod: PodRequest | None, dim: str, norm: str
     ) -> tuple[NodeTable, Selector]:
         ids = ModelIds([model])
         columns = node_columns(one_node(model, cpu, memory, gpus), ids)
-        nodes = NodeTable(columns, TypicalTable(typical_columns(self._typical, ids)))
+        nodes = NodeTable(columns, TypicalTable(fresh_target(_target(self._typical, model))))
         work = WorkTable()
         if pod is not None:
             models = ids.mask(pod.gpu_models)
@@ -190,6 +197,12 @@ def indexed(nodes: NodeTable, work: WorkTable, plan: OnlinePlan, memo: Memo | No
         memo = Memo(nodes.width, len(plan.terms), 10**6)
     kept = {"memo": memo, "kind": np.zeros(nodes.count, np.int32), "state": np.full(nodes.count, -1, np.int32)}
     return IndexedSelector(nodes, work, plan_columns(plan, nodes.count) | kept, 0, None)
+
+
+@cache
+def _target(typical: TypicalPods, model: str | None) -> Columns:
+    """The columns of typical pods for nodes of this model; tables write to copies of them."""
+    return typical_columns(typical, ModelIds([model]))
 
 
 @cache
