@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.documented import FORMS, Dump, unexpected
+from tests.documented.dumps import FORMS, Dump, unexpected
 from tests.objects import node, pod
 
 HARD, SOFT = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
-CPU = {"cpu": 1}
+CPU: dict[str, object] = {"cpu": 1}
 RUNS = {"phase": "Running"}
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.documented import FORMS, Dump, unexpected
+from tests.documented.dumps import FORMS, Dump, unexpected
 from tests.objects import node, pod
 
 GPU = "nvidia.com/gpu"
-ONE = {GPU: "1"}
+ONE: dict[str, object] = {GPU: "1"}
 RUNS = {"phase": "Running"}
 
 
@@ -50,10 +50,10 @@ def members(count: int, requests: dict[str, object] | None = None, **more: Any) 
 APP = {"app": "web"}
 HASHED = {**APP, "pod-template-hash": "abc"}
 RUNNING = [owned(f"web-abc-{n}", "ReplicaSet", "web-abc", HASHED, status=RUNS, nodeName="n1") for n in range(3)]
-IN_GROUP = {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}
+IN_GROUP: dict[str, Any] = {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}
 DONE = {"conditions": [{"type": "Complete", "status": "True"}], "succeeded": 1}
 FAILED = {"conditions": [{"type": "Failed", "status": "True"}]}
-MIG = {"nvidia.com/mig-1g.5gb": "1"}
+MIG: dict[str, object] = {"nvidia.com/mig-1g.5gb": "1"}
 DUMPS = [
     Dump("a Deployment without its pods is as many pods as it has replicas",
          [board("n1", 8), workload("Deployment", "web", APP, replicas=2)], {"web-0": "n1", "web-1": "n1"}),

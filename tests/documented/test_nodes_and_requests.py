@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.documented import FORMS, Dump, unexpected
+from tests.documented.dumps import FORMS, Dump, unexpected
 from tests.objects import node, pod
 
 GPU = "nvidia.com/gpu"
