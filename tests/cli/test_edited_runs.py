@@ -31,7 +31,8 @@ VERBS: dict[str, tuple[str, ...]] = {
 }
 DRAWING = ("html", "plot")
 """Verbs that need the extra with charts."""
-KINDS = ("pods", "shares")
+KINDS: dict[str, dict[str, Any]] = {"pods": {}, "shares": {"round_s": 3600.0}}
+"""Runs, and options of theirs: with rounds of an hour their tables are short, and so is what verbs print."""
 TABLES = ("summary", "timeline", "placements", "jobs", "stages")
 FAILED = (
     "no readable run.json",
@@ -146,8 +147,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("saved")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for kind in KINDS:
-            fs.simulate(**RUNS[kind], out=base / kind)
+        for kind, options in KINDS.items():
+            fs.simulate(**RUNS[kind], **options, out=base / kind)
     return base
 
 
