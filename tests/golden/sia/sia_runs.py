@@ -12,9 +12,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from fastsim.engine.adaptive.plan import AdaptiveJob
+from fastsim.cluster.published_specs import sia_cluster
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveSetting
+from fastsim.engine.adaptive.run import AdaptiveOutcome, run_adaptive
 from fastsim.performance.applications.application import Applications
 from fastsim.performance.applications.sia_folders import ESTIMATED_RESTART_S, SLOWDOWN, USUAL_RESTART_S
+from fastsim.simulation.adaptive import groups_of, table_setting
 from tests.golden.sia.sia import SIA, golden_applications
 
 
@@ -28,6 +31,16 @@ def trained_applications() -> Applications:
         for name, app in golden_applications().items()
     }
     return Applications(found)
+
+
+def run_of(jobs: tuple[AdaptiveJob, ...], policy: Any, round_s: float, seed: int) -> AdaptiveOutcome:
+    """A run of these jobs on the recorded cluster."""
+    setting = AdaptiveSetting(groups_of(sia_cluster()), trained_applications(), round_s, seed)
+    return run_adaptive(table_setting(setting), setting, policy.begin(setting), jobs)
+
+
+known_run = cache(run_of)
+"""The same run, made once: tests of several figures look at it."""
 
 
 def smallest_first(pattern: str, quick: int) -> list[Any]:

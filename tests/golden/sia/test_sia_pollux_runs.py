@@ -16,14 +16,14 @@ import pytest
 
 from fastsim.cluster.published_specs import sia_cluster
 from fastsim.engine.adaptive.plan import AdaptiveSetting, Place
-from fastsim.engine.adaptive.run import AdaptiveOutcome, adaptive_driver, run_adaptive
+from fastsim.engine.adaptive.run import AdaptiveOutcome, adaptive_driver
 from fastsim.policies.adaptive.pollux import Pollux
 from fastsim.policies.adaptive.rotation import PROGRAMS, Rotation
 from fastsim.policies.adaptive.sia import Sia
-from fastsim.simulation.adaptive import groups_of, table_setting
+from fastsim.simulation.adaptive import groups_of
 from tests.conftest import LONG
 from tests.golden.sia.sia import SIA
-from tests.golden.sia.sia_runs import RecordedRun, smallest_first, trained_applications
+from tests.golden.sia.sia_runs import RecordedRun, known_run, smallest_first, trained_applications
 
 pytestmark = pytest.mark.skipif(not SIA.exists(), reason="reference data not found (set FASTSIM_SHARED)")
 
@@ -54,8 +54,7 @@ def played(run: RecordedRun, policy: Any, round_s: float, seed: int = 0) -> Adap
     jobs = run.jobs()
     if isinstance(policy, Rotation):
         jobs = [job._replace(mode="rigid") for job in jobs]
-    settings = setting(round_s, seed)
-    return run_adaptive(table_setting(settings), settings, policy.begin(settings), jobs)
+    return known_run(tuple(jobs), policy, round_s, seed)
 
 
 def mean_jct_h(run: AdaptiveOutcome) -> float:
