@@ -9,6 +9,7 @@ import json
 import re
 from typing import Any
 
+NESTED = (list, dict)
 DEEPEST = 100
 """Most lists and tables inside each other; a Kubernetes object has about a dozen."""
 TOO_DEEP = f"lists or tables nested more than {DEEPEST} deep"
@@ -53,9 +54,12 @@ def toml_value(text: str) -> dict[str, Any]:
 
 def refuse_deep(value: Any) -> None:
     """ValueError if lists and mappings are nested too deep; looked at level by level, so nothing recurses."""
-    level = [value]
+    level = [value] if isinstance(value, NESTED) else []
     for _ in range(DEEPEST):
-        level = [part for whole in level for part in _parts(whole) if isinstance(part, list | dict)]
+        level = [
+            part for whole in level for part in (whole.values() if isinstance(whole, dict) else whole)
+            if isinstance(part, NESTED)
+        ]  # fmt: skip
         if not level:
             return
     raise ValueError(TOO_DEEP)
@@ -66,9 +70,3 @@ def _refuse_halves(text: str) -> None:
     half = next((found[1] for found in ESCAPE.finditer(text) if found[1]), None)
     if half is not None:
         raise ValueError(f"half a character: \\{half} without the other half of its pair")
-
-
-def _parts(value: Any) -> Any:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()

@@ -53,7 +53,9 @@ def current_rows(rows: Iterable[Row], nodes: Sequence[Mapping[str, Any]], notice
     running = sorted((row for row in present if row["bound_node"] is not None), key=running_key)
     waiting = sorted((row for row in present if row["bound_node"] is None), key=_queue_key)
     held = fitting(running, nodes, notices) if nodes else running
-    return [{**row, "times": NOW} for row in (*held, *waiting)]
+    for row in (rows := [*held, *waiting]):
+        row["times"] = NOW
+    return rows
 
 
 def fitting(running: Sequence[Row], nodes: Sequence[Mapping[str, Any]], notices: Counter[str]) -> list[Row]:

@@ -98,15 +98,19 @@ def _read(path: Path) -> Iterator[Manifest]:
         if zipfile.is_zipfile(path):
             yield from _snapshot(path)
             return
-        with opened_text(path) as file:
-            text = file.read()
+        documents = _documents(path)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(str(path), one_line(error), "a text file in UTF-8") from None
-    documents = [_json(str(path), text)] if path.name.endswith((".json", ".json.gz")) else _yaml(str(path), text)
     for number, document in enumerate(documents, start=1):
         where = str(path) if len(documents) == 1 else f"{path}: document {number}"
         if document is not None:
             yield from _apart(where, document, 0)
+
+
+def _documents(path: Path) -> list[Any]:
+    with opened_text(path) as file:
+        text = file.read()
+    return [_json(str(path), text)] if path.name.endswith((".json", ".json.gz")) else _yaml(str(path), text)
 
 
 def _apart(where: str, body: Any, depth: int) -> Iterator[Manifest]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -16,13 +17,26 @@ from fastsim.kubernetes.devices.hami import Board, allocated, allowed_nodes
 from fastsim.kubernetes.objects import mapping, sequence
 from fastsim.kubernetes.pod_rules.disruption_budgets import PreemptionBudgets
 from fastsim.kubernetes.pod_rules.gangs import gang_of
-from fastsim.kubernetes.pod_rules.host_ports import HostPorts
-from fastsim.kubernetes.pod_rules.node_affinity import OVER, Places, constraints, device_constraints
-from fastsim.kubernetes.pod_rules.pod_affinity import Peers
+from fastsim.kubernetes.pod_rules.host_ports import HostPorts, PortRules
+from fastsim.kubernetes.pod_rules.kept_parts import KeptParts
+from fastsim.kubernetes.pod_rules.node_affinity import (
+    OVER,
+    Places,
+    choosing_parts,
+    constraints,
+    device_constraints,
+)  # fmt: skip
+from fastsim.kubernetes.pod_rules.pod_affinity import AffinityRules, Peers
 from fastsim.kubernetes.pod_rules.priorities import Priorities
-from fastsim.kubernetes.pod_rules.topology_spread import label_constraints, peer_of, spread_notices, spread_rules
+from fastsim.kubernetes.pod_rules.topology_spread import label_constraints, spread_notices, spread_rules
 from fastsim.kubernetes.pod_rules.volumes import Volumes
-from fastsim.kubernetes.requests import Surroundings, pod_amounts, request_columns, requested_devices
+from fastsim.kubernetes.requests import (
+    Surroundings,
+    pod_amounts,
+    request_columns,
+    requested_devices,
+    requesting_parts,
+)  # fmt: skip
 
 HELD = ("alibabacloud.com/gpu-index", "ALIYUN_COM_GPU_MEM_IDX")
 """Annotations with the numbers of the devices that a pod holds, such as ``0-1``."""
@@ -66,36 +80,34 @@ class Facts(NamedTuple):
     ports: HostPorts
     boards_of: Mapping[str, Sequence[Board]] = MappingProxyType({})
     budgets: PreemptionBudgets = PreemptionBudgets()
+    kept: KeptParts | None = None
 
 
 def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, Any] | None:
     """The pod as columns of a pod table, its times under `times`; None if it is gated, deleted, or ended unseen."""
     times, phase = pod_times(pod), str(pod.status.get("phase") or "")
-    if pod.terminating and not pod.node and phase not in OVER:  # kube-scheduler passes over it
-        return None
-    if pod.spec.get("schedulingGates") and not pod.node:
-        notices["pods: left out, because scheduling gates hold them"] += 1
-        return None
-    if phase in OVER and (times.started is None or times.ended is None):
-        notices["pods: left out, because they are over and their times are unknown"] += 1
+    if _is_left_out(pod, times, phase, notices):
         return None
     for name in pod.spec:
         if name not in HONOURED and name not in HARMLESS:
             notices[f"pods: spec.{name}"] += 1
-    rules, ports, amounts = facts.peers.rules(pod), facts.ports.rules(pod), pod_amounts(pod.spec, pod.where)
-    request = request_columns(amounts, pod.labels, pod.annotations, pod.where, facts.surroundings, notices)
+    kept = facts.kept or KeptParts()
+    parts = requesting_parts(pod.spec, pod.labels, pod.annotations, pod.where)
+    request = kept.of("request", parts, partial(_request, pod, facts.surroundings), notices)
     bound, spread = _optional(pod.spec, "nodeName") or None, spread_rules(pod, facts.places)
-    expressions = [*_expressions(pod, bound, facts, notices), *label_constraints(spread)]
-    if request["num_gpu"] or facts.surroundings.instance:
-        expressions += device_constraints(
-            requested_devices(amounts, pod.labels, pod.annotations), pod.node, facts.places
-        )
+    rules, ports = facts.peers.rules(pod), facts.ports.rules(pod)
+    expressions = _own_expressions(pod, bound, facts.places, kept, notices)
+    if not pod.node:
+        expressions += _further_expressions(pod, facts, rules, ports, notices)
+    expressions += label_constraints(spread)
+    if request.columns["num_gpu"] or facts.surroundings.instance:
+        expressions += device_constraints(request.devices, pod.node, facts.places)
     group = rules.group if rules.group is not None else ports.group
     return {
         "times": times,
-        **request,
+        **request.columns,
         "owner": pod.owner,
-        "peer": peer_of(pod),
+        "peer": pod,
         "gang": gang_of(pod),
         "gang_size": None,
         "priority": facts.priorities.of(pod, notices),
@@ -107,10 +119,10 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         "max_per_node": None if group is None else 1,
         "spread": spread or None,
         "spread_sets": None,
-        "constraints": [{"key": c.key, "op": c.op, "values": list(c.values)} for c in expressions] or None,
+        "constraints": kept.same(tuple(expressions), partial(_items, expressions)),
         "pinned_node": None if bound else pod.node,
         "bound_node": bound,
-        "bound_gpus": held_devices(pod, request["num_gpu"], notices, facts.boards_of.get(bound or "", ())),
+        "bound_gpus": held_devices(pod, request.columns["num_gpu"], notices, facts.boards_of.get(bound or "", ())),
         "gpu_groups": groups_of(pod.labels),
         "tolerations": sequence(pod.spec, "tolerations", pod.where),
         "orig_status": phase or None,
@@ -118,22 +130,60 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
     }
 
 
-def _expressions(pod: PodManifest, bound: str | None, facts: Facts, notices: Counter[str]) -> list[Constraint]:
-    """Node-label expressions of a pod and of rules of others about it."""
-    if bound:  # a bound pod stays on its node whatever the expressions are; they count if it has to move
-        return constraints(pod.spec, pod.where, facts.places, Counter())
-    if pod.node:
+def _is_left_out(pod: PodManifest, times: PodTimes, phase: str, notices: Counter[str]) -> bool:
+    """Whether a pod has no row; why is counted in `notices`, unless kube-scheduler passes over it as well."""
+    if pod.terminating and not pod.node and phase not in OVER:
+        return True
+    if pod.spec.get("schedulingGates") and not pod.node:
+        notices["pods: left out, because scheduling gates hold them"] += 1
+        return True
+    if phase in OVER and (times.started is None or times.ended is None):
+        notices["pods: left out, because they are over and their times are unknown"] += 1
+        return True
+    return False
+
+
+class _Request(NamedTuple):
+    """The request of a pod as columns, and the resources that its node must offer."""
+
+    columns: dict[str, Any]
+    devices: list[str]
+
+
+def _request(pod: PodManifest, surroundings: Surroundings, notices: Counter[str]) -> _Request:
+    amounts = pod_amounts(pod.spec, pod.where)
+    columns = request_columns(amounts, pod.labels, pod.annotations, pod.where, surroundings, notices)
+    return _Request(columns, requested_devices(amounts, pod.labels, pod.annotations))
+
+
+def _items(expressions: Sequence[Constraint]) -> list[dict[str, Any]] | None:
+    """Expressions as a pod table has them."""
+    return [{"key": c.key, "op": c.op, "values": list(c.values)} for c in expressions] or None
+
+
+def _own_expressions(
+    pod: PodManifest, bound: str | None, places: Places, kept: KeptParts, notices: Counter[str]
+) -> list[Constraint]:
+    """Node expressions of the pod itself; those of a bound pod, which stays, count if it has to move."""
+    if pod.node and not bound:
         return []
-    rules, ports = facts.peers.rules(pod), facts.ports.rules(pod)
+    own = partial(constraints, pod.spec, pod.where, places)
+    return list(kept.of("nodes", choosing_parts(pod.spec, pod.where), own, None if bound else notices))
+
+
+def _further_expressions(
+    pod: PodManifest, facts: Facts, rules: AffinityRules, ports: PortRules, notices: Counter[str]
+) -> list[Constraint]:  # fmt: skip
+    """Node expressions of a waiting pod that follow from its boards, its volumes, and rules about other pods."""
     notices.update([*rules.notices, *ports.notices, *spread_notices(pod)])
     if pod.status.get(NOMINATED):
         notices[f"pods: {NOMINATED}, for which room is kept on a node"] += 1
-    own = constraints(pod.spec, pod.where, facts.places, notices)
+    boards: list[Constraint] = []
     choice = allowed_nodes(pod.annotations, facts.boards_of)
     if choice is not None:
-        own.append(Constraint("name", "In", tuple(sorted(choice.nodes) or ("",))))
+        boards.append(Constraint("name", "In", tuple(sorted(choice.nodes) or ("",))))
         notices.update(["pods: boards of chosen types or names, of which any on their nodes count"] * choice.partial)
-    return [*own, *rules.constraints, *ports.constraints, *facts.volumes.constraints(pod, notices)]
+    return [*boards, *rules.constraints, *ports.constraints, *facts.volumes.constraints(pod, notices)]
 
 
 def held_devices(pod: PodManifest, count: int, notices: Counter[str], boards: Sequence[Board] = ()) -> list[int] | None:

@@ -50,6 +50,11 @@ EACH = {name: names[0] for names in HAMI for name in names[1:4]}
 WHOLE = (GPU, SHARED, *OTHERS)
 """Resources that count whole devices, or slots."""
 
+SHARES = (
+    MILLI, f"{ALIBABA}gpu-count", f"{ALIBABA}gpu-mem", f"{ALIBABA}gpu-card-model", FRACTION, FRACTION_MEMORY,
+    FRACTION_DEVICES,
+)  # fmt: skip
+"""Annotations that requests for devices follow from."""
 OF_WHOLE_PODS = (CPU, MEMORY, "hugepages-")
 """Beginnings of the names of resources that a pod may request as a whole."""
 
@@ -126,6 +131,23 @@ def _resized(
         known += [desired[name]] if name in desired and not refused else []
         requests[name] = max(known, key=lambda amount: quantity(amount, f"{place}: {name}"))
     return {**container, "resources": {**resources, "requests": requests}}
+
+
+def amount_parts(spec: Mapping[str, Any], where: str) -> list[object]:
+    """The parts of a pod's ``spec`` that ``pod_amounts`` follow from."""
+    held = [spec.get("resources"), spec.get("overhead")]
+    for key in ("initContainers", "containers"):
+        held.append([(one.get("resources"), one.get("restartPolicy")) for one in sequence(spec, key, where)])
+    return held
+
+
+def requesting_parts(
+    spec: Mapping[str, Any], labels: Mapping[str, Any], annotations: Mapping[str, Any], where: str
+) -> list[object]:
+    """The parts of a pod that its ``request_columns`` and ``requested_devices`` follow from."""
+    said = [{name: texts[name] for name in names if name in texts}
+            for names, texts in (((SEED_LABEL,), labels), (SHARES, annotations))]  # fmt: skip
+    return [*amount_parts(spec, where), *said]
 
 
 def pod_amounts(spec: Mapping[str, Any], where: str) -> Amounts:

@@ -14,13 +14,15 @@ import json
 import os
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.limits.garbage import uncollected
 from fastsim.kubernetes.devices.device_resources import GPU, SHARED, labelled
 from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, common_division
 from fastsim.kubernetes.devices.hami import boards
@@ -28,8 +30,12 @@ from fastsim.kubernetes.devices.node_devices import MEMORY_UNITS, offered
 from fastsim.kubernetes.memory_step import MemoryStep, memory_step
 from fastsim.kubernetes.nodes import IN_BYTES, MEMORY, node_row, taints
 from fastsim.kubernetes.objects import Manifest, manifests
+from fastsim.kubernetes.pod_rules.kept_parts import KeptParts
 from fastsim.kubernetes.workloads.gang_workloads import is_gang_kind
 from fastsim.kubernetes.workloads.owners import is_workload
+
+if TYPE_CHECKING:
+    from fastsim.kubernetes.controllers import PodManifest
 
 READ = ("Node", "Pod", "PriorityClass", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "DaemonSet",
         "Job", "CronJob", "PodGroup", "Namespace", "LimitRange", "ResourceQuota", "PersistentVolume",
@@ -38,6 +44,9 @@ READ = ("Node", "Pod", "PriorityClass", "Deployment", "ReplicaSet", "StatefulSet
 
 READINGS = ("now", "trace")
 """Two readings of a snapshot's pods: a cluster as it is now, or a trace of pods with their own times."""
+
+AT_ONCE = 1_000
+"""Objects whose text is made at a time."""
 
 
 class NotHonoured(UserWarning):
@@ -58,7 +67,7 @@ class Snapshot:
     ) -> None:  # fmt: skip
         if memory_unit not in MEMORY_UNITS:
             raise ScenarioError("kubernetes: memory_unit", repr(memory_unit), f"one of {', '.join(MEMORY_UNITS)}")
-        self.objects, self.name, self.memory_unit = sorted(_newest(objects), key=_identity), name, memory_unit
+        self.objects, self.name, self.memory_unit = _newest(objects), name, memory_unit
         repeated, self.unpin = len(objects) - len(self.objects), unpin
         if unpin:
             from fastsim.kubernetes.pod_rules.unpinned_pods import unpinned
@@ -69,15 +78,17 @@ class Snapshot:
         self.notices: Counter[str] = Counter()
         if repeated:
             self.notices["objects: earlier copies of others, which are ignored"] = repeated
-        for item in self.objects:
-            if item.kind not in READ and not is_gang_kind(item):
-                self.notices[f"objects of kind {item.kind}"] += 1
+        for kind, items in self._by_kind.items():
+            unread = 0 if kind in READ else sum(not is_gang_kind(item) for item in items)
+            self.notices.update({f"objects of kind {kind}": unread} if unread else ())
+        self._kept = KeptParts()
 
     @classmethod
     def read(cls, *paths: str | os.PathLike[str], memory_unit: str = "GiB", unpin: str = "") -> Snapshot:
         """The objects of files and folders: YAML, JSON or a KAI snapshot (ZIP)."""
-        objects = [item for path in paths for item in manifests(path)]
-        return cls(objects, ", ".join(map(str, paths)), memory_unit, len(paths) == 1, unpin)
+        with uncollected():
+            objects = [item for path in paths for item in manifests(path)]
+            return cls(objects, ", ".join(map(str, paths)), memory_unit, len(paths) == 1, unpin)
 
     def pod_rows(self, read_as: str = "now") -> list[dict[str, Any]]:
         """Rows of the pods as they are now: running pods on their nodes, then waiting ones, all at second 0.
@@ -94,10 +105,11 @@ class Snapshot:
             raise ScenarioError("kubernetes: as", repr(read_as), f"one of {', '.join(READINGS)}")
         if quotas := self.of_kind("ResourceQuota"):
             self.notices[quota_notice(quotas)] = len(quotas)
-        rows = self.rows_of(self.objects, present=read_as == "now")
-        rows = with_gangs(rows, least_members(self.of_kind("PodGroup")), self.notices)
         now = read_as == "now"
-        rows = current_rows(rows, self.node_rows, self.notices) if now else [as_trace(row) for row in rows]
+        with uncollected():
+            rows = self.rows_of(self.objects, present=now)
+            rows = with_gangs(rows, least_members(self.of_kind("PodGroup")), self.notices)
+            rows = current_rows(rows, self.node_rows, self.notices) if now else [as_trace(row) for row in rows]
         if not rows:
             from fastsim.kubernetes.controllers import without_pods
 
@@ -139,10 +151,15 @@ class Snapshot:
         from fastsim.kubernetes.devices.gpu_groups import on_shared_devices
         from fastsim.kubernetes.pods import pod_row
 
-        rows = []
-        for pod in pods(objects, self._places, self.notices):
+        rows, facts = [], self._facts
+        if objects is self.objects:
+            self.notices.update(self._pods[1])
+            listed: Iterable[PodManifest] = self._pods[0]
+        else:
+            listed = pods(objects, self._places, self.notices)
+        for pod in listed:
             gone = present and is_over(pod)
-            rows.append(pod_row(pod, self._facts, Counter() if gone else self.notices))
+            rows.append(pod_row(pod, facts, Counter() if gone else self.notices))
         devices = {row["name"]: row["num_gpu"] for row in self.node_rows}
         return on_shared_devices((row for row in rows if row is not None), devices)
 
@@ -162,6 +179,21 @@ class Snapshot:
         for row, more in zip(rows, labelled(self._offered), strict=True):
             row["labels"] = sorted([*row["labels"], *((label, "") for label in more)])
         return rows
+
+    @cached_property
+    def _by_kind(self) -> dict[str, list[Manifest]]:
+        kinds: dict[str, list[Manifest]] = {}
+        for item in self.objects:
+            kinds.setdefault(item.kind, []).append(item)
+        return kinds
+
+    @cached_property
+    def _pods(self) -> tuple[list[PodManifest], Counter[str]]:
+        """Every pod of the objects, and the notices of listing them."""
+        from fastsim.kubernetes.controllers import pods
+
+        notices: Counter[str] = Counter()
+        return list(pods(self.objects, self._places, notices)), notices
 
     @cached_property
     def _divided(self) -> Mapping[str, Slots]:
@@ -195,18 +227,22 @@ class Snapshot:
     def _steps(self) -> dict[str, MemoryStep]:
         """Memory steps by resource; less than a MiB only with one source, whose nodes and pods are read together."""
         from fastsim.kubernetes.controllers import pod_specs
-        from fastsim.kubernetes.requests import pod_amounts
+        from fastsim.kubernetes.requests import amount_parts
 
         if self.nodes_of is not None:
             return self.nodes_of._steps
-        amounts_of: dict[str, set[Fraction]] = {}
+        requests: dict[int, Mapping[str, Fraction]] = {}
         for item in self.objects if self.one_source and self.of_kind("Node") else ():
             # Errors in a pod are raised when it is read, not when nodes are.
             with suppress(InputError):
                 for spec in pod_specs(item):
-                    for name, amount in pod_amounts(spec, item.where).items():
-                        if name == MEMORY or name.startswith(IN_BYTES):
-                            amounts_of.setdefault(name, set()).add(amount)
+                    made = partial(_amounts, spec, item.where)
+                    request = self._kept.of("amounts", amount_parts(spec, item.where), made)
+                    requests[id(request)] = request
+        amounts_of: dict[str, set[Fraction]] = {}
+        for name, amount in (entry for request in requests.values() for entry in request.items()):
+            if name == MEMORY or name.startswith(IN_BYTES):
+                amounts_of.setdefault(name, set()).add(amount)
         steps = {name: memory_step(amounts) for name, amounts in amounts_of.items()}
         self.notices.update({f"nodes: {name}: {step.notice}": 1 for name, step in steps.items() if step.notice})
         return steps
@@ -215,7 +251,6 @@ class Snapshot:
     def _facts(self) -> Any:
         """Facts about the cluster that rows of pods depend on."""
         from fastsim.kubernetes.arrival_order import in_line
-        from fastsim.kubernetes.controllers import pods
         from fastsim.kubernetes.pod_rules.disruption_budgets import PreemptionBudgets
         from fastsim.kubernetes.pod_rules.host_ports import HostPorts
         from fastsim.kubernetes.pod_rules.pod_affinity import Peers
@@ -224,24 +259,38 @@ class Snapshot:
         from fastsim.kubernetes.pods import Facts
 
         namespaces = {item.name: item.part("metadata", "labels") for item in self.of_kind("Namespace")}
-        peers = Peers(pods(self.objects, self._places, Counter()), self._places.nodes, namespaces)
+        listed, _ = self._pods
+        peers = Peers(listed, self._places.nodes, namespaces)
         priorities = priorities_of(self.of_kind("PriorityClass"))
-        users = in_line(pods(self.objects, self._places, Counter()), priorities)
+        users = in_line(listed, priorities)
         volumes = Volumes(self.of_kind("PersistentVolumeClaim"), self.of_kind("PersistentVolume"), users)
-        ports = HostPorts(pods(self.objects, self._places, Counter()), lambda pod: peers.rules(pod).group)
+        ports = HostPorts(listed, lambda pod: peers.rules(pod).group)
         boards_of = {item.name: boards(item) for item in self.of_kind("Node")}
-        budgets = PreemptionBudgets(self.objects, pods(self.objects, self._places, Counter()))
-        return Facts(self._places, self._surroundings, priorities, peers, volumes, ports, boards_of, budgets)
+        budgets = PreemptionBudgets(self.objects, listed)
+        return Facts(
+            self._places, self._surroundings, priorities, peers, volumes, ports, boards_of, budgets, self._kept
+        )
 
     @cached_property
     def checksum(self) -> str:
         """SHA-256 of the objects."""
-        text = json.dumps([item.body for item in self.objects], sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()
+        digest = hashlib.sha256(b"[")
+        for first in range(0, len(self.objects), AT_ONCE):
+            bodies = [item.body for item in self.objects[first : first + AT_ONCE]]
+            text = json.dumps(bodies, sort_keys=True, default=str)
+            digest.update(f"{', ' if first else ''}{text[1:-1]}".encode())
+        digest.update(b"]")
+        return digest.hexdigest()
 
     def of_kind(self, kind: str) -> list[Manifest]:
         """The objects of one kind."""
-        return [item for item in self.objects if item.kind == kind]
+        return self._by_kind.get(kind, [])
+
+
+def _amounts(spec: Mapping[str, Any], where: str, _: Counter[str]) -> Mapping[str, Fraction]:
+    from fastsim.kubernetes.requests import pod_amounts
+
+    return pod_amounts(spec, where)
 
 
 def is_running(item: Manifest) -> bool:
@@ -257,15 +306,16 @@ def _newest(objects: Sequence[Manifest]) -> list[Manifest]:
 
     Without versions, only pods and workloads are taken for copies.
     """
-    newest: dict[object, Manifest] = {}
+    newest: dict[object, tuple[tuple[str, str, str], int, Manifest]] = {}
     for number, item in enumerate(objects):
         group = str(item.body.get("apiVersion") or "").rpartition("/")[0]
-        copied = item.name and (_has_pods(item) or _version(item) >= 0)
-        key = (group, *_identity(item)) if copied else number
+        identity, version = _identity(item), _version(item)
+        copied = identity[2] and (version >= 0 or _has_pods(item))
+        key = (group, *identity) if copied else number
         other = newest.get(key)
-        if other is None or _version(item) >= _version(other):
-            newest[key] = item
-    return list(newest.values())
+        if other is None or version >= other[1]:
+            newest[key] = identity, version, item
+    return [item for *_, item in sorted(newest.values(), key=itemgetter(0))]
 
 
 def _version(item: Manifest) -> int:

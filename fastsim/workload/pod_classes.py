@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fastsim.foundation.columns.equal_cells import distinct_rows
 from fastsim.hardware.mig import gpu_milli
 from fastsim.hardware.node_constraints import COLUMNS, NONE, Conditions, conditions_of
 from fastsim.workload import schema as s
@@ -91,8 +92,11 @@ class PodClasses:
         valid = [batch.column(name).is_valid().to_numpy(zero_copy_only=False) for name in asking]
         rows = np.flatnonzero(np.logical_or.reduce(valid))
         names = [*asking, *(name for name in (s.GROUP, s.NUM_GPU) if name in batch.schema.names)]
-        for row, cells in zip(rows, batch.select(names).take(pa.array(rows)).to_pylist(), strict=True):
-            numbers[row] = self._list_id(self.model_lists[numbers[row]], conditions_of(cells))
+        cells = batch.select(names).take(pa.array(rows))
+        first, places = distinct_rows([*cells.columns, numbers[rows]])
+        listed = zip(numbers[rows[first]].tolist(), cells.take(pa.array(first)).to_pylist(), strict=True)
+        known = [self._list_id(self.model_lists[number], conditions_of(row)) for number, row in listed]
+        numbers[rows] = np.array(known, np.int32)[places]
 
     def _list_id(self, names: tuple[str, ...], conditions: Conditions = NONE) -> int:
         number = self._list_ids.setdefault((names, conditions), len(self.model_lists))

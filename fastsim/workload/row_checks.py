@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.errors import InputError
+from fastsim.foundation.columns.equal_cells import distinct_rows
 from fastsim.foundation.columns.physical_types import Unconvertible, canonical, cell_text
 from fastsim.foundation.limits.quantities import MOST_SECONDS, MOST_SECONDS_TEXT
 from fastsim.hardware import mig
@@ -218,7 +219,8 @@ def _conditions(batch: pa.RecordBatch) -> Iterable[Fault]:
     for name, wrong in rules:
         if name not in batch.schema.names or batch.column(name).null_count == batch.num_rows:
             continue
-        for row, value in enumerate(batch.column(name).to_pylist()):
+        rows, _ = distinct_rows([batch.column(name)])
+        for row, value in zip(rows.tolist(), batch.column(name).take(pa.array(rows)).to_pylist(), strict=True):
             expected = None if value is None else wrong(value)
             if expected is not None:
                 yield Fault(row, name, str(value), expected)

@@ -23,6 +23,7 @@ LISTED: dict[str, tuple[str, set[str]]] = {
     "fastsim/experiments/reproduce/papers.py": (OURS, {"importlib"}),
     "fastsim/foundation/interrupts.py": (NOTHING, {"sys.modules"}),  # asks whether pyarrow is loaded
     "fastsim/foundation/written_folder.py": (SYSTEM, {"ctypes"}),
+    "fastsim/kubernetes/pod_rules/kept_parts.py": (NOTHING, {"marshal"}),  # only makes bytes
     "fastsim/kubernetes/yaml_text.py": (NOTHING, {"yaml.load_all"}),  # whose loader makes no objects
     "fastsim/policies/__init__.py": (OURS, {"importlib"}),
     "fastsim/policies/online/imported_scorer.py": (USERS, {"importlib", "sys.modules", "sys.path"}),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import (
@@ -40,19 +42,31 @@ Labels = Mapping[str, str]
 """Labels of a node, its `name` among them."""
 
 
-class Places(NamedTuple):
+@dataclass(frozen=True)
+class Places:
     """The nodes of a cluster: labels of each, all taints, and the sets of device resources that nodes offer."""
 
     nodes: Sequence[Labels] = ()
     taints: Sequence[Taint] = ()
     devices: Sequence[frozenset[str]] = ()
 
+    @cached_property
+    def by_name(self) -> dict[str, Labels]:
+        """Labels of the nodes by name."""
+        return {labels["name"]: labels for labels in reversed(self.nodes)}
+
 
 def device_constraints(devices: Collection[str], node: str | None, places: Places) -> list[Constraint]:
     """Node-label expressions for nodes with the devices of a pod; for a pod on `node` only those that hold there."""
     expressions = device_expressions([name for name in devices if name], places.devices)
-    own = None if node is None else next((labels for labels in places.nodes if labels["name"] == node), {"name": ""})
+    own = None if node is None else places.by_name.get(node, {"name": ""})
     return expressions if own is None else [item for item in expressions if holds(item, own)]
+
+
+def choosing_parts(spec: Mapping[str, Any], where: str) -> tuple[object, ...]:
+    """The parts of a pod's ``spec`` that ``constraints`` follow from."""
+    affinity = mapping(spec, "affinity", where)
+    return spec.get("nodeSelector"), affinity.get("nodeAffinity"), spec.get("tolerations")
 
 
 def constraints(spec: Mapping[str, Any], where: str, places: Places, notices: Counter[str]) -> list[Constraint]:

@@ -124,20 +124,27 @@ class Peers:
         self, pods: Iterable[PodManifest] = (), nodes: Iterable[Labels] = (),
         namespaces: Mapping[str, Labels] | None = None,
     ) -> None:  # fmt: skip
-        self._pods, self._namespaces = pods, namespaces or {}
+        self._unread, self._namespaces = pods, namespaces or {}
         self._nodes = {node["name"]: node for node in nodes}
         self._known: dict[Kind, AffinityRules] = {}
         self._groups: dict[Kind, str | None] = {}
 
     def rules(self, pod: PodManifest) -> AffinityRules:
         """The rules for this pod, its own and those of others about it; a pod on a node has its group only."""
+        ruled = _has_rules(pod)
+        if not ruled and (pod.node or not self._anti_terms):
+            return AffinityRules()
         kind = kind_of(pod)
-        if pod.node or not (kind.rules or self._anti_terms):
-            return AffinityRules(self._group(kind) if kind.rules else None)
+        if pod.node:
+            return AffinityRules(self._group(kind))
         rules = self._known.get(kind)
         if rules is None:
             rules = self._known[kind] = self._rules(kind)
         return rules
+
+    @cached_property
+    def _pods(self) -> list[PodManifest]:
+        return list(self._unread)
 
     @cached_property
     def _split(self) -> tuple[Pods, Pods]:
@@ -152,6 +159,8 @@ class Peers:
     def _anti_terms(self) -> dict[tuple[str, str] | None, list[tuple[Kind, Term]]]:
         """Anti-affinity terms of pods on nodes, by a label of the pods that they select."""
         terms: dict[tuple[str, str] | None, list[tuple[Kind, Term]]] = {}
+        if not any(pod.node and _has_rules(pod) for pod in self._pods):
+            return terms
         for kind in self._split[0].count:
             for term in _terms(kind, "podAntiAffinity"):
                 terms.setdefault(term.label, []).append((kind, term))
@@ -248,6 +257,11 @@ class Peers:
             domain = name if topology == HOSTNAME else self._nodes[name].get(topology_label(topology))
             if domain is not None:
                 domains.setdefault(topology, set()).add(domain)
+
+
+def _has_rules(pod: PodManifest) -> bool:
+    affinity = mapping(pod.spec, "affinity", pod.where)
+    return bool(affinity.get("podAffinity") or affinity.get("podAntiAffinity"))
 
 
 def kind_of(pod: PodManifest) -> Kind:

@@ -70,10 +70,11 @@ def with_sets(rows: Iterable[dict[str, Any]], further: Iterable[str] = ()) -> li
         label = next(iter((selector or {}).get("matchLabels", {}).items()), None)
         by_label.setdefault((namespace, label), []).append((name, selector))
     known: dict[Peer, list[str] | None] = {}
-    for row in rows:
-        if row["peer"] not in known:
-            known[row["peer"]] = _sets(row["peer"], by_label) or None
-    return [row | {"spread_sets": known[row["peer"]]} for row in rows]
+    peers = [peer_of(row["peer"]) for row in rows]
+    for peer in peers:
+        if peer not in known:
+            known[peer] = _sets(peer, by_label) or None
+    return [row | {"spread_sets": known[peer]} for row, peer in zip(rows, peers, strict=True)]
 
 
 def _sets(peer: Peer, by_label: Mapping[tuple[str, Any], list[tuple[str, Any]]]) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from fastsim.kubernetes.objects import Manifest, mapping, sequence
@@ -56,13 +57,14 @@ class Belonging:
     """The pods and the workloads that each workload among some objects has."""
 
     def __init__(self, objects: Sequence[Manifest]) -> None:
-        self._index = {identity(item): item for item in objects}
-        self._ray_jobs = [item for item in objects if item.kind == "RayJob"]
         self._pods: dict[Identity, list[Manifest]] = {}
         self._parents: set[Identity] = set()
-        for item in objects:
-            if item.kind != "Pod" and not is_workload(item):
-                continue
+        of_pods = [item for item in objects if item.kind == "Pod" or is_workload(item)]
+        if all(item.kind == "Pod" for item in of_pods):
+            return
+        self._index = {identity(item): item for item in objects}
+        self._ray_jobs = [item for item in objects if item.kind == "RayJob"]
+        for item in of_pods:
             nearest = self._nearest(item, {identity(item)})
             if nearest is None:
                 continue
@@ -93,7 +95,7 @@ class Belonging:
         """What an object may belong to, nearest first, whether it is among the objects or not."""
         labels = mapping(item.part("metadata"), "labels", item.where)
         namespace = _namespace(item)
-        for kind, _, name in (*owners(item), *_labelled(item, labels)):
+        for kind, _, name in chain(owners(item), _labelled(item, labels)):
             yield kind, namespace, name
             yield from self._creators(kind, namespace, name, labels)
         if labels.get(CREATOR):
@@ -128,6 +130,8 @@ def identity(item: Manifest) -> Identity:
 def owners(item: Manifest) -> list[Identity]:
     """The owners that an object refers to, its controller first."""
     references = sequence(item.part("metadata"), "ownerReferences", item.where)
+    if not references:
+        return []
     first = sorted(references, key=lambda owner: not owner.get("controller"))
     return [(str(owner.get("kind")), _namespace(item), str(owner.get("name"))) for owner in first]
 

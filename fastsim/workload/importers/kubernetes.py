@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from fastsim.errors import InputError
+from fastsim.foundation.limits.garbage import uncollected
 from fastsim.workload import schema as s
 from fastsim.workload.workload import Held, Workload
 
@@ -21,21 +24,33 @@ MARKED = "fastsim.tolerations"
 """Field of the metadata of pods whose tolerations stand among their expressions."""
 
 
+@uncollected()
 def workload_of(snapshot: Snapshot, read_as: str = "now", marked: bool = False) -> Workload:
     """The pods of a snapshot as they stand, or with ``read_as="trace"`` at their own times; see `Snapshot.pod_rows`.
 
     ``marked``: with their tolerations among the expressions, for a table that may meet other nodes.
     """
-    from fastsim.kubernetes.pod_rules.node_affinity import toleration_mark
-
     rows = snapshot.pod_rows(read_as)
-    for row in rows if marked else ():
-        marks = [toleration_mark(toleration) for toleration in row["tolerations"]]
-        row["constraints"] = [*(row["constraints"] or ()), *marks] or None
+    if marked:
+        _mark(rows)
     workload = workload_of_rows(snapshot, rows)
     workload.snapshot = snapshot if read_as == "now" else None
     workload.metadata |= {MARKED: "true"} if marked else {}
     return workload
+
+
+def _mark(rows: list[dict[str, Any]]) -> None:
+    """Put the tolerations of pods among their expressions."""
+    from fastsim.kubernetes.pod_rules.kept_parts import KeptParts
+    from fastsim.kubernetes.pod_rules.node_affinity import toleration_mark
+
+    def marks(listed: list[Any], _: Counter[str]) -> list[dict[str, Any]]:
+        return [toleration_mark(toleration) for toleration in listed]
+
+    kept = KeptParts()
+    for row in rows:
+        listed = row["tolerations"]
+        row["constraints"] = kept.joined(row["constraints"], kept.of("marks", listed, partial(marks, listed)))
 
 
 def workload_of_rows(snapshot: Snapshot, rows: list[dict[str, Any]], sets: Iterable[str] = ()) -> Workload:
@@ -78,8 +93,24 @@ def _pod_table(rows: list[dict[str, Any]]) -> pa.Table:
 
 
 def _column(values: Any, field: pa.Field) -> pa.Array:
+    if pa.types.is_list(field.type):
+        return _lists(values, field)
     if pa.types.is_dictionary(field.type):
         return pa.array(values, field.type.value_type).cast(field.type)
+    return _plain(values, field)
+
+
+def _lists(values: list[Any], field: pa.Field) -> pa.Array:
+    """A column of lists, of which many rows share each."""
+    places: dict[int, int] = {}
+    distinct: list[Any] = []
+    for value in values:
+        if places.setdefault(id(value), len(distinct)) == len(distinct):
+            distinct.append(value)
+    return _plain(distinct, field).take(pa.array([places[id(value)] for value in values], pa.int32()))
+
+
+def _plain(values: Any, field: pa.Field) -> pa.Array:
     try:
         return pa.array(values, field.type)
     except (pa.ArrowException, OverflowError):
