@@ -345,6 +345,19 @@ class Cluster(ComparedByContent):
         """The same nodes with another catalogue; InputError if a model is missing from it."""
         return Cluster(self.nodes, catalog, self.name, snapshot=self.snapshot)
 
+    def with_claims(self, snapshot: Snapshot) -> Cluster:
+        """The same nodes with the resources and labels that claims for devices in other Kubernetes objects ask for."""
+        if self.snapshot is None or not snapshot.has_claims:
+            return self
+        rows = {row["name"]: row for row in snapshot.node_rows}
+        own = [rows.get(name) for name in self.nodes["name"].to_pylist()]
+        nodes = self.nodes
+        for name in ("labels", "extra_resources") if None not in own else ():
+            column = pa.array([row[name] for row in own if row is not None], NODE_SCHEMA.field(name).type)
+            if column.to_pylist() != nodes[name].to_pylist():
+                nodes = nodes.set_column(nodes.column_names.index(name), NODE_SCHEMA.field(name), column)
+        return self if nodes is self.nodes else Cluster(nodes, self.catalog, self.name, snapshot=self.snapshot)
+
     def emptied(self) -> Cluster:
         """The same nodes without running pods."""
         left = None if self.snapshot is None else self.snapshot.without_pods()

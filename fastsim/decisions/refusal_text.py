@@ -11,10 +11,12 @@ from typing import Any
 
 from fastsim.hardware import mig
 from fastsim.hardware.node_constraints import ONE_OF, Conditions, Constraint, conjunction, holds, node_labels
+from fastsim.kubernetes.devices.device_demands import DEVICES
 from fastsim.kubernetes.devices.device_resources import GPU, LACKING, OFFERED
 from fastsim.kubernetes.nodes import IN_BYTES, TAINT, UNSCHEDULABLE
 from fastsim.kubernetes.pod_rules.host_ports import TAKEN
 from fastsim.kubernetes.pod_rules.pod_affinity import APART, BESIDE, KEPT_AWAY
+from fastsim.kubernetes.pod_rules.resource_claims import AVAILABLE, CANNOT, refusal_text
 from fastsim.kubernetes.pod_rules.volumes import ABSENT, claim_text
 
 SUMMED = {
@@ -30,8 +32,8 @@ SUMMED = {
     "beside_gang": "node(s) had room, but not beside the other pods of the gang",
 }  # fmt: skip
 """Texts of failed checks in the message about all nodes."""
-NO_CLAIM = "persistentvolumeclaim "
-"""Beginning of kube-scheduler's text about a claim that is not there."""
+NO_CLAIM = ("persistentvolumeclaim ", 'resourceclaim "', "resourceclaim cannot")
+"""Beginnings of texts about a claim that is not there, or cannot be honoured."""
 BETWEEN_PODS = {
     BESIDE: ("no pod that it must be beside is there", "node(s) didn't match pod affinity rules"),
     APART: ("a pod that it keeps away from is there", "node(s) didn't match pod anti-affinity rules"),
@@ -59,8 +61,10 @@ def mismatch(conditions: Conditions, row: Mapping[str, Any]) -> str:
         return f"its taint {broken.key.removeprefix(TAINT)} is not tolerated"
     if (ports := ports_text(*broken.values[:1])) is not None:
         return ports
-    if (claim := claim_text(broken.key)) is not None:
+    if (claim := claim_text(broken.key) or refusal_text(broken.key)) is not None:
         return claim
+    if broken.key == AVAILABLE:
+        return f"the devices of its claim are elsewhere: {expression(broken)}"
     if broken.op == ONE_OF:
         return f"none of its alternatives holds: {expression(broken)}"
     if (rule := _between_pods(broken)) is not None:
@@ -104,6 +108,8 @@ def lacking(conditions: Conditions, row: Mapping[str, Any], found: int, needed: 
 def lack_text(conditions: Conditions, row: Mapping[str, Any], found: int, needed: int) -> str:
     """Free and needed amount of the further resource that a node lacks."""
     name = lacking(conditions, row, found, needed)
+    if name.startswith(DEVICES):
+        return f"{CANNOT}: {found:,} {name} free, needs {needed or dict(conditions.extra_resources).get(name, 0):,}"
     unit = " MiB of" if name.startswith(IN_BYTES) else ""
     amount = needed or dict(conditions.extra_resources).get(name, 0)
     return f"{found:,}{unit} {name} free, needs {amount:,}"
@@ -111,6 +117,8 @@ def lack_text(conditions: Conditions, row: Mapping[str, Any], found: int, needed
 
 def insufficient(name: str) -> str:
     """kube-scheduler's text for a further resource that a node has too little of."""
+    if name.startswith(DEVICES):
+        return CANNOT
     return f"Insufficient {mig.DOMAIN if name.startswith(mig.PREFIX) else ''}{name}"
 
 
@@ -120,6 +128,8 @@ def summed(check: str, conditions: Conditions, row: Mapping[str, Any], found: in
         return insufficient(lacking(conditions, row, found, needed))
     if check == "pod_limit" and ports_text(conditions.group or ""):
         return NO_PORTS
+    if check == "no_gpu" and any(name.startswith(DEVICES) for name, _ in conditions.extra_resources):
+        return CANNOT
     if check == "no_gpu":
         asked = (device_name(constraint) for constraint in conditions.constraints)
         return f"Insufficient {next((name for name in asked if name), GPU)}"
@@ -137,8 +147,10 @@ def summed(check: str, conditions: Conditions, row: Mapping[str, Any], found: in
         return rule[1]
     if broken is not None and _for_spread(broken, conditions):
         return f"{SUMMED['spread']}{MISSING_LABEL}"
-    if broken is not None and (claim := claim_text(broken.key)) is not None:
+    if broken is not None and (claim := claim_text(broken.key) or refusal_text(broken.key)) is not None:
         return claim
+    if broken is not None and broken.key == AVAILABLE:
+        return "resourceclaim not available on the node"
     if broken is None or not broken.key.startswith(TAINT):
         return "node(s) didn't match Pod's node affinity/selector"
     cordoned = broken.key.startswith(CORDON)
@@ -171,12 +183,18 @@ def sentence(counts: Mapping[str, int], nodes: int) -> str:
 
 CLAIM, CORDONED, TAINTED, CLAIM_IN_USE, LABELLED, PORTS, SPREAD = range(7)
 """The order of kube-scheduler's checks of labels; amounts come after ``PORTS``, rules between pods last."""
+CLAIMS = SPREAD + len(BETWEEN_PODS)
+"""The last place before that of claims for devices."""
 
 
 def _order(constraint: Constraint, conditions: Conditions) -> int:
     """The place of an expression's check in kube-scheduler's order; rules of spread and between pods are the last."""
     if constraint.key.startswith(TAINT):
         return CORDONED if constraint.key.startswith(CORDON) else TAINTED
+    if constraint.key == AVAILABLE:
+        return CLAIMS + 1
+    if refusal_text(constraint.key) is not None:
+        return CLAIM
     if claim_text(constraint.key) is not None:
         return CLAIM if constraint.key.startswith(ABSENT) else CLAIM_IN_USE
     if ports_text(*constraint.values[:1]) is not None:

@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastsim.decisions.refusal_text import PORTS, SPREAD, SUMMED, insufficient, order_of_labels, sentence, summed
+from fastsim.decisions.refusal_text import (
+    CLAIMS,
+    PORTS,
+    SPREAD,
+    SUMMED,
+    insufficient,
+    order_of_labels,
+    sentence,
+    summed,
+)
 from fastsim.decisions.replay import NAMES
+from fastsim.kubernetes.pod_rules.resource_claims import CANNOT
 
 if TYPE_CHECKING:
     from fastsim.decisions.replay import Decision
@@ -56,7 +66,8 @@ class Refusals:
             row = self._rows[n]
             known[n] = summed("no_match", conditions, row, 0, 0), order_of_labels(conditions, row)
         text, order = known[n]
-        if order > PORTS and (lacking := _lacking(decision, n)):
+        lacking = _lacking(decision, n) if order > PORTS else []
+        if lacking and not (lacking == [CANNOT] and order <= CLAIMS):
             return lacking
         return [SUMMED["spread"] if order > SPREAD and decision.breaks_spread(n) else text]
 
@@ -69,4 +80,6 @@ def _lacking(decision: Decision, n: int) -> list[str]:
     """The texts for all amounts that node ``n`` has too little of."""
     checks, resources = decision.lacking(n)
     texts = [summed(check, decision.request.conditions, {}, 0, 0) for check in checks]
-    return texts + [insufficient(name) for name in resources]
+    texts += [insufficient(name) for name in resources]
+    # Claims are the last that kube-scheduler looks at on a node.
+    return [text for text in texts if text != CANNOT] or texts[:1]

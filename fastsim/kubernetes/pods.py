@@ -28,9 +28,11 @@ from fastsim.kubernetes.pod_rules.node_affinity import (
 )  # fmt: skip
 from fastsim.kubernetes.pod_rules.pod_affinity import AffinityRules, Peers
 from fastsim.kubernetes.pod_rules.priorities import Priorities
+from fastsim.kubernetes.pod_rules.resource_claims import NO_CLAIMS, ResourceClaims
 from fastsim.kubernetes.pod_rules.topology_spread import label_constraints, spread_notices, spread_rules
 from fastsim.kubernetes.pod_rules.volumes import Volumes
 from fastsim.kubernetes.requests import (
+    Amounts,
     Surroundings,
     pod_amounts,
     request_columns,
@@ -48,8 +50,8 @@ NOMINATED = "nominatedNodeName"
 """Status of a waiting pod that names the node where pods of less priority were evicted for it."""
 HONOURED = (
     "affinity", "containers", "hostNetwork", "initContainers", "nodeName", "nodeSelector", "overhead",
-    "preemptionPolicy", "priority", "priorityClassName", "resources", "runtimeClassName", "schedulingGates",
-    "tolerations", "topologySpreadConstraints", "volumes",
+    "preemptionPolicy", "priority", "priorityClassName", "resourceClaims", "resources", "runtimeClassName",
+    "schedulingGates", "tolerations", "topologySpreadConstraints", "volumes",
 )  # fmt: skip
 """Fields of a pod's spec that are read."""
 HARMLESS = (
@@ -81,6 +83,7 @@ class Facts(NamedTuple):
     boards_of: Mapping[str, Sequence[Board]] = MappingProxyType({})
     budgets: PreemptionBudgets = PreemptionBudgets()
     kept: KeptParts | None = None
+    claims: ResourceClaims = NO_CLAIMS
 
 
 def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, Any] | None:
@@ -93,19 +96,21 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
             notices[f"pods: spec.{name}"] += 1
     kept = facts.kept or KeptParts()
     parts = requesting_parts(pod.spec, pod.labels, pod.annotations, pod.where)
-    request = kept.of("request", parts, partial(_request, pod, facts.surroundings), notices)
+    request = kept.of("request", parts, partial(_request, pod, facts), notices)
+    claimed = facts.claims.claimed(pod, request.amounts, notices)
     bound, spread = _optional(pod.spec, "nodeName") or None, spread_rules(pod, facts.places)
     rules, ports = facts.peers.rules(pod), facts.ports.rules(pod)
     expressions = _own_expressions(pod, bound, facts.places, kept, notices)
     if not pod.node:
         expressions += _further_expressions(pod, facts, rules, ports, notices)
-    expressions += label_constraints(spread)
+    expressions += [*label_constraints(spread), *claimed.constraints]
     if request.columns["num_gpu"] or facts.surroundings.instance:
         expressions += device_constraints(request.devices, pod.node, facts.places)
     group = rules.group if rules.group is not None else ports.group
+    columns = claimed.beside(request.columns)
     return {
         "times": times,
-        **request.columns,
+        **columns,
         "owner": pod.owner,
         "peer": pod,
         "gang": gang_of(pod),
@@ -122,7 +127,8 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         "constraints": kept.same(tuple(expressions), partial(_items, expressions)),
         "pinned_node": None if bound else pod.node,
         "bound_node": bound,
-        "bound_gpus": held_devices(pod, request.columns["num_gpu"], notices, facts.boards_of.get(bound or "", ())),
+        "bound_gpus": claimed.numbers(columns["num_gpu"])
+        or held_devices(pod, columns["num_gpu"], notices, facts.boards_of.get(bound or "", ())),
         "gpu_groups": groups_of(pod.labels),
         "tolerations": sequence(pod.spec, "tolerations", pod.where),
         "orig_status": phase or None,
@@ -144,16 +150,18 @@ def _is_left_out(pod: PodManifest, times: PodTimes, phase: str, notices: Counter
 
 
 class _Request(NamedTuple):
-    """The request of a pod as columns, and the resources that its node must offer."""
+    """The request of a pod as columns, the resources that its node must offer, and its amounts."""
 
     columns: dict[str, Any]
     devices: list[str]
+    amounts: Amounts
 
 
-def _request(pod: PodManifest, surroundings: Surroundings, notices: Counter[str]) -> _Request:
+def _request(pod: PodManifest, facts: Facts, notices: Counter[str]) -> _Request:
     amounts = pod_amounts(pod.spec, pod.where)
-    columns = request_columns(amounts, pod.labels, pod.annotations, pod.where, surroundings, notices)
-    return _Request(columns, requested_devices(amounts, pod.labels, pod.annotations))
+    plain = facts.claims.remaining(amounts)
+    columns = request_columns(plain, pod.labels, pod.annotations, pod.where, facts.surroundings, notices)
+    return _Request(columns, requested_devices(amounts, pod.labels, pod.annotations), amounts)
 
 
 def _items(expressions: Sequence[Constraint]) -> list[dict[str, Any]] | None:

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 READ = ("Node", "Pod", "PriorityClass", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "DaemonSet",
         "Job", "CronJob", "PodGroup", "Namespace", "LimitRange", "ResourceQuota", "PersistentVolume",
-        "PersistentVolumeClaim", "RuntimeClass", "PodDisruptionBudget")  # fmt: skip
+        "PersistentVolumeClaim", "RuntimeClass", "ResourceSlice", "DeviceClass", "ResourceClaim",
+        "ResourceClaimTemplate", "DeviceTaintRule", "PodDisruptionBudget")  # fmt: skip
 """Kinds that are read; others are counted in the notices."""
 
 READINGS = ("now", "trace")
@@ -130,8 +131,9 @@ class Snapshot:
         return joint
 
     def without_pods(self) -> Snapshot:
-        """The same objects without pods."""
-        bare = Snapshot([item for item in self.objects if item.kind != "Pod"], self.name, self.memory_unit)
+        """The same objects without pods, and without claims that have devices."""
+        kept = [item for item in self.objects if item.kind != "Pod" and not _has_devices(item)]
+        bare = Snapshot(kept, self.name, self.memory_unit)
         bare.nodes_of = self
         return bare
 
@@ -173,6 +175,12 @@ class Snapshot:
     @cached_property
     def node_rows(self) -> list[dict[str, Any]]:
         """Rows of the nodes, by name."""
+        rows: list[dict[str, Any]] = self._claims.on_nodes(self._plain_rows, self.notices)
+        return rows
+
+    @cached_property
+    def _plain_rows(self) -> list[dict[str, Any]]:
+        """Rows of the nodes without what their devices are to claims."""
         rows = [
             node_row(node, self.memory_unit, self.notices, self._divided, self._steps) for node in self.of_kind("Node")
         ]
@@ -201,13 +209,36 @@ class Snapshot:
 
     @cached_property
     def _offered(self) -> list[frozenset[str]]:
-        return [offered(node) for node in self.of_kind("Node")]
+        return [offered(node) | self._claimed_devices.names(node.name) for node in self.of_kind("Node")]
+
+    @property
+    def has_claims(self) -> bool:
+        """Whether there are objects of Dynamic Resource Allocation."""
+        return bool(self._claimed_devices.present)
+
+    @cached_property
+    def _claimed_devices(self) -> Any:
+        from fastsim.kubernetes.pod_rules.resource_claims import ClaimedDevices
+
+        return ClaimedDevices(self.objects, self.notices)
+
+    @cached_property
+    def _claims(self) -> Any:
+        """Claims of the pods, of which only those that ask for devices are looked at."""
+        from fastsim.kubernetes.arrival_order import in_line
+        from fastsim.kubernetes.pod_rules.priorities import priorities_of
+        from fastsim.kubernetes.pod_rules.resource_claims import NO_CLAIMS, ResourceClaims
+
+        if not self._claimed_devices.present:
+            return NO_CLAIMS
+        users = in_line(self._pods[0], priorities_of(self.of_kind("PriorityClass")))
+        return ResourceClaims(self._claimed_devices, users, {row["name"]: row["num_gpu"] for row in self._plain_rows})
 
     @cached_property
     def _places(self) -> Any:
         from fastsim.kubernetes.pod_rules.node_affinity import Places
 
-        labels = [{**dict(row["labels"]), "name": row["name"]} for row in self.node_rows]
+        labels = [{**dict(row["labels"]), "name": row["name"]} for row in self._plain_rows]
         all_taints = [taint for node in self.of_kind("Node") for taint in taints(node, Counter())]
         return Places(labels, list(dict.fromkeys(all_taints)), list(dict.fromkeys(self._offered)))
 
@@ -267,9 +298,8 @@ class Snapshot:
         ports = HostPorts(listed, lambda pod: peers.rules(pod).group)
         boards_of = {item.name: boards(item) for item in self.of_kind("Node")}
         budgets = PreemptionBudgets(self.objects, listed)
-        return Facts(
-            self._places, self._surroundings, priorities, peers, volumes, ports, boards_of, budgets, self._kept
-        )
+        facts = (self._places, self._surroundings, priorities, peers, volumes, ports, boards_of, budgets, self._kept)
+        return Facts(*facts, self._claims)
 
     @cached_property
     def checksum(self) -> str:
@@ -321,6 +351,10 @@ def _newest(objects: Sequence[Manifest]) -> list[Manifest]:
 def _version(item: Manifest) -> int:
     text = str(item.part("metadata").get("resourceVersion") or "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 40 else -1
+
+
+def _has_devices(item: Manifest) -> bool:
+    return item.kind == "ResourceClaim" and item.part("status").get("allocation") is not None
 
 
 def _has_pods(item: Manifest) -> bool:

@@ -96,7 +96,8 @@ def inputs_from(cluster: Any, workload: Any) -> RunInputs:
     """The nodes and pods of two texts; shuffled nodes are drawn after pods that the same seed shuffled or tuned."""
     nodes = cluster_from(cluster)
     offered, untuned = workload_from(workload, nodes)
-    return RunInputs(_drawn_after(nodes, cluster, offered), offered, untuned)
+    drawn = _drawn_after(nodes, cluster, offered)
+    return RunInputs(drawn if offered.snapshot is None else drawn.with_claims(offered.snapshot), offered, untuned)
 
 
 def nodes_from(cluster: Any, workload: Any) -> Cluster:

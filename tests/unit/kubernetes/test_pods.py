@@ -77,7 +77,7 @@ def test_pods_that_are_left_out_are_counted(body: dict[str, Any]) -> None:
 
 
 def test_unknown_fields_are_counted() -> None:
-    assert row(pod(resourceClaims=[{}], restartPolicy="Never"))[1] == {"pods: spec.resourceClaims": 1}
+    assert row(pod(evictionRequests=[{}], restartPolicy="Never"))[1] == {"pods: spec.evictionRequests": 1}
 
 
 @pytest.mark.parametrize(
