@@ -197,10 +197,10 @@ def plans() -> dict[str, OnlinePlan]:
     return {summary["policy"]: plan_of(summary) for summary in summaries().values()}
 
 
-def simulated(policy: str, trace: str, seed: int) -> Result:
+def simulated(policy: str, trace: str, seed: int, record: str = "all") -> Result:
     """Our run of a recorded policy on recorded inputs."""
     run = inputs(trace, seed)
-    return run_online(run.cluster, run.workload, plans()[policy], run.typical, OnlineOptions(seed=seed))
+    return run_online(run.cluster, run.workload, plans()[policy], run.typical, OnlineOptions(seed=seed, record=record))
 
 
 def arrivals(result: Result) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """Our figures beside the recorded ones, run by run: ``python -m tests.golden.fgd.published [--full]``.
 
-Two tables are reproduced: digests and totals of runs, and the published allocation and
-fragmentation curves of every trace. ``FASTSIM_LONG=1`` in the environment, or ``--full`` here,
+Three tables are reproduced: digests and totals of runs, the published allocation and fragmentation
+curves of every trace, and points of the PWR paper's slides. ``FASTSIM_LONG=1`` in the environment, or ``--full`` here,
 runs every curve; otherwise each policy meets each trace with one seed, taken in turn.
 """
 
@@ -12,13 +12,17 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from fastsim.engine.result import Result
-from tests.conftest import LONG
+from fastsim.experiments.reproduce.placement_figures import grar, interpolated
+from tests.conftest import LONG, SHARED
 from tests.golden.fgd.fgd import FGD, arrivals, discrete, inputs, placement_sha256, plans, simulated
 
 CURVES = ("alloc_pct", "frag_pct", "frag_ratio_pct")
+SLIDES = SHARED / "golden/published/fgd-pwr.csv"
+SLIDE_CURVES = ("power_total", "power_cpu", "power_saving_vs_fgd", "grar")
 
 
 class Case(NamedTuple):
@@ -73,6 +77,57 @@ def _one_seed_each(cases: dict[Case, Any]) -> Iterator[Case]:
         yield seeds[turn % len(seeds)]
 
 
+@cache
+def points() -> dict[str, list[dict[str, Any]]]:
+    """Printed points of recorded policies on recorded traces, by trace; ``policy`` as the recordings name it."""
+    if not SLIDES.exists():
+        return {}
+    rows = pl.read_csv(SLIDES, infer_schema_length=None).filter(pl.col("metric").is_in(SLIDE_CURVES)).with_columns(
+        pl.col("policy_original").str.replace_all("_", "").alias("policy"),
+        pl.col("panel").str.split(" ").list.first().alias("trace"),
+    )  # fmt: skip
+    traces = {file.stem for file in FGD.glob("inputs/orders/*.parquet")}
+    rows = rows.filter(pl.col("policy").is_in(list(plans())), pl.col("trace").is_in(list(traces)))
+    return {str(trace): table.to_dicts() for (trace,), table in rows.group_by("trace", maintain_order=True)}
+
+
+@cache
+def slide_policies() -> dict[str, set[str]]:
+    """Policies with points on the slides, and the one that they are compared with, by trace."""
+    return {trace: {"FGD", *(row["policy"] for row in printed)} for trace, printed in points().items()}
+
+
+class Figures(NamedTuple):
+    """What is compared of one run; what nobody recorded of it is empty."""
+
+    curve: pl.DataFrame
+    slides: dict[str, np.ndarray]
+    totals: dict[str, Any]
+
+
+@cache
+def figures(case: Case) -> Figures:
+    """Figures of our run, which is made once for all tables."""
+    digested, drawn = case in digests(), case.policy in slide_policies().get(case.trace, ())
+    result = simulated(*case, record="all" if digested else "timeline")
+    return Figures(
+        curve(result, case) if case in curves() else pl.DataFrame(),
+        slides(result, case) if drawn else {},
+        totals(result, case) if digested else {},
+    )
+
+
+def slides(result: Result, case: Case) -> dict[str, np.ndarray]:
+    """Power in watts and GRAR of our run over demand."""
+    rows, capacity = arrivals(result), int(inputs(case.trace, case.seed).nodes["num_gpu"].sum()) * 1000
+    x, cpu_w = rows["arrived_gpu_milli"].to_numpy(), rows["power_cpu_w"].to_numpy()
+    columns = {
+        "power_cpu": cpu_w, "power_total": cpu_w + rows["power_gpu_w"].to_numpy(),
+        "grar": grar(rows["gpu_milli_alloc"].to_numpy(), x),
+    }  # fmt: skip
+    return {name: interpolated(x, column, capacity)[1] for name, column in columns.items()}
+
+
 def totals(result: Result, case: Case) -> dict[str, Any]:
     """The digest table's row of our run."""
     rows, run = arrivals(result), inputs(case.trace, case.seed)
@@ -102,7 +157,7 @@ def curve(result: Result, case: Case) -> pl.DataFrame:
 
 def deviations(case: Case) -> dict[str, float]:
     """Largest absolute difference of each curve from the published one, in percentage points."""
-    ours = curve(simulated(*case), case)
+    ours = figures(case).curve
     return {name: float((ours[name] - curves()[case][name]).abs().max()) for name in CURVES}  # type: ignore[arg-type]
 
 
@@ -110,7 +165,7 @@ def main() -> None:
     """Print one line for each case with its largest deviations."""
     print(f"{'digests and totals':40} equal columns")
     for case in digest_cases():
-        ours, row = totals(simulated(*case), case), digests()[case]
+        ours, row = figures(case).totals, digests()[case]
         wrong = [name for name, value in ours.items() if abs_difference(value, row[name]) > 1e-3]
         print(f"{case!s:40} {len(ours) - len(wrong)}/{len(ours)} {' '.join(wrong)}", flush=True)
     print(f"\n{'published curves':40} {'  '.join(CURVES)}  (largest difference, percentage points)")
