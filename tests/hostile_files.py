@@ -94,6 +94,7 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
         "pai", "swf", "slurm", "alibaba", "tiresias", "opendc")},
     "import simon": (Command("table.csv -o simon.toml"),),
     "synth openb": (Command(f"--pods 3 {TABLE}"),),
+    "synth kubernetes": (Command("--nodes 1 --pods 3 -o x.json"),),
     **{f"synth {name}": (Command(f"--jobs 3 {TABLE}"),) for name in ("gavel", "sia", "synergy")},
     "trace lint": (Command("synth:openb?pods=3"),),
     "trace stats": (Command("synth:openb?pods=3 -o x.html"),),

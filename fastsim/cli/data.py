@@ -208,6 +208,19 @@ def synth_openb(output: Path, pods: int, seed: int, settings: tuple[str, ...]) -
     click.echo(f"{output}: {workload.write(output):,} pods")
 
 
+@synth.command("kubernetes")
+@click.option("-o", "--out", "output", required=True, metavar="FILE", type=FileWritten(".json"), help="JSON file.")
+@click.option("--nodes", type=click.IntRange(1, 100_000), default=40, show_default=True)
+@click.option("--pods", type=click.IntRange(1, 1_000_000), default=600, show_default=True, help="Half of them run.")
+@click.option("--seed", type=int, default=0, show_default=True)
+def synth_kubernetes(output: Path, nodes: int, pods: int, seed: int) -> None:
+    """A dump of a Kubernetes cluster in use, as `kubectl get nodes,pods -A -o json` writes one."""
+    from fastsim.workload.generators.kubernetes_dump import write_dump
+
+    write_dump(output, nodes, pods, seed)
+    click.echo(f"{output}: {nodes:,} nodes, {pods:,} pods")
+
+
 @synth.command("gavel")
 @click.option(
     "-o", "--out", "output", required=True, metavar="FILE", type=PARQUET,

@@ -41,6 +41,16 @@ def test_layouts_and_objects_are_written(now: str, tmp_path: Path, capsys: pytes
     assert record["nodes"] == [{"node": "n1", "gpu_model": "A100-80GB", "before": ["", ""], "after": ["", "2*3g.40gb"]}]
 
 
+def test_pods_of_instances_tolerate_what_they_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    taint = {"taints": [{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]}
+    asks: dict[str, object] = {"nvidia.com/mig-7g.80gb": "1"}
+    objects = [node("n1", A100, taint, {"nvidia.com/gpu": "2"}), pod("closed", asks),
+               pod("open", asks, tolerations=[{"key": "nvidia.com/gpu", "operator": "Exists"}])]  # fmt: skip
+    assert exit_code(["mig", "--cluster", f"kubernetes:{written(tmp_path / 'now.json', *objects)}", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (record["waiting"], record["hosted"], record["bound"]) == (2, 1, 1)
+
+
 def test_exit_code_1_if_no_layouts_host_more(now: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(["mig", "--cluster", now, "--boards", "0"]) == 1
     assert "0 of 3 waiting pods run" in capsys.readouterr().out

@@ -34,6 +34,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "audit": ("{run}",),
     "fairness": ("{run}",),
     "synth openb": ("--pods", "4", "-o", "{out}.parquet"),
+    "synth kubernetes": ("--nodes", "2", "--pods", "4", "-o", "{out}.json"),
     "trace lint": ("{pods}",),
     "trace stats": ("{pods}", "--json"),
     "plan": (*PODS, "--add", "g2"),

@@ -23,7 +23,7 @@ def all_blocks(kind: str) -> list[tuple[str, str]]:
 
 def files(page: str) -> list[tuple[str, str]]:
     """Name and text of every file that a page shows; its name ends the line before the block."""
-    return re.findall(r"`([\w.]+)`:\n\n```toml\n(.*?)^```$", PAGES[page], re.M | re.S)
+    return re.findall(r"`([\w.]+)`:\n\n```(?:toml|yaml)\n(.*?)^```$", PAGES[page], re.M | re.S)
 
 
 def outputs_of_scripts() -> list[tuple[str, str]]:
@@ -44,3 +44,14 @@ def commands(page: str, kind: str) -> list[list[str]]:
         lines = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
     parts = [shlex.split(part.strip(), comments=True) for line in lines for part in line.split("&&")]
     return [words for words in parts if words[:1] == ["fastsim"]]
+
+
+def shown(page: str) -> list[tuple[list[str], list[str]]]:
+    """The words of each command in ``console`` blocks, and the lines of its output that the page shows."""
+    found: list[tuple[list[str], list[str]]] = []
+    for line in "".join(blocks(page, "console")).splitlines():
+        if line.startswith("$ "):
+            found.append((shlex.split(line.removeprefix("$ ")), []))
+        elif line.strip():
+            found[-1][1].append(line)
+    return found

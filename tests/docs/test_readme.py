@@ -17,7 +17,7 @@ import pytest
 
 from fastsim.cli.main import commands as verbs
 from fastsim.cli.main import exit_code
-from tests.docs.pages import PAGES, ROOT, all_blocks, commands, files, outputs_of_scripts
+from tests.docs.pages import PAGES, ROOT, all_blocks, commands, files, outputs_of_scripts, shown
 from tests.needs import needed
 
 SCRIPTS = [(page, block) for page, block in all_blocks("python") if "sys.argv" not in block]
@@ -118,6 +118,20 @@ def test_commands_and_their_options_exist(words: list[str]) -> None:
             found = found.commands.get(word) or found.commands["run"]  # a sweep file stands where a verb may
     known = {option for parameter in found.params for option in parameter.opts}
     assert {word for word in words if word.startswith("-")} <= known
+
+
+def test_the_first_week_prints_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Lines that are shown are lines of the output, in order; blanks at their ends do not count."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in files("first_week"):
+        Path(name).write_text(text)
+    for words, lines in shown("first_week"):
+        assert exit_code(words[1:]) == 0, words
+        printed = iter(line.rstrip() for line in capsys.readouterr().out.splitlines())
+        missing = [line for line in lines if line not in printed]
+        assert missing == [], words
 
 
 @pytest.mark.spread(5)

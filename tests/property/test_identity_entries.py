@@ -62,7 +62,7 @@ PODS = {
         f"import {kind}": SOURCE
         for kind in ("openb", "gavel", "sia", "pollux", "synergy", "philly", "kubernetes", *PUBLISHED)
     },
-    **{f"synth {kind}": DRAWN for kind in ("openb", "gavel", "sia", "synergy")},
+    **{f"synth {kind}": DRAWN for kind in ("openb", "kubernetes", "gavel", "sia", "synergy")},
     "import csv": "test_verbs_write_the_ids_of_their_source",
     "monitor jobs": "test_jobs_of_readings_have_one_name_each",
     "export table": "test_jobs_keep_their_names",

@@ -53,6 +53,7 @@ EXAMPLES: Mapping[str, str] = {
     "synth": "openb --pods 1000 -o pods.parquet",
     "synth openb": "--pods 1000 -o pods.parquet",
     "synth gavel": "--jobs 100 --rate-per-hour 6 -o jobs.parquet",
+    "synth kubernetes": "--nodes 40 --pods 600 -o now.json",
     "synth sia": "--jobs 160 --style helios -o jobs.parquet",
     "synth synergy": "--jobs 1000 -o jobs.parquet",
     "trace": "lint pods.parquet --cluster openb",

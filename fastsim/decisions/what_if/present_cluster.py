@@ -25,8 +25,8 @@ from fastsim.workload import schema as s
 
 WHOLE = ""
 """Layout of a GPU that is not divided."""
-Layouts = tuple[str, ...]
-"""Layouts of some GPUs of one node."""
+MET = {"fastsim.source": "kubernetes"}
+"""Metadata of pods whose expressions have the taints of their cluster already."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,9 @@ class PresentCluster:
 
     def _placements(self, cluster: Cluster, table: pa.Table) -> dict[int, tuple[int, Sequence[int]]]:
         """Node and devices of each pod that the engine places."""
-        scenario = Scenario(cluster, Workload.from_arrow(table), "best_fit", record="placements")
+        workload = Workload.from_arrow(table)
+        workload.metadata |= MET
+        scenario = Scenario(cluster, workload, "best_fit", record="placements")
         placements = played(scenario)[0].placements.select(s.POD_ID, "node_id", "gpu_ids").drop_nulls("node_id")
         return {pod: (node, list(gpus or ())) for pod, node, gpus in placements.iter_rows()}
 
