@@ -98,6 +98,11 @@ class Recorded:
         batches = JobBatches(self.id, self.workload.batches, setting.oracle, setting.reference__k)
         return run_rounds(setting, plan, batches, self.options, gpus_per_server=self.servers, **more)
 
+    @property
+    def outcome(self) -> RoundOutcome:
+        """The run with our policy, which is made once for all tests."""
+        return _outcome(self.id)
+
     def plan(self) -> SharePlan:
         """Our policy under the original's name."""
         policy: Any = registry.parse(ORIGINAL_NAMES[self.policy])
@@ -129,6 +134,12 @@ def runs() -> tuple[Recorded, ...]:
     if not gavel.GAVEL.exists():
         return ()
     return tuple(Recorded(row) for row in gavel.settings().filter(pl.col("status") == "ok").rows(named=True))
+
+
+@cache
+def _outcome(name: str) -> RoundOutcome:
+    [run] = [run for run in runs() if run.id == name]
+    return run.played(run.plan())
 
 
 def recorded(folder: str) -> list[Recorded]:
