@@ -345,6 +345,16 @@ class Cluster(ComparedByContent):
         """The same nodes with another catalogue; InputError if a model is missing from it."""
         return Cluster(self.nodes, catalog, self.name, snapshot=self.snapshot)
 
+    def like(self, name: str) -> pa.Table:
+        """A row like that of a node of this name, without devices that several nodes reach; no row without a node."""
+        from fastsim.kubernetes.devices.device_demands import SHARED
+
+        rows = [row for row in self.nodes.to_pylist() if row["name"] == name]
+        for row in rows:
+            own = [one for one in row["extra_resources"] or () if not one[0].startswith(SHARED)]
+            row["extra_resources"] = own or None
+        return pa.Table.from_pylist(rows, schema=self.nodes.schema)
+
     def with_claims(self, snapshot: Snapshot) -> Cluster:
         """The same nodes with the resources and labels that claims for devices in other Kubernetes objects ask for."""
         if self.snapshot is None or not snapshot.has_claims:

@@ -53,7 +53,7 @@ class Extender:
             raise InputError(f"policy {policy}", "a policy for jobs in rounds", "one that places pods")
         self.live, self.policy, self.typical = live, policy, typical
         self._lock = threading.Lock()
-        self._last: tuple[Any, Decision] | None = None
+        self._last: tuple[Any, ClusterState, Decision] | None = None
 
     def filter(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to ``filter``; errors are in the field ``Error``, as the scheduler expects."""
@@ -102,11 +102,11 @@ class Extender:
             state = self.live.state()
             key = (state.number, json.dumps(body, sort_keys=True, default=str))
             if self._last is None or self._last[0] != key:
-                self._last = (key, self._decision(state, body))
-            return state, self._last[1]
+                pod = Manifest("extender: Pod", {**_unbound(body), "kind": "Pod"})
+                self._last = (key, *self._decision(state.with_claims_of(pod), pod))
+            return self._last[1], self._last[2]
 
-    def _decision(self, state: ClusterState, body: Mapping[str, Any]) -> Decision:
-        pod = Manifest("extender: Pod", {**_unbound(body), "kind": "Pod"})
+    def _decision(self, state: ClusterState, pod: Manifest) -> tuple[ClusterState, Decision]:
         requested = state.rows_of([pod])
         if not requested:
             found = "a pod that scheduling gates hold, or that is deleted or over"
@@ -119,7 +119,7 @@ class Extender:
         number = len(rows) - 1
         decision = replayed(inputs, {number: SelectedPod(number, number, None)}, "first")[0]
         weights = np.array([[term.weight] for term in inputs.plan.terms], np.int64)
-        return dataclasses.replace(decision, points__tn=weights * decision.points__tn)
+        return state, dataclasses.replace(decision, points__tn=weights * decision.points__tn)
 
 
 def candidates(arguments: Mapping[str, Any]) -> tuple[list[str], list[Any]]:

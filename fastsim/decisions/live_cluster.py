@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 
 PATHS = ("/api/v1/nodes", "/api/v1/pods")
 """Paths to read from an API server."""
+DEVICE_PATHS = tuple(
+    f"/apis/resource.k8s.io/v1/{name}"
+    for name in ("resourceslices", "deviceclasses", "resourceclaims", "resourceclaimtemplates")
+)
+"""Paths to read from an API server that has them."""
+ABSENT = ("403", "404")
+"""Beginnings of answers of a server that lacks a path, or does not show it."""
 
 
 class ClusterState(Snapshot):
@@ -41,6 +48,16 @@ class ClusterState(Snapshot):
     def nodes(self) -> Cluster:
         """The nodes, without the pods that run there, which are in `bound_rows`."""
         return replace(cluster_of(self), snapshot=None)
+
+    def with_claims_of(self, pod: Manifest) -> ClusterState:
+        """This state, or the same with a pod whose claims it does not know."""
+        own = (pod.part("metadata").get("namespace"), pod.name)
+        known = any((one.part("metadata").get("namespace"), one.name) == own for one in self.of_kind("Pod"))
+        if known or not self.asks_for_devices(pod):
+            return self
+        fresh = ClusterState([*self.objects, pod], self.name, self.memory_unit)
+        fresh.number = self.number
+        return fresh
 
     @cached_property
     def positions(self) -> dict[str, int]:
@@ -131,8 +148,13 @@ class LiveSnapshot:
             return manifests(self.source)
         base = base_address(self.source, "--snapshot", "http://127.0.0.1:8001")
         objects: list[Manifest] = []
-        for path in PATHS:
-            body = answer_of(f"{base}{path}", "a Kubernetes API", timeout_s=self.timeout_s)
+        for path in (*PATHS, *DEVICE_PATHS):
+            try:
+                body = answer_of(f"{base}{path}", "a Kubernetes API", timeout_s=self.timeout_s)
+            except InputError as error:
+                if path in DEVICE_PATHS and str(error.found).startswith(ABSENT):
+                    continue
+                raise
             try:
                 document = json_value(body)
             except (ValueError, RecursionError) as error:

@@ -163,10 +163,9 @@ def smallest_additions(
 def unit_of(kind: str, cluster: Cluster) -> Cluster:
     """The nodes of one addition."""
     if kind.startswith("node:"):
-        rows = [row for row in cluster.nodes.to_pylist() if row["name"] == kind.removeprefix("node:")]
-        if not rows:
+        node = cluster.like(kind.removeprefix("node:"))
+        if not node:
             raise InputError(f"--add {kind}", "no such node in the cluster", "the name of one")
-        node = pa.Table.from_pylist(rows, schema=cluster.nodes.schema)
         return Cluster(node.drop_columns(["node_id"]), cluster.catalog, kind)
     if names_file(kind):
         return Cluster.from_kubernetes(kind)

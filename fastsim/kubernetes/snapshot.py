@@ -119,10 +119,11 @@ class Snapshot:
 
     def beside(self, other: Snapshot) -> Snapshot:
         """The pods of this snapshot on the nodes of another one, together with its running pods."""
-        own = {_identity(item) for item in self.objects if item.kind == "Pod"} if self.unpin else set()
+        freed = [item for kind in ("Pod", "ResourceClaim") for item in self.of_kind(kind)] if self.unpin else []
+        own = set(map(_identity, freed))
         remaining = [
             item for item in other.objects
-            if (is_running(item) and _identity(item) not in own) or not _has_pods(item)
+            if _identity(item) not in own and (is_running(item) or not _has_pods(item))
         ]  # fmt: skip
         known = {_identity(item) for item in remaining}
         added = [item for item in self.objects if item.kind != "Node" and _identity(item) not in known]
@@ -216,6 +217,10 @@ class Snapshot:
         """Whether there are objects of Dynamic Resource Allocation."""
         return bool(self._claimed_devices.present)
 
+    def asks_for_devices(self, pod: Manifest) -> bool:
+        """Whether a pod has claims for devices that are there, or asks for resources that stand for them."""
+        return bool(self._claimed_devices.present and self._claimed_devices.concerns(pod))
+
     @cached_property
     def _claimed_devices(self) -> Any:
         from fastsim.kubernetes.pod_rules.resource_claims import ClaimedDevices
@@ -227,10 +232,10 @@ class Snapshot:
         """Claims of the pods, of which only those that ask for devices are looked at."""
         from fastsim.kubernetes.arrival_order import in_line
         from fastsim.kubernetes.pod_rules.priorities import priorities_of
-        from fastsim.kubernetes.pod_rules.resource_claims import NO_CLAIMS, ResourceClaims
+        from fastsim.kubernetes.pod_rules.resource_claims import ResourceClaims
 
         if not self._claimed_devices.present:
-            return NO_CLAIMS
+            return ResourceClaims(self._claimed_devices)
         users = in_line(self._pods[0], priorities_of(self.of_kind("PriorityClass")))
         return ResourceClaims(self._claimed_devices, users, {row["name"]: row["num_gpu"] for row in self._plain_rows})
 

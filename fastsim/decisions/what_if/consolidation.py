@@ -23,6 +23,7 @@ from fastsim.hardware.node_constraints import conditions_of, eligible, node_labe
 from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.pod_rules.disruption_budgets import budgets, pod_name
 from fastsim.kubernetes.pod_rules.evictions import CONTROL_PLANE, REASONS, goes_with_node, reason_to_stay
+from fastsim.kubernetes.pod_rules.resource_claims import has_claims
 from fastsim.kubernetes.pod_rules.unpinned_pods import without_node
 from fastsim.kubernetes.snapshot import is_running
 from fastsim.reports.kubernetes.originals import bound
@@ -30,7 +31,7 @@ from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import prepared
 from fastsim.workload.importers.kubernetes import workload_of_rows
 
-OF_NODES = ("node_rows", "_places", "_surroundings", "_steps")
+OF_NODES = ("node_rows", "_places", "_surroundings", "_steps", "_claims")
 """Cached properties of a snapshot that do not depend on where its pods are."""
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 """Label of nodes with the type by which a cloud sells them."""
@@ -159,6 +160,8 @@ class _Pods:
             return f"has {len(selecting)} budgets, which eviction refuses"
         if selecting and not selecting[0].allowed:
             return f"must stay by budget {selecting[0].name}"
+        if has_claims(item):
+            return "has claims for devices of its node"
         why = reason_to_stay(item, set_aside)
         return REASONS[why] if why else ""
 

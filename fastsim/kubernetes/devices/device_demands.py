@@ -48,6 +48,8 @@ from fastsim.kubernetes.devices.resource_slices import Identity, Published, Publ
 
 DEVICES = "devices:"
 """Beginning of the further resources, and labels, that stand for devices of claims."""
+SHARED = f"{DEVICES}shared:"
+"""The same for sets with devices that several nodes reach, which a further node does not add."""
 
 
 class Asked(NamedTuple):
@@ -203,7 +205,8 @@ class DeviceResources:
         for demanded in self._order:
             label = supply.labels[demanded]
             seen[label] += 1
-            self.names[demanded] = f"{DEVICES}{label}" + (f":{seen[label]}" if names[label] > 1 else "")
+            beginning = SHARED if any(supply.of[one].shared for one in demanded.devices) else DEVICES
+            self.names[demanded] = f"{beginning}{label}" + (f":{seen[label]}" if names[label] > 1 else "")
         admin = dict.fromkeys(devices for one in listed for devices, _ in one.present)
         self._present = {
             devices: f"{DEVICES}{supply.labels[devices]}:present:{number}" for number, devices in enumerate(admin, 1)
@@ -221,6 +224,12 @@ class DeviceResources:
         size = -sum(_most(request) for request in demanded.requests) if isinstance(demanded, Bundle) else len(
             demanded.devices)  # fmt: skip
         return kind, size, sorted(demanded.devices)
+
+    def knows(self, asked: Asked) -> bool:
+        """Whether resources for all demands of a claim are there."""
+        return all(demanded in self.names for demanded, _ in asked.amounts) and all(
+            devices in self._present for devices, _ in asked.present
+        )
 
     def taken(self, asked: Asked) -> Counter[str]:
         """Amounts of further resources that a claim takes."""

@@ -57,7 +57,10 @@ class DeviceTaint(NamedTuple):
 
 
 class PublishedDevice(NamedTuple):
-    """A device: its identity, node, what selectors see of it, taints, shared counters that it takes, its pool."""
+    """A device: its identity, its node, what selectors see of it, taints, and what it takes of shared counters.
+
+    ``complete`` is whether its pool is, ``shared`` whether other nodes, that may be there, reach it.
+    """
 
     identity: Identity
     node: str
@@ -65,6 +68,7 @@ class PublishedDevice(NamedTuple):
     taints: tuple[DeviceTaint, ...] = ()
     consumes: tuple[tuple[tuple[str, ...], Fraction], ...] = ()
     complete: bool = True
+    shared: bool = False
 
     @property
     def attributes(self) -> Domains:
@@ -130,10 +134,10 @@ def published(
                 for counter, amount in _counters(counter_set, item.where):
                     counters[driver, name, str(counter_set.get("name")), counter] = amount
         if not pool.complete:
-            notices[f"devices: pool {key} is incomplete, so requests for all devices fit nowhere on its nodes"] = 1
+            notices[f"nodes: pool {key} is incomplete, so requests for all devices fit nowhere on its nodes"] = 1
         found = list(_devices(driver, name, pool, nodes, notices))
         if not pool.valid:
-            notices[f"devices: pool {key} has two devices of one name, so its nodes offer none"] = 1
+            notices[f"nodes: pool {key} has two devices of one name, so its nodes offer none"] = 1
             invalid.update(device.node for device in found)
         devices += found
     listed = [device for device in devices if device.node not in invalid]
@@ -177,16 +181,18 @@ def _devices(
             reach = _reach(own, where, nodes)
             if not reach:
                 continue
-            notices.update(f"devices: {key} of ResourceSlices" for key in body if key not in (*READ, *HARMLESS))
+            notices.update(
+                f"nodes: {key} of devices in ResourceSlices" for key in body if key not in (*READ, *HARMLESS)
+            )
             if len(reach) > 1:
-                notices["devices: reached from several nodes, of which one each can use them"] += 1
+                notices["nodes: devices that several nodes reach, of which one each can use them"] += 1
             if body.get("allowMultipleAllocations"):
-                notices["devices: for several requests at a time, which count as devices for one"] += 1
+                notices["nodes: devices for several requests at a time, which count as devices for one"] += 1
             dealt += 1
             yield PublishedDevice(
                 (driver, pool_name, str(entry.get("name") or "")), reach[(dealt - 1) % len(reach)],
                 _seen(driver, body, where), tuple(_taints(body, where)),
-                tuple(_consumed(driver, pool_name, body, where)), pool.complete,
+                tuple(_consumed(driver, pool_name, body, where)), pool.complete, not own.get("nodeName"),
             )  # fmt: skip
 
 

@@ -98,7 +98,7 @@ class ClaimedDevices:
         of_kind: dict[str, list[Manifest]] = defaultdict(list)
         for item in objects:
             of_kind[item.kind].append(item)
-        self.present = any(of_kind[kind] for kind in KINDS)
+        self.present, self.placed = any(of_kind[kind] for kind in KINDS), bool(of_kind["Node"])
         self.claims = {_key(item): item for item in of_kind[CLAIM]}
         self.templates = {_key(item): item for item in of_kind[TEMPLATE]}
         self._nodes = {item.name: item for item in of_kind["Node"]} if self.present else {}
@@ -111,6 +111,10 @@ class ClaimedDevices:
         self._specs: dict[tuple[str, Key], ClaimSpec | UnknownRequest] = {}
         self.plugins = {name: self._plugin_amounts(name) for name in self.supply.classes.resources}
         self.resources = dict(self._standing())
+
+    def concerns(self, pod: Manifest) -> bool:
+        """Whether a pod has claims, or asks for resources that stand for devices."""
+        return has_claims(pod) or bool(self.resources.keys() & pod_amounts(pod.part("spec"), pod.where).keys())
 
     def held(self, key: Key) -> list[Identity]:
         """The devices that an allocated claim has, without those of administrative access."""
@@ -182,7 +186,7 @@ class ClaimedDevices:
         bound = {_key(item): str(item.part("spec").get("nodeName") or "") for item in pods} if self.claims else {}
         found = {}
         for key, item in self.claims.items():
-            users = [bound.get((key[0], name)) for name in _reserved(item)]
+            users = [bound.get((key[0], name)) for name in reserved_for(item)]
             node = next((name for name in users if name in self._nodes), None)
             found.update({identity: node for identity in self.held(key) if node})
         return found
@@ -224,7 +228,10 @@ class ResourceClaims:
         if pod.spec.get("nodeName"):
             return self._running(pod, amounts, notices)
         needs = self._needs(pod, amounts)
-        for text in needs.refusals:
+        if not all(map(self._further.knows, needs.asked)):
+            needs = Needs(refusals=("claims of a pod that is not among the objects",))
+        # Pods without nodes may meet their claims, classes and devices beside the nodes of other objects.
+        for text in needs.refusals if self.devices.placed else ():
             example = self._examples.setdefault(text, f"{pod.namespace}/{pod.name}")
             notices[f"pods: fit nowhere because of their claims, such as {example}: {text}"] += 1
         found = self._taken(needs, amounts)
@@ -308,7 +315,7 @@ class ResourceClaims:
             return self.devices.supply.asked(self.devices.spec(body)), []
         if item.part("metadata").get("deletionTimestamp"):
             raise UnknownRequest(f'resourceclaim "{name}" is being deleted')
-        reserved = _reserved(item)
+        reserved = reserved_for(item)
         if len(reserved) >= MOST_USERS and pod.name not in reserved:
             raise UnknownRequest(f'resourceclaim "{name}" is reserved for {MOST_USERS} pods')
         if self.devices.is_allocated(key):
@@ -373,6 +380,11 @@ NO_CLAIMS = ResourceClaims(ClaimedDevices((), Counter()))
 """Claims where there are no objects of Dynamic Resource Allocation; a pod with a claim fits nowhere."""
 
 
+def has_claims(pod: Manifest) -> bool:
+    """Whether a pod has claims for devices, its own or one for its resources."""
+    return bool(pod.part("spec").get("resourceClaims") or pod.part("status", "extendedResourceClaimStatus"))
+
+
 def refusal_text(key: str) -> str | None:
     """kube-scheduler's text for a label of ``REFUSED``, or why a claim cannot be honoured; None for another label."""
     if not key.startswith(REFUSED):
@@ -402,7 +414,7 @@ def _names(pod: PodManifest, entry: Mapping[str, Any]) -> tuple[str, str]:
     return "", template or str(entry.get("name") or "?")
 
 
-def _reserved(item: Manifest) -> list[str]:
+def reserved_for(item: Manifest) -> list[str]:
     """Names of the pods that a claim is reserved for."""
     listed = sequence(item.part("status"), "reservedFor", item.where)
     return [str(one.get("name")) for one in listed if one.get("resource") == "pods"]

@@ -6,11 +6,12 @@ its node created itself stays there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from fastsim.errors import ScenarioError
 from fastsim.kubernetes.devices.hami import ALLOCATED
 from fastsim.kubernetes.objects import Manifest, mapping
+from fastsim.kubernetes.pod_rules.resource_claims import CLAIM, reserved_for
 from fastsim.kubernetes.pods import HELD
 from fastsim.kubernetes.workloads.owners import owners
 
@@ -19,14 +20,29 @@ EVERY = ("True", "true", "all")
 
 
 def unpinned(objects: Sequence[Manifest], choice: str) -> list[Manifest]:
-    """The objects, chosen pods without their nodes and devices; ScenarioError if no pod that runs is chosen."""
+    """The objects, chosen pods without their nodes and devices; ScenarioError if no pod that runs is chosen.
+
+    Claims for devices that chosen pods alone use have no devices then.
+    """
     chosen = [
         one.kind == "Pod" and bool(one.part("spec").get("nodeName")) and _is_chosen(one, choice) for one in objects
     ]
     if not any(chosen):
         expected = "true, or a kind of owner (ReplicaSet) or a label (team=a) of a pod that runs"
         raise ScenarioError("kubernetes: unpin", repr(choice), expected)
-    return [without_node(item) if free else item for item, free in zip(objects, chosen, strict=True)]
+    freed = {_key(item) for item, free in zip(objects, chosen, strict=True) if free}
+    without = [without_node(item) if free else item for item, free in zip(objects, chosen, strict=True)]
+    return [_deallocated(item, freed) if item.kind == CLAIM else item for item in without]
+
+
+def _deallocated(claim: Manifest, freed: Collection[tuple[str, str]]) -> Manifest:
+    """A claim without its devices, if pods without nodes alone use it."""
+    users = {(_key(claim)[0], name) for name in reserved_for(claim)}
+    return claim._replace(body={**claim.body, "status": {}}) if users and users.issubset(freed) else claim
+
+
+def _key(item: Manifest) -> tuple[str, str]:
+    return str(item.part("metadata").get("namespace") or "default"), item.name
 
 
 def without_node(pod: Manifest) -> Manifest:

@@ -14,6 +14,7 @@ from fastsim.decisions.live_cluster import LiveSnapshot
 from fastsim.errors import InputError
 from fastsim.foundation.http.service import Request
 from fastsim.workload.importers.kubernetes import workload_of
+from tests.objects import allocation, claim, claiming, device_class, gpu, request, resource_slice, template
 
 
 def node(name: str, gpus: int = 2, **labels: str) -> dict[str, Any]:
@@ -184,3 +185,23 @@ def test_a_taint_and_a_label_are_named(tmp_path: Path) -> None:
     assert answer["NodeNames"] == ["n3"] and answer["FailedNodes"] == {
         "n1": "no label zone, needs zone In [b]", "n2": "its taint dedicated=infra:NoSchedule is not tolerated",
     }  # fmt: skip
+
+
+def test_claims_of_the_pod_asked_about(tmp_path: Path) -> None:
+    """Claims ask for the devices that are free on each candidate; the pod may not be known yet."""
+    held = claim("c", request(), status=allocation(("n1", "g0"), users=("r",)))
+    running = claiming("r", claims=("c",), nodeName="n1", status={"phase": "Running"})
+    nodes = [node(name, 0) for name in ("n1", "n2", "n3")]
+    slices = [resource_slice("n1", gpu("g0")), resource_slice("n2", gpu("g0"), gpu("g1"))]
+    listed = [template("one", request()), template("two", request(count=2)), device_class()]
+    service = extender(tmp_path, *nodes, *slices, *listed, held, running)
+    names = ["n1", "n2", "n3"]
+    answer = service.filter({"Pod": claiming("p", "two"), "NodeNames": names})
+    assert answer["NodeNames"] == ["n2"] and answer["FailedNodes"]["n1"].startswith("0 GPUs have room")
+    assert service.filter({"Pod": claiming("p", "one"), "NodeNames": names})["NodeNames"] == ["n2"]
+    held = service.filter({"Pod": claiming("q", claims=("c",)), "NodeNames": names})
+    assert held["NodeNames"] == ["n1"] and held["FailedNodes"]["n2"].startswith(
+        "the devices of its claim are elsewhere"
+    )
+    plain = service.filter({"Pod": claiming("q"), "NodeNames": names})
+    assert plain["NodeNames"] == names

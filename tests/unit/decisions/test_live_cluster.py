@@ -5,23 +5,27 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
+from fastsim.decisions.kube_extender import Extender
 from fastsim.decisions.live_cluster import LiveSnapshot, left_out
 from fastsim.errors import InputError, ScenarioError
+from tests.objects import claim, claiming, device_class, gpu, request, resource_slice
 from tests.unit.decisions.test_kube_extender import node, pod
 from tests.unit.telemetry.test_exporter import Clock
 
 
 class Api(ThreadingHTTPServer):
-    """Serves nodes and pods as an API server does: typed lists whose items have no kind."""
+    """Serves nodes, pods and ``further`` kinds as an API server does: typed lists whose items have no kind."""
 
     objects: list[dict[str, Any]]
+    further: Mapping[str, str] = MappingProxyType({})
     asked = 0
     half = False
 
@@ -33,7 +37,7 @@ class Handler(BaseHTTPRequestHandler):
         """One request."""
         api: Any = self.server
         api.asked += 1
-        kinds = {"/api/v1/nodes": "Node", "/api/v1/pods": "Pod"}
+        kinds = {"/api/v1/nodes": "Node", "/api/v1/pods": "Pod", **api.further}
         kind = kinds.get(self.path)
         items = [
             {key: value for key, value in item.items() if key != "kind"} for item in api.objects if item["kind"] == kind
@@ -69,7 +73,7 @@ def test_a_server_is_asked_again_for_a_stale_snapshot(api: Api) -> None:
     assert first.description == "1 nodes with 1 pods" and first.positions == {"n1": 0}
     api.objects.append(pod("c", 1, "n1"))
     clock.now += 1.9
-    assert live.state() is first and api.asked == 2
+    assert live.state() is first and api.asked == 6
     clock.now += 0.2
     assert live.state().description == "1 nodes with 2 pods" and live.state().number == 1
 
@@ -86,6 +90,20 @@ def test_broken_servers(api: Api) -> None:
         LiveSnapshot("http://127.0.0.1:9").state()
     with pytest.raises(ScenarioError, match="--snapshot"):
         LiveSnapshot("http://").state()
+
+
+def test_devices_and_claims_are_read_where_a_server_has_them(api: Api) -> None:
+    """A server without the API for devices answers 404, and then nothing is claimed."""
+    api.objects = [node("n1"), resource_slice("n1", gpu("g0")), device_class(), claim("c", request())]
+    live = LiveSnapshot(f"http://127.0.0.1:{api.server_port}", refresh_s=0)
+    assert not live.state().has_claims
+    kinds = {"resourceslices": "ResourceSlice", "deviceclasses": "DeviceClass", "resourceclaims": "ResourceClaim"}
+    api.further = {f"/apis/resource.k8s.io/v1/{path}": kind for path, kind in kinds.items()}
+    assert live.state().has_claims
+    service = Extender(live, "best_fit")
+    assert service.filter({"Pod": claiming("p", claims=("c",)), "NodeNames": ["n1"]})["NodeNames"] == ["n1"]
+    found = service.filter({"Pod": claiming("p", claims=("d",)), "NodeNames": ["n1"]})
+    assert found["FailedAndUnresolvableNodes"] == {"n1": 'resourceclaim "d" not found'}
 
 
 def test_files_are_read_again_when_they_change(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from fastsim.decisions.live_cluster import ClusterState
 from fastsim.decisions.what_if.consolidation import Consolidation, consolidation, moved_pods, node_prices
 from fastsim.errors import InputError
-from tests.objects import manifest, node, pod
+from tests.objects import allocation, claim, claiming, device_class, gpu, manifest, node, pod, request, resource_slice
 
 REPLICA = {"ownerReferences": [{"kind": "ReplicaSet", "name": "r", "controller": True}]}
 DAEMON = {"ownerReferences": [{"kind": "DaemonSet", "name": "d", "controller": True}]}
@@ -286,3 +286,13 @@ def test_a_plan_that_rules_between_pods_cut_short_is_not_called_optimal() -> Non
     plan = plan_of(*nodes, *pods)
     assert emptied(plan) == ["n2"] and plan.stay["n1"] == "default/w1 finds no room where others have moved"
     assert not plan.optimal
+
+
+def test_pods_with_claims_keep_their_nodes() -> None:
+    """The devices of a claim are on the node; a pod that starts elsewhere needs a new claim."""
+    held = claim("c", request(), status=allocation(("a", "g0"), users=("r",)))
+    devices = [resource_slice(name, gpu("g0"), gpu("g1")) for name in "ab"]
+    objects = [node("a"), node("b"), node("d"), *devices, device_class(), held, runs("p", "d", {"cpu": "1"}),
+               claiming("r", claims=("c",), meta=REPLICA, nodeName="a", status={"phase": "Running"})]  # fmt: skip
+    plan = plan_of(*objects)
+    assert set(emptied(plan)) == {"b", "d"} and plan.stay == {"a": "default/r has claims for devices of its node"}

@@ -45,7 +45,7 @@ def test_an_incomplete_pool_is_named_and_its_devices_count() -> None:
     all_of_it, notices = found(resource_slice("a", gpu("g0"), pool={"resourceSliceCount": 2}))
     assert [one.complete for one in all_of_it.devices] == [False]
     assert list(notices) == [
-        "devices: pool gpu.nvidia.com/a is incomplete, so requests for all devices fit nowhere on its nodes"
+        "nodes: pool gpu.nvidia.com/a is incomplete, so requests for all devices fit nowhere on its nodes"
     ]
 
 
@@ -55,7 +55,7 @@ def test_nodes_of_a_pool_with_two_devices_of_one_name_offer_none() -> None:
     others = resource_slice("a", gpu("n0"), driver="nic.example.com")
     all_of_it, notices = found(*twice, others, resource_slice("b", gpu("g0")))
     assert [one.node for one in all_of_it.devices] == ["b"]
-    assert list(notices) == ["devices: pool gpu.nvidia.com/a has two devices of one name, so its nodes offer none"]
+    assert list(notices) == ["nodes: pool gpu.nvidia.com/a has two devices of one name, so its nodes offer none"]
 
 
 def test_devices_that_several_nodes_reach_are_dealt_to_them() -> None:
@@ -65,7 +65,7 @@ def test_devices_that_several_nodes_reach_are_dealt_to_them() -> None:
     assert names(resource_slice(None, *listed, nodeSelector=selector)) == [("d0", "b"), ("d1", "c"), ("d2", "b")]
     assert names(resource_slice(None, *listed, allNodes=True)) == [("d0", "a"), ("d1", "b"), ("d2", "c")]
     _, notices = found(resource_slice(None, *listed, allNodes=True))
-    assert notices == {"devices: reached from several nodes, of which one each can use them": 3}
+    assert notices == {"nodes: devices that several nodes reach, of which one each can use them": 3}
     assert names(resource_slice(None, *listed)) == [] and names(resource_slice("elsewhere", *listed)) == []
 
 
@@ -138,6 +138,6 @@ def test_whole_gpus_are_known_by_driver_and_type() -> None:
 def test_fields_of_devices_that_are_not_read_are_named() -> None:
     body = device("d", nodeAllocatableResources={}, bindsToNode=True, allowMultipleAllocations=True)
     assert found(resource_slice("a", body))[1] == {
-        "devices: nodeAllocatableResources of ResourceSlices": 1,
-        "devices: for several requests at a time, which count as devices for one": 1,
+        "nodes: nodeAllocatableResources of devices in ResourceSlices": 1,
+        "nodes: devices for several requests at a time, which count as devices for one": 1,
     }

@@ -13,7 +13,20 @@ from fastsim.cli.main import exit_code
 from fastsim.experiments.capacity_plan import smallest_additions
 from fastsim.kubernetes.snapshot import NotHonoured
 from fastsim.workload.importers.running_pods import taints_of
-from tests.objects import node, pod, written
+from tests.objects import (
+    allocation,
+    claim,
+    claiming,
+    device,
+    device_class,
+    gpu,
+    node,
+    pod,
+    request,
+    resource_slice,
+    template,
+    written,
+)  # fmt: skip
 from tests.unit.kubernetes.test_arrival_order import running
 
 TAINTED = node("closed", spec={"taints": [{"key": "dedicated", "value": "infra", "effect": "NoSchedule"}]})
@@ -139,3 +152,36 @@ def test_amounts_are_in_the_unit_that_the_nodes_were_read_in(tmp_path: Path) -> 
         more = f"kubernetes:{written(tmp_path / 'more.json', pod('a', {'memory': amount}))}"
         assert places(now, more)["default/a"] == found, amount
         assert len(places(f"{now}?empty=true", more)) == 1
+
+
+HELD = claim("c", request(), status=allocation(("a", "g1"), users=("r",)))
+CLAIMED = (node("a"), node("b"), resource_slice("a", gpu("g0"), gpu("g1")), device_class(), HELD,
+           claiming("r", claims=("c",), nodeName="a", status={"phase": "Running"}))  # fmt: skip
+
+
+def test_claims_of_another_file_meet_the_devices_of_the_cluster(tmp_path: Path) -> None:
+    """Templates beside the pods ask for devices of the cluster's slices; copies of a node have its devices."""
+    now = f"kubernetes:{written(tmp_path / 'now.json', *CLAIMED)}"
+    asking = (template("one", request()), *(claiming(f"p{number}", "one") for number in range(2)))
+    more = f"kubernetes:{written(tmp_path / 'more.json', *asking)}"
+    assert places(now, more) == {"default/r": "a", "default/p0": "a", "default/p1": None}
+    assert places(f"{now}?empty=true", more) == {"default/p0": "a", "default/p1": "a"}
+    found = smallest_additions({"cluster": now, "workload": more}, ["node:a", "node:b"], most=5)
+    assert found["additions"].to_list() == [1, None]
+
+
+def test_copies_of_a_node_add_no_devices_that_several_nodes_reach(tmp_path: Path) -> None:
+    cards = resource_slice(None, device("n0"), driver="nic.example.com", allNodes=True)
+    nic, asking = device_class("nic", "true"), template("nic", request("n", "nic"))
+    pods = [claiming(f"p{number}", "nic") for number in range(2)]
+    now = f"kubernetes:{written(tmp_path / 'now.json', node('a'), cards, nic, asking, *pods)}"
+    assert smallest_additions({"cluster": now, "workload": now}, ["node:a"], most=5)["additions"].to_list() == [None]
+
+
+def test_claims_of_pods_that_are_placed_anew_have_no_devices(tmp_path: Path) -> None:
+    """A pod that is placed anew gets devices anew; those of claims that it alone uses are free."""
+    other = resource_slice("b", gpu("g0"))
+    full = node("a", amounts={"cpu": "1"})
+    bound = claiming("r", claims=("c",), requests={"cpu": "2"}, nodeName="a", status={"phase": "Running"})
+    now = f"kubernetes:{written(tmp_path / 'now.json', full, *CLAIMED[1:5], other, bound)}"
+    assert places(f"{now}?empty=true", f"{now}?unpin=true") == places(now, f"{now}?unpin=true") == {"default/r": "b"}
