@@ -292,11 +292,16 @@ SPREADS: tuple[list[dict[str, Any]], ...] = (
     [{"pods": "b", "topology": "zone", "max_skew": 1, "min_domains": 2, "counted": [CONSTRAINTS[3]]},
      {"pods": "a", "topology": "name", "max_skew": 2, "min_domains": None, "counted": None}],
 )  # fmt: skip
+NEARS: tuple[list[dict[str, str]], ...] = (
+    [{"rule": "apart", "pods": "a", "topology": "zone"}], [{"rule": "beside", "pods": "a", "topology": "zone"}],
+    [{"rule": "beside", "pods": "b", "topology": "name"}, {"rule": "kept_away", "pods": "a", "topology": "name"}],
+    [{"rule": "beside", "pods": "a", "topology": "zone"}, {"rule": "beside", "pods": "a", "topology": "name"}],
+)  # fmt: skip
 CONDITIONS = (
-    "gpu_memory_mib", "extra_resources", "mig", "constraints", "pinned_node", "spread", "spread_sets", "group",
+    "gpu_memory_mib", "extra_resources", "mig", "constraints", "pinned_node", "spread", "spread_sets", "near", "group",
     "max_per_node",
 )  # fmt: skip
-SPREAD = ("spread", "spread_sets")
+SPREAD = ("spread", "spread_sets", "near")
 RULES = ("tenant", "preemptible", "preempts", "budgets", "est_duration_s")
 BUDGETS = (
     [{"name": "a", "least": 1}],
@@ -311,7 +316,7 @@ def _conditions(rng: random.Random, names: list[str]) -> dict[str, Any]:
         "gpu_memory_mib": (8, 16, 5), "extra_resources": ([("nic", 1)], [("nic", 2), ("fpga", 1)], [("nic", 0)]),
         "constraints": ([one] for one in CONSTRAINTS), "pinned_node": names,
         "mig": ("1g.10gb", "2*1g.10gb+3g.40gb", "2g.20gb", "1g.10gb"),
-        "spread": SPREADS, "spread_sets": (["a"], ["a", "b"], ["b"]),
+        "spread": SPREADS, "spread_sets": (["a"], ["a", "b"], ["b"]), "near": NEARS,
     }  # fmt: skip
     return {name: rng.choice([None, None, None, *values]) for name, values in options.items()}
 
@@ -354,7 +359,9 @@ def demanding(draw: DrawFn, workload: Workload, names: list[str], gangs: bool, c
                 "priority": rng.choice((None, 0, 1, 2, 3, -1))}  # fmt: skip
         if gangs and rng.random() < 0.4:
             row["job_id"], row["gang_size"] = rng.choice(jobs)
-    kept = [*workload.columns, *columns, *(("job_id", "gang_size") if gangs else ()), "priority"]
+        elif gangs and rng.random() < 0.4:
+            row["job_id"], row["after_gang"] = rng.choice(jobs)[0], True
+    kept = [*workload.columns, *columns, *(("job_id", "gang_size", "after_gang") if gangs else ()), "priority"]
     schema = pod_schema(kept)
     return Workload.from_arrow(pa.Table.from_pylist(rows, schema))
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from fastsim.decisions.explained_source import Source, names_or_sample, origin_of
 from fastsim.decisions.job_explanation import JobExplanation, job_explanation, plays_jobs
-from fastsim.decisions.refusal_text import lack_text, mismatch, ports_text
+from fastsim.decisions.refusal_text import lack_text, mismatch, near_text, ports_text
 from fastsim.decisions.refusals import Refusals
 from fastsim.decisions.replay import (
     BACKFILL,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 CHECKS = (
     "absent", "no_match", "no_gpu_model", "no_gpu", "no_gpu_memory", "no_cpu", "no_memory", "no_extra", "no_pod_slot",
-    "spread", "pod_limit", "reserved", "over_quota", "gang", "gang_too_large", "beside_gang",
+    "spread", "pod_limit", "pod_affinity", "reserved", "over_quota", "gang", "gang_too_large", "beside_gang",
 )  # fmt: skip
 """Checks that a node can fail, in the order of the filter; the last five are rules about more than one node."""
 FIGURE_TEXTS = {
@@ -292,6 +292,8 @@ def shortfall(reason: int, decision: Decision, n: int, row: Mapping[str, Any]) -
     if check == "no_gpu_model":
         model = row["gpu_model"] or "no GPU"
         return f"has {model}, needs {' or '.join(dict.fromkeys(decision.request.gpu_models))}"
+    if check == "pod_affinity":
+        return near_text(found)[0]
     ports = ports_text(conditions.group or "") if check == "pod_limit" else None
     return ports or FIGURE_TEXTS[check].format(found, needed)
 

@@ -130,6 +130,8 @@ def summed(check: str, conditions: Conditions, row: Mapping[str, Any], found: in
         return NO_PORTS
     if check == "no_gpu" and any(name.startswith(DEVICES) for name, _ in conditions.extra_resources):
         return CANNOT
+    if check == "pod_affinity":
+        return near_text(found)[1]
     if check == "no_gpu":
         asked = (device_name(constraint) for constraint in conditions.constraints)
         return f"Insufficient {next((name for name in asked if name), GPU)}"
@@ -161,6 +163,11 @@ def order_of_labels(conditions: Conditions, row: Mapping[str, Any]) -> int:
     """The place in kube-scheduler's order of the first check of labels that excludes the pod."""
     broken = _failed(conditions, node_labels(row))
     return LABELLED if broken is None else _order(broken, conditions)
+
+
+def near_text(rule: int) -> tuple[str, str]:
+    """The texts about a rule of ``NEAR_RULES``, counted from 1: about one node, and in the message about all nodes."""
+    return list(BETWEEN_PODS.values())[rule - 1]
 
 
 def _between_pods(constraint: Constraint) -> tuple[str, str] | None:

@@ -14,6 +14,7 @@ from fastsim.decisions.refusal_text import (
     SPREAD,
     SUMMED,
     insufficient,
+    near_text,
     order_of_labels,
     sentence,
     summed,
@@ -48,6 +49,8 @@ class Refusals:
             if check == "no_match":
                 for n in nodes:
                     counts.update(self._texts_of_labels(decision, n))
+            elif check == "pod_affinity":
+                counts.update(near_text(int(decision.found__n[n]))[1] for n in nodes)
             else:
                 counts.update(dict.fromkeys(self._texts(decision, nodes[0], check), len(nodes)))
         return sentence(counts, len(decision.reason__n))

@@ -18,7 +18,7 @@ EVENTS = ("node", "departure", "retry", "sample", "deschedule", "arrival", "end"
 REASONS = (
     "finished", "running", "node_lost", "evicted", "preempted", "pending", "too_large", "gang", "over_quota",
     "no_node", "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot",
-    "spread", "pod_limit", "out_of_memory", "gang_too_large", "no_gpu_memory",
+    "spread", "pod_limit", "out_of_memory", "gang_too_large", "no_gpu_memory", "pod_affinity",
 )  # fmt: skip
 """Reasons why an interval of a pod ended or never began, by their number in the engine."""
 STATES = ("finished", "running", "pending", "unplaced", "node_lost", "evicted", "preempted")

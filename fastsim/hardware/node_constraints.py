@@ -20,7 +20,10 @@ MAX_GPUS = 64
 """Most devices on one node."""
 
 MOST_SPREAD = 8
-"""Most rules of spread of one pod."""
+"""Most rules of spread of one pod, and most rules about pods near."""
+
+NEAR_RULES = ("beside", "apart", "kept_away")
+"""Rules about pods near, in the order of the checks; the last means the same as ``apart``, by a rule of others."""
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 """Comparisons of a node's label with the values of a constraint."""
@@ -52,11 +55,23 @@ class SpreadRule(NamedTuple):
     counted: tuple[Constraint, ...] = ()
 
 
+class NearRule(NamedTuple):
+    """A rule of :data:`NEAR_RULES` about the pods of a set in a domain of a label.
+
+    ``beside``: on nodes of domains that hold one; a pod of the set itself may be the first, in any domain. ``apart``:
+    on nodes of domains that hold none, or without the label.
+    """
+
+    rule: str
+    pods: str
+    topology: str
+
+
 class Conditions(NamedTuple):
     """Further requests of one pod: MiB of memory on each device, amounts of named resources, which nodes may host it.
 
     ``max_per_node`` counts the pods of ``group`` on a node, this one included; both are None without a limit.
-    ``spread_sets`` are the sets that the pod is in, for its own rules of ``spread`` and those of other pods.
+    ``spread_sets`` are the sets that the pod is in, for rules of ``spread`` and ``near``, its own and those of others.
     ``budgets`` are names of disruption budgets and how many pods of each are to keep running.
     """
 
@@ -69,13 +84,14 @@ class Conditions(NamedTuple):
     spread: tuple[SpreadRule, ...] = ()
     spread_sets: tuple[str, ...] = ()
     budgets: tuple[tuple[str, int], ...] = ()
+    near: tuple[NearRule, ...] = ()
 
 
 NONE = Conditions()
 """The conditions of a pod without further requests."""
 COLUMNS = (
     "gpu_memory_mib", "extra_resources", "mig", "pinned_node", "constraints", "group", "max_per_node", "spread",
-    "spread_sets", "budgets",
+    "spread_sets", "budgets", "near",
 )  # fmt: skip
 """The pod columns that conditions are made of."""
 
@@ -97,6 +113,10 @@ def conditions_of(row: Mapping[str, Any]) -> Conditions:
         ),
         spread_sets=tuple(sorted(row.get("spread_sets") or ())),
         budgets=tuple(sorted((item["name"], item["least"]) for item in row.get("budgets") or ())),
+        near=tuple(sorted(
+            (NearRule(item["rule"], item["pods"], item["topology"]) for item in row.get("near") or ()),
+            key=lambda rule: (NEAR_RULES.index(rule.rule), rule),
+        )),
     )  # fmt: skip
 
 

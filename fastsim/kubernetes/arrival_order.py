@@ -51,7 +51,7 @@ def current_rows(rows: Iterable[Row], nodes: Sequence[Mapping[str, Any]], notice
     """
     present = [row for row in rows if row["orig_status"] not in OVER]
     running = sorted((row for row in present if row["bound_node"] is not None), key=running_key)
-    waiting = sorted((row for row in present if row["bound_node"] is None), key=_queue_key)
+    waiting = sorted((row for row in present if row["bound_node"] is None), key=queue_key)
     held = fitting(running, nodes, notices) if nodes else running
     for row in (rows := [*held, *waiting]):
         row["times"] = NOW
@@ -109,7 +109,7 @@ def age(row: Row) -> tuple[float, str]:
     return (0.0 if began is None else began), row["native_id"]
 
 
-def _queue_key(row: Row) -> tuple[int, float, str]:
+def queue_key(row: Row) -> tuple[int, float, str]:
     """Sort key of waiting pods."""
     created = row["times"].created
     return -(row["priority"] or 0), (0.0 if created is None else created), row["native_id"]

@@ -51,7 +51,7 @@ NOMINATED = "nominatedNodeName"
 HONOURED = (
     "affinity", "containers", "hostNetwork", "initContainers", "nodeName", "nodeSelector", "overhead",
     "preemptionPolicy", "priority", "priorityClassName", "resourceClaims", "resources", "runtimeClassName",
-    "schedulingGates", "tolerations", "topologySpreadConstraints", "volumes",
+    "schedulingGates", "schedulingGroup", "tolerations", "topologySpreadConstraints", "volumes", "workloadRef",
 )  # fmt: skip
 """Fields of a pod's spec that are read."""
 HARMLESS = (
@@ -115,6 +115,7 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         "peer": pod,
         "gang": gang_of(pod),
         "gang_size": None,
+        "after_gang": None,
         "priority": facts.priorities.of(pod, notices),
         "preempts": None if facts.priorities.preempts(pod) else False,
         "budgets": [{"name": name, "least": least} for name, least in facts.budgets.of(pod)] or None,

@@ -30,6 +30,7 @@ from fastsim.kubernetes.devices.node_devices import MEMORY_UNITS, offered
 from fastsim.kubernetes.memory_step import MemoryStep, memory_step
 from fastsim.kubernetes.nodes import IN_BYTES, MEMORY, node_row, taints
 from fastsim.kubernetes.objects import Manifest, manifests
+from fastsim.kubernetes.pod_rules.gangs import states_gangs
 from fastsim.kubernetes.pod_rules.kept_parts import KeptParts
 from fastsim.kubernetes.workloads.gang_workloads import is_gang_kind
 from fastsim.kubernetes.workloads.owners import is_workload
@@ -80,7 +81,8 @@ class Snapshot:
         if repeated:
             self.notices["objects: earlier copies of others, which are ignored"] = repeated
         for kind, items in self._by_kind.items():
-            unread = 0 if kind in READ else sum(not is_gang_kind(item) for item in items)
+            read = kind in READ
+            unread = 0 if read else sum(not is_gang_kind(item) and not states_gangs(item) for item in items)
             self.notices.update({f"objects of kind {kind}": unread} if unread else ())
         self._kept = KeptParts()
 
@@ -97,7 +99,7 @@ class Snapshot:
         ``read_as="trace"``: pods arrive and end at their own times; seconds count from the first, and pods of unknown
         times arrive then.
         """
-        from fastsim.kubernetes.arrival_order import current_rows
+        from fastsim.kubernetes.arrival_order import current_rows, queue_key
         from fastsim.kubernetes.pod_rules.gangs import least_members, with_gangs
         from fastsim.kubernetes.pod_rules.namespace_limits import quota_notice
         from fastsim.kubernetes.pods import as_trace
@@ -109,7 +111,7 @@ class Snapshot:
         now = read_as == "now"
         with uncollected():
             rows = self.rows_of(self.objects, present=now)
-            rows = with_gangs(rows, least_members(self.of_kind("PodGroup")), self.notices)
+            rows = with_gangs(rows, least_members(self.objects), self.notices, queue_key if now else None)
             rows = current_rows(rows, self.node_rows, self.notices) if now else [as_trace(row) for row in rows]
         if not rows:
             from fastsim.kubernetes.controllers import without_pods

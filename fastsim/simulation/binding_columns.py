@@ -72,6 +72,7 @@ REFUSED: tuple[tuple[str, Callable[[pa.RecordBatch, str], Flags], str], ...] = (
     (s.CONSTRAINTS, _some, FREE),
     (s.MAX_PER_NODE, _grouped, FREE),
     (s.SPREAD, _some, FREE),
+    (s.NEAR, _some, FREE),
     (s.GPU_MILLI, _shared, f"{WHOLE}: rounds give out whole GPUs"),
     (s.MIG, _some, "nothing: rounds give out whole GPUs"),
     (s.EXTRA_RESOURCES, _amounts, "nothing: rounds give out GPUs, CPU and memory only"),

@@ -17,7 +17,7 @@ from fastsim.foundation.columns.equal_cells import distinct_rows
 from fastsim.foundation.columns.physical_types import Unconvertible, canonical, cell_text
 from fastsim.foundation.limits.quantities import MOST_SECONDS, MOST_SECONDS_TEXT
 from fastsim.hardware import mig
-from fastsim.hardware.node_constraints import MOST_SPREAD, constraint_fault, further
+from fastsim.hardware.node_constraints import MOST_SPREAD, NEAR_RULES, constraint_fault, further
 from fastsim.workload import schema as s
 
 CPU_LIMIT = 2**31 - 1
@@ -31,6 +31,7 @@ UNIQUE = "every id once"
 
 PARTNERS = (
     (s.GANG_SIZE, s.JOB_ID, "the job, because gang_size is more than 1", 1),
+    (s.AFTER_GANG, s.JOB_ID, "the job whose gang starts first", False),
     (s.MAX_PER_NODE, s.GROUP, "the group whose pods max_per_node counts", None),
 )
 """Column, the column without which it means nothing, what that one says, and the value that needs no partner."""
@@ -213,7 +214,7 @@ def _bound(batch: pa.RecordBatch) -> Iterable[Fault]:
 def _conditions(batch: pa.RecordBatch) -> Iterable[Fault]:
     rules = (
         (s.CONSTRAINTS, _wrong_constraints), (s.EXTRA_RESOURCES, _wrong_amounts), (s.MIG, _wrong_instances),
-        (s.SPREAD, _wrong_spread), (s.SPREAD_SETS, _wrong_sets),
+        (s.SPREAD, _wrong_spread), (s.SPREAD_SETS, _wrong_sets), (s.NEAR, _wrong_near),
         (s.BUDGETS, _wrong_budgets),
     )  # fmt: skip
     for name, wrong in rules:
@@ -241,6 +242,13 @@ def _wrong_spread(rules: list[Any]) -> str | None:
     if any(rule["max_skew"] < 1 or (rule["min_domains"] or 1) < 1 for rule in rules):
         return "max_skew and min_domains of 1 or more"
     return next((expected for expected in faults if expected is not None), None)
+
+
+def _wrong_near(rules: list[Any]) -> str | None:
+    if len(rules) > MOST_SPREAD or any(rule is None or not rule["pods"] or not rule["topology"] for rule in rules):
+        return f"at most {MOST_SPREAD} rules, each with pods and topology"
+    kinds = all(rule["rule"] in NEAR_RULES for rule in rules)
+    return None if kinds else f"a rule of {', '.join(NEAR_RULES)}"
 
 
 def _wrong_sets(sets: list[str | None]) -> str | None:

@@ -35,6 +35,8 @@ JOB_ID = "job_id"
 """Job or deployment the pod belongs to."""
 GANG_SIZE = "gang_size"
 """Pods of the job that start together or not at all; null = 1."""
+AFTER_GANG = "after_gang"
+"""The pod starts only when a gang of its job has."""
 TASK_ROLE = "task_role"
 """Role inside the job: worker, ps, ..."""
 QOS = "qos"
@@ -56,7 +58,9 @@ MAX_PER_NODE = "max_per_node"
 SPREAD = "spread"
 """Rules of spread: set of pods, label of domains, most pods more than elsewhere, fewest domains, counted nodes."""
 SPREAD_SETS = "spread_sets"
-"""Sets of pods, for rules of spread, that the pod is in."""
+"""Sets of pods, for rules of spread and rules about pods near, that the pod is in."""
+NEAR = "near"
+"""Rules about pods near: be beside or apart from the pods of a set, in a domain of a label."""
 EXTRA_RESOURCES = "extra_resources"
 """Further additive requests by name."""
 MIG = "mig"
@@ -106,6 +110,7 @@ _SMALL_ENUM = pa.dictionary(pa.int8(), pa.string())
 _ENUM = pa.dictionary(pa.int32(), pa.string())
 _EXPRESSION = pa.struct([("key", pa.string()), ("op", pa.string()), ("values", pa.list_(pa.string()))])
 _BUDGET = pa.struct([("name", pa.string()), ("least", pa.int32())])
+_NEAR = pa.struct([("rule", pa.string()), ("pods", pa.string()), ("topology", pa.string())])
 _SPREAD = pa.struct([
     ("pods", pa.string()), ("topology", pa.string()), ("max_skew", pa.int32()), ("min_domains", pa.int32()),
     ("counted", pa.list_(_EXPRESSION)),
@@ -127,6 +132,7 @@ OPTIONAL: dict[str, pa.DataType] = {
     GPU_MODELS: pa.list_(pa.string()),
     JOB_ID: pa.int64(),
     GANG_SIZE: pa.int32(),
+    AFTER_GANG: pa.bool_(),
     TASK_ROLE: _SMALL_ENUM,
     QOS: _SMALL_ENUM,
     PRIORITY: pa.int32(),
@@ -138,6 +144,7 @@ OPTIONAL: dict[str, pa.DataType] = {
     MAX_PER_NODE: pa.int32(),
     SPREAD: pa.list_(_SPREAD),
     SPREAD_SETS: pa.list_(pa.string()),
+    NEAR: pa.list_(_NEAR),
     EXTRA_RESOURCES: pa.map_(pa.string(), pa.int64()),
     MIG: pa.string(),
     CONSTRAINTS: pa.list_(_EXPRESSION),

@@ -16,7 +16,7 @@ from fastsim_ext.online.topology_spread cimport Skew
 from fastsim_ext.scores.device cimport device_fit_count
 from fastsim_ext.select.scan cimport Selector, misfit, normalised
 from fastsim_ext.state.pod_outcomes cimport (
-    NO_CPU, NO_EXTRA, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_POD_SLOT, OVER_QUOTA, POD_LIMIT, SPREAD,
+    NO_CPU, NO_EXTRA, NO_GPU, NO_GPU_MODEL, NO_MEMORY, NO_POD_SLOT, OVER_QUOTA, PEERS, POD_LIMIT, SPREAD,
 )
 from fastsim_ext.types cimport NORM_NONE, PICK_FGD, Node, Pod
 
@@ -331,7 +331,7 @@ cdef class RulesDecisionTrace(QueueLoop):
                         break
             elif reason__n[n] == NO_POD_SLOT:
                 found__n[n], needed__n[n] = self.nodes.max_pods[n] - view.pods, 1
-            elif reason__n[n] == SPREAD:
+            elif reason__n[n] == SPREAD or reason__n[n] == PEERS:
                 self.constraints.spread.refuses(n, cls, NULL, &skew)
                 found__n[n], needed__n[n] = skew.found, skew.most
             elif reason__n[n] == POD_LIMIT:
@@ -357,7 +357,7 @@ cdef class RulesDecisionTrace(QueueLoop):
             for g in range(self.constraints.n_extra if rule != NULL else 0):
                 if view.extra_left[g] < rule.extra[g]:
                     lacks__n[n] |= EXTRA_BIT << g
-            if rule != NULL and self.constraints.spread.refuses(n, cls, NULL, &skew):
+            if rule != NULL and self.constraints.spread.refuses(n, cls, NULL, &skew) == SPREAD:
                 lacks__n[n] |= SPREAD_BIT
 
     cdef int feasible(self, int cls) noexcept nogil:

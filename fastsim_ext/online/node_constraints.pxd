@@ -8,7 +8,7 @@ from fastsim_ext.state.pod_table cimport WorkTable
 from fastsim_ext.types cimport MAX_EXTRA, MAX_GPUS, Pod
 
 cdef struct ClassConstraints:        # the conditions of one class
-    int64_t gpu_mem      # MiB on each device
+    int64_t gpu_mem                      # MiB on each device
     int64_t[MAX_EXTRA] extra             # amounts by resource
     bint foreign         # needs a resource that no node has
     int32_t group, most  # most pods of the group on a node; -1 = no limit
@@ -32,8 +32,7 @@ cdef class ConstraintTable:
     cdef int32_t* rule_of                # by class, or -1
     cdef ClassConstraints* rules
     cdef uint8_t* allowed                # rows of one byte a node
-    cdef int32_t class_room, n_rules, rule_room, n_extra
-    cdef int64_t allowed_room, n_allowed
+    cdef int64_t class_room, n_rules, rule_room, n_extra, allowed_room, n_allowed
     cdef bint counts_groups              # whether any class has a limit on a group, or rules of spread
     cdef int64_t[:, ::1] gpu_mem_left__ng, extra_left__nr
     cdef const int64_t[::1] gpu_mem_cap
@@ -53,6 +52,7 @@ cdef class ConstraintTable:
     cdef void vacate(self, int n, NodeView* view) noexcept nogil
     cdef int lasting_obstacle(self, int cls) noexcept nogil
     cdef int64_t capacity(self, int n, int cls) noexcept nogil
+    cdef bint above_all_nodes(self, int32_t slot) noexcept nogil
     cdef bint never_fits(self, int n, int cls) noexcept nogil
     cdef int choose(self, int cls, Choice* choice, int barred, int alone) except -1 nogil
     cdef int stay(self, int cls, int n, uint64_t gpus, Choice* choice) except -1 nogil

@@ -24,7 +24,7 @@ class ConstraintTable:
         most: int,
         allowed: bytes | None,
         sets: Sequence[int] = (),
-        spread: Sequence[tuple[int, int, int, Any]] = (),
+        spread: Sequence[tuple[int, int, int, int, Any]] = (),
     ) -> None:
         """Conditions of a class: MiB by device, amounts by resource, whether it needs one that no node has, a group
         and its limit, which nodes may host it (a byte for each, or None), sets and rules as in ``SpreadTable.add``."""

@@ -107,7 +107,7 @@ cdef class ConstraintTable:
         cdef int g
         cdef int32_t at
         view.n, view.pods, view.group_pods, view.empty = n, self.nodes.pods[n], 0, False
-        for g in range(MAX_SPREAD):
+        for g in range(MAX_SPREAD if self.spread.n_rules else 0):
             view.spread[g] = 0
         view.cpu_left, view.mem_left = self.nodes.cpu_left[n], self.nodes.mem_left[n]
         for g in range(self.nodes.num_gpu[n]):
@@ -145,17 +145,20 @@ cdef class ConstraintTable:
     cdef int failed_check(self, const NodeView* view, int cls) noexcept nogil:
         """The first check the node fails for a pod of class ``cls``, as a Reason; 0 if it can host it."""
         cdef const ClassConstraints* rule = self.rule(cls)
-        cdef int lack
+        cdef int lack, near = 0
         cdef Skew skew
         if rule != NULL and rule.allowed >= 0 and not self.allowed[rule.allowed + view.n]:
             return NO_MATCH
         lack = self.lacking(view, cls)
-        if lack == 0 and rule != NULL and (self.spread.outside(view.n, cls) if view.empty else
-                                           self.spread.refuses(view.n, cls, view.spread, &skew)):
-            return SPREAD
-        if lack == 0 and rule != NULL and rule.most >= 0 and view.group_pods + 1 > rule.most:
+        if lack != 0 or rule == NULL:
+            return lack
+        if not view.empty:
+            near = self.spread.refuses(view.n, cls, view.spread, &skew)
+        elif self.spread.outside(view.n, cls):
+            near = SPREAD
+        if near != SPREAD and rule.most >= 0 and view.group_pods + 1 > rule.most:
             return POD_LIMIT
-        return lack
+        return near
 
     cdef int lacking(self, const NodeView* view, int cls) noexcept nogil:
         """The first amount that the node has too little of, as a Reason; 0 if it has enough of all."""
@@ -285,6 +288,28 @@ cdef class ConstraintTable:
             if rule.extra[g] > 0:
                 most = min(most, empty.extra_left[g] // rule.extra[g])
         return most if rule.most < 0 else min(most, <int64_t> rule.most)
+
+    cdef bint above_all_nodes(self, int32_t slot) noexcept nogil:
+        """Whether more pods of one class are in an entry than all nodes together host."""
+        cdef int32_t at = self.membership.first(slot)
+        cdef int32_t other
+        cdef int64_t count
+        cdef int cls, n, last = -1
+        while at >= 0 and self.membership.members[slot].gang >= 0:
+            cls = self.work.slots[at].cls
+            if cls != last:
+                count, other, last = 0, self.membership.first(slot), cls
+                while other >= 0:
+                    count += self.work.slots[other].cls == cls
+                    other = self.membership.next(other)
+                n = 0
+                while count > 0 and n < self.nodes.count:
+                    count -= self.capacity(n, cls)
+                    n += 1
+                if count > 0:
+                    return True
+            at = self.membership.next(at)
+        return False
 
     cdef bint never_fits(self, int n, int cls) noexcept nogil:
         """A quick check whether node ``n``, even when empty, cannot host the class."""

@@ -4,7 +4,8 @@ from fastsim_ext.online.loop cimport OnlineLoop
 from fastsim_ext.online.node_constraints cimport ConstraintTable
 from fastsim_ext.online.preempt cimport PreemptionPlan
 from fastsim_ext.select.scan cimport Choice
-from fastsim_ext.state.pod_membership cimport PodMembership, TenantUsage
+from fastsim_ext.state.pod_membership cimport PodMembership
+from fastsim_ext.state.tenant_usage cimport TenantUsage
 
 cdef class RulesLoop(OnlineLoop):
     # saved
@@ -23,16 +24,17 @@ cdef class RulesLoop(OnlineLoop):
     cdef uint8_t[::1] spared__n                  # nodes whose present failure is left out
     cdef const uint8_t[::1] change_random
     cdef const int32_t[::1] a_tenant, a_group, a_gang
-    cdef const uint8_t[::1] a_preemptible, a_preempts
+    cdef const uint8_t[::1] a_preemptible, a_preempts, a_after_gang
     cdef const int64_t[::1] a_job
     cdef const double[::1] a_est
     cdef int enter(self, int32_t slot, int64_t i) except -1 nogil
     cdef void hold(self, int32_t slot) noexcept nogil
     cdef void let_go(self, int32_t slot) noexcept nogil
+    cdef int take_in(self, int32_t slot, bint tries) except -1 nogil
+    cdef int settle_followers(self, int32_t slot, int stage) except -1 nogil
     cdef int refuse_entry(self, int32_t slot, int reason, int32_t because) except -1 nogil
     cdef int never_starts(self, int32_t slot) except -1 nogil
     cdef int never(self, int32_t slot, int reason) except -1 nogil
-    cdef bint above_all_nodes(self, int32_t slot) noexcept nogil
     cdef int64_t size(self, int32_t slot) noexcept nogil
     cdef int join(self, int32_t slot) except -1 nogil
     cdef int enqueue(self, int32_t slot) except -1 nogil

@@ -6,7 +6,8 @@ from typing import Any
 from fastsim_ext.online.loop import OnlineLoop
 from fastsim_ext.online.node_constraints import ConstraintTable
 from fastsim_ext.online.preempt import PreemptionPlan
-from fastsim_ext.state.pod_membership import PodMembership, TenantUsage
+from fastsim_ext.state.pod_membership import PodMembership
+from fastsim_ext.state.tenant_usage import TenantUsage
 
 class RulesLoop(OnlineLoop):
     """An OnlineLoop with gangs, quotas, preemption and nodes that fail."""
@@ -33,7 +34,7 @@ class RulesLoop(OnlineLoop):
     def feed_changes(self, t: Any, node: Any, adds: Any, random: Any, last: bool) -> None:
         """The next node changes in order: seconds, position, whether it comes, whether it is a failure or repair."""
     def feed_members(
-        self, tenant: Any, group: Any, preemptible: Any, preempts: Any, est: Any, job: Any, gang: Any
+        self, tenant: Any, group: Any, preemptible: Any, preempts: Any, est: Any, job: Any, gang: Any, after_gang: Any
     ) -> None:
         """Further columns of the batch in feed(): tenants, groups, whether pods may be stopped and may stop others,
-        estimated seconds, jobs, sizes of gangs."""
+        estimated seconds, jobs, sizes of gangs, whether pods start after a gang of their job (None: none does)."""

@@ -10,10 +10,11 @@ from fastsim_ext.online.loop cimport DROP, PRIORITY, PRIORITY_SKIP, OnlineLoop
 from fastsim_ext.online.node_constraints cimport ConstraintTable
 from fastsim_ext.online.preempt cimport PreemptionPlan
 from fastsim_ext.select.scan cimport Choice
-from fastsim_ext.state.pod_membership cimport Member, PodMembership, TenantUsage
+from fastsim_ext.state.pod_membership cimport BEGUN, GIVEN_UP, NOT_BEGUN, Gang, Member, PodMembership
 from fastsim_ext.state.pod_outcomes cimport GANG, GANG_TOO_LARGE, INTERVAL, NODE_LOST, OVER_QUOTA, POD
 from fastsim_ext.state.pod_outcomes cimport PREEMPTED, RUNNING, START
 from fastsim_ext.state.pod_table cimport Slot
+from fastsim_ext.state.tenant_usage cimport TenantUsage
 from fastsim_ext.types cimport Pod
 
 
@@ -23,6 +24,7 @@ cdef class RulesLoop(OnlineLoop):
     def __init__(self, nodes, work, select, options):
         OnlineLoop.__init__(self, nodes, work, select, options)
         self.membership = PodMembership(options["first"], options["moved"])
+        self.membership.follows = options["follows"]
         self.constraints = ConstraintTable(nodes, work, select, self.membership, options)
         self.tenants = TenantUsage()
         self.preemption = PreemptionPlan(self.constraints, work, self.membership)
@@ -39,11 +41,11 @@ cdef class RulesLoop(OnlineLoop):
         self.change_next = 0
         self.endless = not last
 
-    def feed_members(self, tenant, group, preemptible, preempts, est, job, gang):
+    def feed_members(self, tenant, group, preemptible, preempts, est, job, gang, after_gang):
         """Further columns of the batch in feed(): tenants, groups, whether pods may be stopped and may stop others,
-        estimated seconds, jobs, sizes of gangs."""
+        estimated seconds, jobs, sizes of gangs, whether pods start after a gang of their job (None: none does)."""
         self.a_tenant, self.a_group, self.a_preemptible, self.a_preempts = tenant, group, preemptible, preempts
-        self.a_est, self.a_job, self.a_gang = est, job, gang
+        self.a_est, self.a_job, self.a_gang, self.a_after_gang = est, job, gang, after_gang
 
     def snapshot(self):
         """As OnlineLoop.snapshot, with the number of past node changes; ``membership`` has a snapshot of its own."""
@@ -233,6 +235,19 @@ cdef class RulesLoop(OnlineLoop):
                 self.counts.pending += 1
                 return 0
             self.counts.pending -= self.a_gang[i] - 1
+        elif self.membership.follows and self.a_after_gang[i]:
+            reason = self.membership.wait_for_gang(slot, self.a_job[i])
+            if reason == NOT_BEGUN:
+                self.counts.pending += 1
+                return 0
+            if reason == GIVEN_UP:
+                self.membership.leave(slot)
+                return self.refuse(slot, GANG)
+        return self.take_in(slot, True)
+
+    cdef int take_in(self, int32_t slot, bint tries) except -1 nogil:
+        """An entry is placed, queued or dropped; without ``tries`` it is not tried at once where it can wait."""
+        cdef int reason
         if self.never_starts(slot):
             return 0
         if self.queue_rule == DROP:
@@ -241,7 +256,27 @@ cdef class RulesLoop(OnlineLoop):
                 self.refuse_entry(slot, reason, self.failing)
         else:
             self.join(slot)
-            self.queued(slot)
+            if tries:
+                self.queued(slot)
+        return 0
+
+    cdef int settle_followers(self, int32_t slot, int stage) except -1 nogil:
+        """The gang of a pod has begun, or is given up: those that wait for it stand in line, or leave with it."""
+        cdef Gang* gang = &self.membership.gangs[self.membership.members[slot].gang]
+        cdef int64_t job = gang.job
+        cdef int32_t at
+        gang.stage = max(gang.stage, stage)
+        if not self.membership.held or (stage == GIVEN_UP and self.membership.has_others(slot)):
+            return 0
+        at = self.membership.next_held(job, self.work.slots)
+        while at >= 0:
+            self.counts.pending -= 1
+            if stage == BEGUN:
+                self.take_in(at, False)
+                self.freed = self.freed or self.work.waiting > 0
+            else:
+                self.refuse(at, GANG)
+            at = self.membership.next_held(job, self.work.slots)
         return 0
 
     cdef int queued(self, int32_t slot) except -1 nogil:
@@ -252,6 +287,8 @@ cdef class RulesLoop(OnlineLoop):
         """An entry leaves without ever being placed, because of one of its pods."""
         cdef int32_t at = self.membership.first(slot)
         cdef int32_t after
+        if self.membership.follows and self.membership.members[slot].gang >= 0:
+            self.settle_followers(slot, GIVEN_UP)
         while at >= 0:
             after = self.membership.next(at)
             self.membership.leave(at)
@@ -268,8 +305,10 @@ cdef class RulesLoop(OnlineLoop):
             large = self.constraints.lasting_obstacle(self.work.slots[at].cls) != 0
             at = self.membership.next(at)
         over = -1 if large or not self.limited else self.tenants.first_above(self.membership, self.work, slot)
-        if not large and over < 0 and not self.above_all_nodes(slot):
+        if not large and over < 0 and not self.constraints.above_all_nodes(slot):
             return 0
+        if self.membership.follows and self.membership.members[slot].gang >= 0:
+            self.settle_followers(slot, GIVEN_UP)
         at = self.membership.first(slot)
         while at >= 0:
             if large:
@@ -287,28 +326,6 @@ cdef class RulesLoop(OnlineLoop):
     cdef int never(self, int32_t slot, int reason) except -1 nogil:
         """A pod leaves because it could not start on an empty cluster either."""
         return self.refuse(slot, reason)
-
-    cdef bint above_all_nodes(self, int32_t slot) noexcept nogil:
-        """Whether more pods of one class are in an entry than all nodes together host."""
-        cdef int32_t at = self.membership.first(slot)
-        cdef int32_t other
-        cdef int64_t count
-        cdef int cls, n, last = -1
-        while at >= 0 and self.membership.members[slot].gang >= 0:
-            cls = self.work.slots[at].cls
-            if cls != last:
-                count, other, last = 0, self.membership.first(slot), cls
-                while other >= 0:
-                    count += self.work.slots[other].cls == cls
-                    other = self.membership.next(other)
-                n = 0
-                while count > 0 and n < self.nodes.count:
-                    count -= self.constraints.capacity(n, cls)
-                    n += 1
-                if count > 0:
-                    return True
-            at = self.membership.next(at)
-        return False
 
     cdef int64_t size(self, int32_t slot) noexcept nogil:
         """Pods of an entry."""
@@ -376,6 +393,8 @@ cdef class RulesLoop(OnlineLoop):
         while not reason and at >= 0:
             self.plan_end(at)
             at = self.membership.next(at)
+        if not reason and self.membership.follows:
+            self.settle_followers(slot, BEGUN)
         return reason
 
     cdef int make_room(self, int32_t slot, Choice* choice) except -1 nogil:

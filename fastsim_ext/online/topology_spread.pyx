@@ -1,7 +1,9 @@
-"""Rules of spread: limits on how unevenly the pods of a set are spread over topology domains.
+"""Rules about the pods of a set in topology domains: how unevenly they are spread, whether a pod is apart or beside.
 
-With a pod on a node, its domain may have at most ``max_skew`` pods of the set more than the domain with the fewest.
-Domains are those of the counted nodes that are there. While they are fewer than ``min_domains``, the fewest is 0.
+Spread: with a pod on a node, its domain may have at most ``max_skew`` pods of the set more than the domain with the
+fewest. Domains are those of the counted nodes that are there. While they are fewer than ``min_domains``, the fewest
+is 0. Apart: the domain has no pod of the set, or the node is in none. Beside: the domain has one. A pod of the set may
+be the first one: anywhere in a domain, while no domain of its rules has any.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -10,6 +12,7 @@ from libc.string cimport memset
 from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.state.node_table cimport NodeTable
 from fastsim_ext.state.pod_membership cimport PodMembership
+from fastsim_ext.state.pod_outcomes cimport PEERS, SPREAD
 
 
 cdef class SpreadTable:
@@ -27,11 +30,11 @@ cdef class SpreadTable:
         free(self.count__kd)
 
     def add(self, int cls, sets, rules):
-        """Numbers of the sets that pods of a class are in; rules as (set, largest skew, fewest domains, domain of each
-        node as int32, -1 where it is not counted)."""
+        """Numbers of the sets that pods of a class are in; rules as (set, kind, largest skew, fewest domains, domain
+        of each node as int32, -1 where it is not counted)."""
         cdef ClassSpread* of
         cdef SpreadRule* rule
-        cdef int32_t which
+        cdef int32_t which, kind
         cdef int n, nodes = max(self.nodes.count, 1)
         cdef const int32_t[::1] row
         if len(rules) > MAX_SPREAD:
@@ -48,13 +51,14 @@ cdef class SpreadTable:
             self.count_set(which)
             self.sets[self.n_sets] = which
             self.n_sets += 1
-        for which, skew, fewest, row in rules:
+        for which, kind, skew, fewest, row in rules:
             self.count_set(which)
             if row.shape[0] != self.nodes.count:
                 raise ValueError(f"{row.shape[0]} domains for {self.nodes.count} nodes")
             self.domain = <int32_t*> memory_grown(self.domain, self.n_domain + nodes, sizeof(int32_t))
             rule = &self.rules[self.n_rules]
             rule.pods, rule.own, rule.max_skew, rule.min_domains = which, which in sets, skew, fewest
+            rule.kind = kind
             rule.first, rule.domains = self.n_domain, 0
             for n in range(self.nodes.count):
                 if row[n] >= self.nodes.count:
@@ -111,8 +115,8 @@ cdef class SpreadTable:
                 if self.has(cls, self.rules[self.of_class[viewer].first_rule + k].pods):
                     moved[k] -= sign
 
-    cdef bint refuses(self, int n, int cls, const int32_t* moved, Skew* skew) noexcept nogil:
-        """Whether a rule of the class forbids node ``n``; ``skew`` is then what the first such rule finds.
+    cdef int refuses(self, int n, int cls, const int32_t* moved, Skew* skew) noexcept nogil:
+        """The Reason why a rule of the class forbids node ``n``, or 0; ``skew`` is then what the first such rule finds.
 
         ``moved`` are pods by rule that a view has added to the node; NULL: none.
         """
@@ -120,29 +124,49 @@ cdef class SpreadTable:
         cdef int32_t d, here
         cdef int k
         if cls >= self.n_classes or self.of_class[cls].rules == 0:
-            return False
+            return 0
         if self.tallied != cls or self.tallied_moves != self.membership.moves:
             self.tally(cls)
         for k in range(self.of_class[cls].rules):
             of = &self.rules[self.of_class[cls].first_rule + k]
             d = self.domain[of.first + n]
-            skew.found, skew.most = 0, of.max_skew
+            skew.found, skew.most = of.kind if of.kind != EVEN else 0, of.max_skew
+            if d < 0 and of.kind >= APART:
+                continue
             if d < 0:
-                return True
+                return SPREAD if of.kind == EVEN else PEERS
             here = self.count__kd[<int64_t> k * self.nodes.count + d]
             if moved != NULL:
                 here += moved[k]
-            skew.found = here + of.own - min(self.least[k], here)
-            if skew.found > of.max_skew:
-                return True
-        return False
+            if of.kind == EVEN:
+                skew.found = here + of.own - min(self.least[k], here)
+                if skew.found > of.max_skew:
+                    return SPREAD
+            elif (here > 0) == (of.kind >= APART) and not (of.kind == BESIDE and self.is_first(n, cls, moved)):
+                return PEERS
+        return 0
+
+    cdef bint is_first(self, int n, int cls, const int32_t* moved) noexcept nogil:
+        """Whether a pod of the class is of the set that it must be beside, and no domain of its rules has one."""
+        cdef const SpreadRule* of
+        cdef int32_t here
+        cdef int k
+        for k in range(self.of_class[cls].rules):
+            of = &self.rules[self.of_class[cls].first_rule + k]
+            if of.kind == BESIDE:
+                here = moved[k] if moved != NULL and self.domain[of.first + n] >= 0 else 0
+                if not of.own or self.least[k] + here > 0:
+                    return False
+        return True
 
     cdef bint outside(self, int n, int cls) noexcept nogil:
         """Whether a rule of the class does not count node ``n``, which then hosts no pod of the class."""
+        cdef const SpreadRule* of
         cdef int k
         if cls < self.n_classes:
             for k in range(self.of_class[cls].rules):
-                if self.domain[self.rules[self.of_class[cls].first_rule + k].first + n] < 0:
+                of = &self.rules[self.of_class[cls].first_rule + k]
+                if of.kind < APART and self.domain[of.first + n] < 0:
                     return True
         return False
 
@@ -163,9 +187,11 @@ cdef class SpreadTable:
                     row[d] = max(row[d], 0) + self.pods__sn[<int64_t> of.pods * self.nodes.count + n]
             there, self.least[k] = 0, 0
             for d in range(of.domains):
-                if row[d] >= 0:
+                if row[d] >= 0 and of.kind == BESIDE:
+                    self.least[k] += row[d]
+                elif row[d] >= 0:
                     self.least[k] = row[d] if there == 0 else min(self.least[k], row[d])
                     there += 1
-            if there < of.min_domains:
+            if of.kind == EVEN and there < of.min_domains:
                 self.least[k] = 0
         self.tallied, self.tallied_moves = cls, self.membership.moves

@@ -1,14 +1,14 @@
-# Tenant, group, gang and run time estimate of each pod, the pods of each node, and the usage of each tenant.
+# Tenant, group, gang and run time estimate of each pod, and the pods of each node.
 from libc.stdint cimport int32_t, int64_t
-from fastsim_ext.state.node_table cimport Totals
-from fastsim_ext.state.pod_table cimport WorkTable
-from fastsim_ext.types cimport Pod
+from fastsim_ext.state.pod_table cimport Slot
 
 cdef struct Member:      # one slot of the work table
     int32_t tenant, group                # numbers; -1 = none
     int32_t gang, next_in_gang           # its gang and the next pod of it by arrival, or -1
     int32_t next_on_node, previous_on_node  # neighbours among the pods of its node, or -1
     bint preemptible, preempts           # it may be stopped for others; it may stop others
+    bint held            # it waits for a gang of its job to start, and stands in no line
+    int64_t job          # of a pod that is held
     int64_t joined, place                # number of its entry into the waiting line; its place in a walk of it
     double est, est_left, restart        # estimates in seconds; NaN = endless
     double attained                      # seconds on nodes before this wait
@@ -17,6 +17,10 @@ cdef struct Gang:        # pods that start and stop together
     int64_t job
     int32_t size, count, first, last     # members required and present; ends of the list of slots
     int32_t next_gang                    # the next gang that forms, or the next free record
+    int32_t stage        # a Stage
+
+cdef enum:  # Stage of a gang
+    NOT_BEGUN, BEGUN, GIVEN_UP           # GIVEN_UP: it has left without having started, others of its job do so, too
 
 cdef class PodMembership:
     # saved
@@ -25,6 +29,8 @@ cdef class PodMembership:
     cdef int32_t room, n_gangs, free_gang, forming
     cdef int64_t joins                   # entries into the waiting line so far
     # not saved: follow from the running pods, or only count changes
+    cdef bint follows    # pods may wait for gangs of their jobs
+    cdef int64_t held    # pods that do
     cdef int32_t gang_room
     cdef int32_t[::1] first__n           # a pod of each node, or -1
     cdef int64_t[::1] moved__n           # pods that started or ended on each node so far
@@ -33,28 +39,12 @@ cdef class PodMembership:
                    double est) except -1 nogil
     cdef void link(self, int32_t slot, int n) noexcept nogil
     cdef void unlink(self, int32_t slot, int n) noexcept nogil
+    cdef int wait_for_gang(self, int32_t slot, int64_t job) noexcept nogil
+    cdef bint has_others(self, int32_t slot) noexcept nogil
+    cdef int32_t next_held(self, int64_t job, const Slot* slots) noexcept nogil
     cdef int32_t new_gang(self) except -1 nogil
     cdef bint join_gang(self, int32_t slot, int64_t job, int32_t size) except -1 nogil
     cdef void leave(self, int32_t slot) noexcept nogil
     cdef int32_t entry_slot(self, int32_t slot) noexcept nogil
     cdef int32_t first(self, int32_t slot) noexcept nogil
     cdef int32_t next(self, int32_t slot) noexcept nogil
-
-cdef struct Tenant:
-    int64_t cpu, mem, gpu                # milli-CPU, MiB and milli-GPU held
-    int64_t cpu_most, mem_most, gpu_most         # quota
-    double weight
-    int64_t barred       # number of the last walk in which it was held back
-    int32_t oldest       # its first entry in the line, in a walk by shares; -1 = none
-
-cdef class TenantUsage:
-    # not saved: quotas are set again, usage is summed over the running pods
-    cdef Tenant* tenants
-    cdef readonly int32_t count
-    cdef int32_t room
-    cdef void add(self, int32_t tenant, const Pod* pod, int sign) noexcept nogil
-    cdef bint over_quota(self, int32_t tenant) noexcept nogil
-    cdef bint exceeds_quota(self, int32_t tenant, int64_t cpu, int64_t mem, int64_t gpu) noexcept nogil
-    cdef int32_t first_over(self, PodMembership membership, WorkTable work, int32_t slot) noexcept nogil
-    cdef int32_t first_above(self, PodMembership membership, WorkTable work, int32_t slot) noexcept nogil
-    cdef double dominant_share(self, int32_t tenant, const Totals* total) noexcept nogil

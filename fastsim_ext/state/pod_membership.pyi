@@ -1,4 +1,4 @@
-"""Tenant, group, gang and run time estimate of each pod, the pods of each node, and the usage of each tenant."""
+"""Tenant, group, gang and run time estimate of each pod, and the pods of each node."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,12 +11,3 @@ class PodMembership:
         """(members as bytes, gangs as bytes, ends of the lists): all that restore() needs."""
     def restore(self, members: Any, gangs: Any, ends: Mapping[str, int]) -> None:
         """Restore a snapshot(); the running pods are then added by link()."""
-
-class TenantUsage:
-    """Tenants by number; pods without one have a tenant of their own."""
-
-    count: int
-    def add_tenant(self, cpu_most: int, mem_most: int, gpu_most: int, weight: float) -> int:
-        """A new tenant, its quota in milli-CPU, MiB and milli-GPU, and its weight."""
-    def used(self, tenant: int) -> tuple[int, int, int]:
-        """(milli-CPU, MiB, milli-GPU) that the tenant's running pods hold."""

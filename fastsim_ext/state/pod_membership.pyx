@@ -1,4 +1,4 @@
-"""Tenant, group, gang and run time estimate of each pod, the pods of each node, and the usage of each tenant.
+"""Tenant, group, gang and run time estimate of each pod, and the pods of each node.
 
 A gang is a list of slots in the order of arrival; its entry in the waiting line is the last of them.
 """
@@ -7,9 +7,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from fastsim_ext.state.node_table cimport Totals
-from fastsim_ext.state.pod_table cimport WorkTable
-from fastsim_ext.types cimport Pod
+from fastsim_ext.state.pod_table cimport Slot
 
 
 cdef class PodMembership:
@@ -47,6 +45,7 @@ cdef class PodMembership:
             memcpy(self.gangs, &gangs[0], gangs.shape[0])
         self.room, self.n_gangs, self.gang_room = room, count, count
         self.free_gang, self.forming, self.joins = ends["free_gang"], ends["forming"], ends["joins"]
+        self.held = sum([self.members[slot].held for slot in range(room)])
 
     cdef int enter(self, int32_t slot, int32_t tenant, int32_t group, bint preemptible, bint preempts,
                    double est) except -1 nogil:
@@ -65,7 +64,8 @@ cdef class PodMembership:
         m = &self.members[slot]
         m.tenant, m.group, m.preemptible, m.preempts, m.est, m.est_left = tenant, group, preemptible, preempts, est, est
         m.gang = m.next_in_gang = m.next_on_node = m.previous_on_node = -1
-        m.joined = m.place = 0
+        m.joined = m.place = m.job = 0
+        m.held = False
         m.restart = m.attained = 0.0
         return 0
 
@@ -103,6 +103,7 @@ cdef class PodMembership:
             at, before = self.new_gang(), -1
             gang = &self.gangs[at]
             gang.job, gang.size, gang.count, gang.first, gang.next_gang = job, size, 0, slot, self.forming
+            gang.stage = NOT_BEGUN
             self.forming = at
         gang = &self.gangs[at]
         if gang.count > 0:
@@ -117,6 +118,43 @@ cdef class PodMembership:
         else:
             self.forming = gang.next_gang
         return True
+
+    cdef int wait_for_gang(self, int32_t slot, int64_t job) noexcept nogil:
+        """The Stage of the gangs of a job, BEGUN if it has none; a pod that is alone waits for one that has not begun.
+
+        One gang that has begun is enough; those that were given up count if there are no others.
+        """
+        cdef int32_t at
+        cdef bint waits = False, given_up = False
+        for at in range(self.n_gangs):
+            if self.gangs[at].job == job and self.gangs[at].count > 0 and self.gangs[at].stage == BEGUN:
+                return BEGUN
+            waits = waits or (self.gangs[at].job == job and self.gangs[at].count > 0)
+            given_up = given_up or (self.gangs[at].job == job and self.gangs[at].stage == GIVEN_UP)
+        if waits:
+            self.members[slot].held, self.members[slot].job = True, job
+            self.held += 1
+        return NOT_BEGUN if waits else GIVEN_UP if given_up else BEGUN
+
+    cdef bint has_others(self, int32_t slot) noexcept nogil:
+        """Whether another gang of the job of a gang's pod is there."""
+        cdef int32_t own = self.members[slot].gang
+        cdef int32_t at
+        for at in range(self.n_gangs):
+            if at != own and self.gangs[at].count > 0 and self.gangs[at].job == self.gangs[own].job:
+                return True
+        return False
+
+    cdef int32_t next_held(self, int64_t job, const Slot* slots) noexcept nogil:
+        """The first pod by arrival that waits for a gang of this job, which it does no longer; -1 if there is none."""
+        cdef int32_t s, first = -1
+        for s in range(self.room if self.held else 0):
+            if self.members[s].held and self.members[s].job == job and (first < 0 or slots[s].seq < slots[first].seq):
+                first = s
+        if first >= 0:
+            self.members[first].held = False
+            self.held -= 1
+        return first
 
     cdef int32_t new_gang(self) except -1 nogil:
         """An unused gang record."""
@@ -153,7 +191,8 @@ cdef class PodMembership:
         if gang.last == slot:
             gang.last = before
         gang.count -= 1
-        if gang.count == 0:
+        if gang.count == 0 and not (self.follows and gang.stage == GIVEN_UP):
+            gang.stage, gang.job = NOT_BEGUN, 0
             gang.next_gang, self.free_gang = self.free_gang, which
         self.members[slot].gang = self.members[slot].next_in_gang = -1
 
@@ -168,96 +207,3 @@ cdef class PodMembership:
     cdef int32_t next(self, int32_t slot) noexcept nogil:
         """The next slot of the same entry, or -1."""
         return self.members[slot].next_in_gang
-
-
-cdef class TenantUsage:
-    """Tenants by number; pods without one have a tenant of their own."""
-
-    def __dealloc__(self):
-        free(self.tenants)
-
-    def add_tenant(self, int64_t cpu_most, int64_t mem_most, int64_t gpu_most, double weight):
-        """A new tenant, its quota in milli-CPU, MiB and milli-GPU, and its weight."""
-        cdef Tenant* t
-        if self.count == self.room:
-            t = <Tenant*> realloc(self.tenants, (2 * self.room + 16) * sizeof(Tenant))
-            if t == NULL:
-                raise MemoryError()
-            self.tenants, self.room = t, 2 * self.room + 16
-        t = &self.tenants[self.count]
-        t.cpu = t.mem = t.gpu = 0
-        t.cpu_most, t.mem_most, t.gpu_most, t.weight, t.barred, t.oldest = cpu_most, mem_most, gpu_most, weight, 0, -1
-        self.count += 1
-        return self.count - 1
-
-    def used(self, int32_t tenant):
-        """(milli-CPU, MiB, milli-GPU) that the tenant's running pods hold."""
-        if not 0 <= tenant < self.count:
-            raise IndexError(f"no tenant {tenant}")
-        return self.tenants[tenant].cpu, self.tenants[tenant].mem, self.tenants[tenant].gpu
-
-    cdef void add(self, int32_t tenant, const Pod* pod, int sign) noexcept nogil:
-        """Add a pod that starts (``sign`` 1) or subtract one that has ended (-1)."""
-        cdef Tenant* t = &self.tenants[tenant]
-        t.cpu += sign * pod.cpu
-        t.mem += sign * pod.mem
-        t.gpu += sign * (pod.num_gpu * pod.milli + pod.mig)
-
-    cdef bint over_quota(self, int32_t tenant) noexcept nogil:
-        """Whether the tenant holds more than its quota."""
-        cdef const Tenant* t = &self.tenants[tenant]
-        return self.exceeds_quota(tenant, t.cpu, t.mem, t.gpu)
-
-    cdef bint exceeds_quota(self, int32_t tenant, int64_t cpu, int64_t mem, int64_t gpu) noexcept nogil:
-        """Whether such usage exceeds the tenant's quota."""
-        cdef const Tenant* t = &self.tenants[tenant]
-        return cpu > t.cpu_most or mem > t.mem_most or gpu > t.gpu_most
-
-    cdef int32_t first_over(self, PodMembership membership, WorkTable work, int32_t slot) noexcept nogil:
-        """The first pod of an entry with which its tenant would be over its quota, or -1."""
-        cdef int32_t at = membership.first(slot)
-        cdef int32_t over = -1
-        cdef int32_t last = at
-        while at >= 0 and over < 0:
-            self.add(membership.members[at].tenant, &work.classes[work.slots[at].cls], 1)
-            if self.over_quota(membership.members[at].tenant):
-                over = at
-            last, at = at, membership.next(at)
-        at = membership.first(slot)
-        while True:
-            self.add(membership.members[at].tenant, &work.classes[work.slots[at].cls], -1)
-            if at == last:
-                return over
-            at = membership.next(at)
-
-    cdef int32_t first_above(self, PodMembership membership, WorkTable work, int32_t slot) noexcept nogil:
-        """The first pod of an entry with which it is more than its tenant's whole quota, or -1."""
-        cdef int32_t first = membership.first(slot)
-        cdef int32_t at, tenant
-        cdef int64_t cpu, mem, gpu
-        cdef const Pod* pod
-        while first >= 0:
-            tenant, at, cpu, mem, gpu = membership.members[first].tenant, membership.first(slot), 0, 0, 0
-            while True:
-                if membership.members[at].tenant == tenant:
-                    pod = &work.classes[work.slots[at].cls]
-                    cpu, mem, gpu = cpu + pod.cpu, mem + pod.mem, gpu + pod.num_gpu * pod.milli + pod.mig
-                if at == first:
-                    break
-                at = membership.next(at)
-            if self.exceeds_quota(tenant, cpu, mem, gpu):
-                return first
-            first = membership.next(first)
-        return -1
-
-    cdef double dominant_share(self, int32_t tenant, const Totals* total) noexcept nogil:
-        """The tenant's dominant share: the largest of its shares of the resources, divided by its weight."""
-        cdef const Tenant* t = &self.tenants[tenant]
-        cdef double most = 0.0
-        if total.cpu_cap > 0:
-            most = <double> t.cpu / <double> total.cpu_cap
-        if total.mem_cap > 0:
-            most = max(most, <double> t.mem / <double> total.mem_cap)
-        if total.gpu_cap > 0:
-            most = max(most, <double> t.gpu / <double> total.gpu_cap)
-        return most / t.weight

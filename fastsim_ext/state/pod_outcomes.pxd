@@ -6,6 +6,7 @@ cdef enum:  # Reason: how an interval of a pod ended; order of fastsim.engine.ta
     FINISHED, RUNNING, NODE_LOST, EVICTED, PREEMPTED, PENDING, TOO_LARGE, GANG, OVER_QUOTA
     NO_NODE, NO_MATCH, NO_GPU_MODEL, NO_GPU, NO_CPU, NO_MEMORY, NO_EXTRA, NO_POD_SLOT, SPREAD, POD_LIMIT
     OUT_OF_MEMORY, GANG_TOO_LARGE, NO_GPU_MEMORY
+    PEERS                # the last check: rules about the pods of a domain
 
 cdef enum:  # Closes: what ends with an outcome row, as bits
     INTERVAL = 1         # a stay on a node, or a wait without one

@@ -143,3 +143,70 @@ def test_a_victim_more_costs_more_whatever_its_priority(tmp_path: Path) -> None:
     there = [runs("a", "x", 0, 8, priority=5), runs("b", "y", 0, 4, priority=5), runs("c", "y", 0, 4, priority=-3)]
     objects = [node("y"), node("x"), *there, pod("high", {"cpu": 8}, priority=10)]
     assert places(played(tmp_path, objects, preempt="priority"))["high"] == "x"
+
+
+# --- Gangs: no pod of a group starts before minMember of them can start together; further pods may start with them
+
+
+GANG = {"annotations": {"scheduling.k8s.io/group-name": "g"}}
+
+
+def group(least: int) -> dict[str, Any]:
+    return {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "metadata": {"name": "g"},
+            "spec": {"minMember": least}}  # fmt: skip
+
+
+def members(*cpus: int, **more: Any) -> Objects:
+    return [pod(f"m{number}", {"cpu": cpu}, meta=at(number), **GANG, **more) for number, cpu in enumerate(cpus)]
+
+
+def at(second: int) -> dict[str, Any]:
+    return {"creationTimestamp": f"2026-01-01T00:00:{second:02}Z"}
+
+
+@pytest.mark.parametrize("queue", ["drop", "fifo", "fifo_skip", "priority", "priority_skip", "drf"])
+def test_no_pod_of_a_gang_starts_while_the_gang_waits(tmp_path: Path, queue: str) -> None:
+    # The gang of three needs 24 CPUs where 16 are free; the fourth and fifth pod would fit.
+    other = pod("o", {"cpu": 1}, meta=at(9))
+    objects = [node("x"), node("y"), node("z"), runs("there", "z"), group(3), *members(8, 8, 8, 1, 1), other]
+    found = places(played(tmp_path, objects, queue=queue))
+    assert [found[f"m{number}"] for number in range(5)] == [None] * 5
+    assert (found["o"] is not None) == (queue in ("drop", "fifo_skip", "priority_skip"))
+
+
+@pytest.mark.parametrize("queue", ["drop", "fifo", "fifo_skip", "priority", "priority_skip", "drf"])
+def test_further_pods_start_after_their_gang_as_far_as_there_is_room(tmp_path: Path, queue: str) -> None:
+    objects = [node("x"), node("y"), group(2), *members(6, 6, 2, 2, 2)]
+    found = places(played(tmp_path, objects, queue=queue))
+    assert [found[f"m{number}"] for number in range(5)] == ["x", "y", "x", "y", None]
+
+
+def test_a_further_pod_of_more_priority_does_not_start_before(tmp_path: Path) -> None:
+    # The two most important pods form the gang of two, which does not fit; the third would.
+    objects = [node("x"), group(2), *members(8, 8, 8)]
+    for number, priority in enumerate((1, 9, 5)):
+        objects[2 + number]["spec"]["priority"] = priority
+    assert places(played(tmp_path, objects, queue="priority_skip")) == {"m0": None, "m1": None, "m2": None}
+
+
+def test_a_further_pod_starts_when_room_for_its_gang_comes(tmp_path: Path) -> None:
+    table = pl.DataFrame({
+        "pod_id": range(5), "submit_s": [0.0, 1.0, 1.0, 1.0, 2.0], "duration_s": [10.0, 5.0, 5.0, 5.0, 1.0],
+        "cpu_milli": [8000, 4000, 4000, 1000, 1000], "memory_mib": 0, "num_gpu": 0, "gpu_milli": 0,
+        "job_id": [None, 1, 1, 1, 1], "gang_size": [None, 2, 2, None, None],
+        "after_gang": [None, None, None, True, True],
+    })  # fmt: skip
+    nodes = fs.Cluster.mix([(1, {"name": "n", "cpu_milli": 9000, "memory_mib": 1000, "num_gpu": 0})])
+    result = fs.simulate(nodes, fs.Workload.from_polars(table), "best_fit", queue="fifo_skip")
+    # The gang of 8 CPUs waits until 10 s. One CPU is free all the time, but not for the two pods behind the gang. Then
+    # the first of them takes it, and the other one follows when the gang is over.
+    assert result.jobs.sort("pod_id")["start_s"].to_list() == [0.0, 10.0, 10.0, 10.0, 15.0]
+
+
+def test_pods_beside_a_gang_that_is_too_large_leave_with_it(tmp_path: Path) -> None:
+    objects = [node("x"), group(3), *members(8, 8, 8, 1)]
+    result = played(tmp_path, objects)
+    assert dict(result.placements.select("native_id", "reason").rows()) == {
+        "default/m0": "gang_too_large", "default/m1": "gang_too_large", "default/m2": "gang_too_large",
+        "default/m3": "gang",
+    }  # fmt: skip

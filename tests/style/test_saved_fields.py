@@ -33,7 +33,7 @@ HOMES = {
     "round_snapshot": "rounds/snapshot",
     "rules_loop": "online/rules_loop",
     "share_loop": "rounds/share_loop",
-    "tenant_usage": "state/pod_membership TenantUsage",
+    "tenant_usage": "state/tenant_usage",
     "training_job": "adaptive/training_job TrainingJob",
 }
 """Files of the modules below the package, and the class that is meant where a file has several."""

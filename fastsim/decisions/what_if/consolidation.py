@@ -238,7 +238,7 @@ def _moved(pods: _Pods, search: ConsolidationSearch, pod: int, place: HeldPlace,
         if not eligible(conditions_of(fresh), node_labels(nodes[place.node])):
             return False
     room.take([pod])
-    if row["spread"] or row["group"] is not None:
+    if row["spread"] or row.get("near") or row["group"] is not None:
         room.close(range(len(search.names)))
         room.open([place.node])
         allowed = room.choose([pod])

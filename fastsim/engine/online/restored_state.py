@@ -50,14 +50,18 @@ DEPARTURE = np.dtype([("t", "f8"), ("seq", "i8"), ("slot", "i4"), ("turn", "i4")
 """A departure, as ``fastsim_ext/state/departure_queue.pxd`` has it."""
 MEMBER = np.dtype(
     [("tenant", "i4"), ("group", "i4"), ("gang", "i4"), ("next_in_gang", "i4"), ("next_on_node", "i4"),
-     ("previous_on_node", "i4"), ("preemptible", "i4"), ("preempts", "i4"), ("joined", "i8"), ("place", "i8"),
-     ("est", "f8"), ("est_left", "f8"), ("restart", "f8"), ("attained", "f8")], align=True,
+     ("previous_on_node", "i4"), ("preemptible", "i4"), ("preempts", "i4"), ("held", "i4"), ("job", "i8"),
+     ("joined", "i8"), ("place", "i8"), ("est", "f8"), ("est_left", "f8"), ("restart", "f8"), ("attained", "f8")],
+    align=True,
 )  # fmt: skip
 """Tenant, group and gang of a pod, as ``fastsim_ext/state/pod_membership.pxd`` has them."""
 GANG = np.dtype(
-    [("job", "i8"), ("size", "i4"), ("count", "i4"), ("first", "i4"), ("last", "i4"), ("next_gang", "i4")], align=True
-)
+    [("job", "i8"), ("size", "i4"), ("count", "i4"), ("first", "i4"), ("last", "i4"), ("next_gang", "i4"),
+     ("stage", "i4")], align=True,
+)  # fmt: skip
 """A gang of pods, from the same file."""
+GIVEN_UP = 2
+"""Stage of a gang that has left without having started."""
 MOST_AHEAD = 1_000_000
 """More failures than a run leaves out at a time."""
 COUNTS = ("running", "pending", "finished", "unplaced", "lost", "arrived_cpu", "arrived_gpu", "unplaced_cpu",
@@ -257,27 +261,31 @@ def _entries(run: OnlineRun, meta: Mapping[str, Any], arrays: Mapping[str, Any],
     tenants, groups = run.queue_loop.tenants.count, len(run.rule_columns.groups)
     check_records(members[here], {
         "tenant": (-1, tenants - 1), "group": (-1, groups - 1), "gang": (-1, last),
-        "next_in_gang": (-1, len(slots) - 1), "preemptible": (0, 1), "preempts": (0, 1),
+        "next_in_gang": (-1, len(slots) - 1), "preemptible": (0, 1), "preempts": (0, 1), "held": (0, 1),
         "joined": (0, ends["joins"]), "place": COUNT, "est": (*TIME, True), "est_left": (*TIME, True),
         "restart": SPAN, "attained": SPAN,
     }, "members")  # fmt: skip
     if (members["next_in_gang"][here & (members["gang"] == -1)] != -1).any():
         raise ValueError("members: next_in_gang, a next pod of no gang")
-    check_records(gangs, {"next_gang": (-1, last), "first": (-1, len(slots) - 1), "last": (-1, len(slots) - 1)},
-                  "gangs")  # fmt: skip
+    check_records(gangs, {
+        "next_gang": (-1, last), "stage": (0, GIVEN_UP), "first": (-1, len(slots) - 1), "last": (-1, len(slots) - 1),
+    }, "gangs")  # fmt: skip
     free, forming = (followed(gangs["next_gang"], ends[name], name) for name in ("free_gang", "forming"))
     if both := sorted(set(free) & set(forming)):
         raise ValueError(f"gangs: {both[0]} both free and forming")
-    alone = waits & (members["gang"] == -1)
+    alone = waits & (members["gang"] == -1) & (members["held"] == 0)
+    if (members["held"][here & ~(waits & (members["gang"] == -1))] != 0).any():
+        raise ValueError("members: held, a pod of a gang, or one that runs")
     entries: list[int] = np.flatnonzero(alone).tolist()
-    for number in set(range(len(gangs))) - set(free):
+    gone = {number for number, gang in enumerate(gangs) if gang["stage"] == GIVEN_UP and gang["count"] == 0}
+    for number in set(range(len(gangs))) - set(free) - gone:
         listed = _gang(number, gangs[number], members, here)
         if waits[listed].all() and number not in forming:
             entries.append(int(gangs[number]["last"]))
         elif waits[listed].any() and number not in forming:
             raise ValueError(f"gang {number} runs in part")
     inside = here & (members["gang"] >= 0)
-    if int(inside.sum()) != sum(int(gangs[k]["count"]) for k in set(range(len(gangs))) - set(free)):
+    if int(inside.sum()) != sum(int(gangs[k]["count"]) for k in set(range(len(gangs))) - set(free) - gone):
         raise ValueError("pods of gangs that are not there")
     return sorted(entries)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,17 @@ from fastsim.engine.online.plan import BACKFILL
 from fastsim.engine.online.restored_state import check_past, past_changes
 from fastsim.errors import InputError
 from fastsim.foundation.limits.knobs import FAILURES
-from fastsim.hardware.node_constraints import COLUMNS, NONE, Conditions, SpreadRule, domains, eligible, node_labels
+from fastsim.hardware.node_constraints import (
+    COLUMNS,
+    NEAR_RULES,
+    NONE,
+    Conditions,
+    NearRule,
+    SpreadRule,
+    domains,
+    eligible,
+    node_labels,
+)
 from fastsim.scenario.outages import Change, away_at_start, merged, planned, taken
 from fastsim.scenario.run_rules import NO_RULES, Rules
 from fastsim.scenario.sort_keys import PODS_QUEUES
@@ -68,8 +78,8 @@ class Numbers:
 class RuleColumns:
     """Feeds the compiled loop with the rules of one run, batch by batch."""
 
-    def __init__(self, cluster: Cluster, rules: Rules, seed: int, width: int) -> None:
-        self.cluster, self.rules, self.width = cluster, rules, width
+    def __init__(self, cluster: Cluster, rules: Rules, seed: int, width: int, asked: Collection[str] = ()) -> None:
+        self.cluster, self.rules, self.width, self.follows = cluster, rules, width, s.AFTER_GANG in asked
         self.tenants, self.groups, self.sets, self.budgets = Numbers(), Numbers(), Numbers(), Numbers()
         self.groups.of(None)  # at once: no number may depend on how pods come in batches
         self._weighed: list[str | None] = []
@@ -107,7 +117,7 @@ class RuleColumns:
             "extra_cap": extra.copy(), "extra_left": extra, "n_extra": len(self.extras),
             "unmasked": np.zeros((n, self.width), np.int32), "masked": np.zeros(n, np.uint8),
             "preempts": rules.preempt == "priority", "requeues": rules.on_node_loss == "requeue",
-            "limited": bool(rules.quotas), "restart_s": rules.restart_s,
+            "follows": self.follows, "limited": bool(rules.quotas), "restart_s": rules.restart_s,
             "checkpoint_s": math.nan if rules.checkpoint_every_s is None else rules.checkpoint_every_s,
             **self.columns,
             "planned": len(planned(self.cluster, rules.outages)),
@@ -139,7 +149,9 @@ class RuleColumns:
             self._weighed.append(name)
             cpu, memory, gpu = (int(min(limit, UNLIMITED)) for limit in self.rules.limits(name))
             online.tenants.add_tenant(cpu, memory, gpu, self.rules.weight(name))
-        online.feed_members(*members, _filled(batch, s.JOB_ID, 0, np.int64), _filled(batch, s.GANG_SIZE, 1, np.int32))
+        job, gang = _filled(batch, s.JOB_ID, 0, np.int64), _filled(batch, s.GANG_SIZE, 1, np.int32)
+        after = _filled(batch, s.AFTER_GANG, False, np.uint8) if self.follows else None
+        online.feed_members(*members, job, gang, after)
 
     def _members(self, batch: pa.RecordBatch) -> tuple[Any, Any, Any, Any, Any]:
         """Numbers of tenants and groups, whether pods are preemptible and preempt, estimated durations in seconds."""
@@ -195,10 +207,21 @@ class RuleColumns:
             any(name not in self.extras for name in amounts),
             -1 if conditions.max_per_node is None else self.groups.of(conditions.group),
             -1 if conditions.max_per_node is None else conditions.max_per_node, self._marks(conditions),
-            [self.sets.of(name) for name in conditions.spread_sets], self._spread(conditions.spread),
+            [self.sets.of(name) for name in conditions.spread_sets],
+            [*self._spread(conditions.spread), *self._near(conditions.near)],
         )  # fmt: skip
 
-    def _spread(self, rules: tuple[SpreadRule, ...]) -> list[tuple[int, int, int, Any]]:
+    def _near(self, rules: tuple[NearRule, ...]) -> Iterator[tuple[int, int, int, int, Any]]:
+        """Rules about pods near as the compiled table takes them."""
+        for rule in rules:
+            if rule.topology not in self._domains:
+                numbers = Numbers()
+                names = [labels.get(rule.topology) for labels in self._labels]
+                places = [-1 if name is None else numbers.of(name) for name in names]
+                self._domains[rule.topology] = np.array(places, np.int32)
+            yield self.sets.of(rule.pods), 1 + NEAR_RULES.index(rule.rule), 0, 1, self._domains[rule.topology]
+
+    def _spread(self, rules: tuple[SpreadRule, ...]) -> list[tuple[int, int, int, int, Any]]:
         """Rules of spread as the compiled table takes them; nodes without the label of any rule are not counted."""
         keys = tuple(rule.topology for rule in rules)
         for rule in rules:
@@ -208,9 +231,10 @@ class RuleColumns:
                 places = [-1 if name is None else numbers.of(name) for name in domains(rule, keys, self._labels)]
                 self._domains[key] = np.array(places, np.int32)
         return [
-            (self.sets.of(rule.pods), rule.max_skew, rule.min_domains, self._domains[rule.topology, rule.counted, keys])
+            (self.sets.of(rule.pods), 0, rule.max_skew, rule.min_domains,
+             self._domains[rule.topology, rule.counted, keys])
             for rule in rules
-        ]
+        ]  # fmt: skip
 
     def _marks(self, conditions: Conditions) -> bytes | None:
         """A byte for each node, 1 if the pod may use it; None if it may use all."""

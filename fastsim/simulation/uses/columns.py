@@ -29,7 +29,7 @@ TIMED = ("remaining", "finish_ratio", "packing", "service_left")
 """Terms of sort keys that need the duration of a pod."""
 NEUTRAL: dict[str, Any] = {
     s.CPU_MILLI: 0, s.MEMORY_MIB: 0, s.GPU_MEMORY_MIB: 0, s.GANG_SIZE: 1, s.PRIORITY: 0, s.PREEMPTIBLE: True,
-    s.PREEMPTS: True,     s.WEIGHT: 1.0,
+    s.PREEMPTS: True, s.AFTER_GANG: False,     s.WEIGHT: 1.0,
 }  # fmt: skip
 """Values that mean the same as null."""
 
@@ -60,7 +60,7 @@ CONDITIONS: Conditions = {
     "estimates": (_estimates, "backfilling or a queue rule by duration"),
     "gangs": (lambda facts: s.GANG_SIZE in facts.columns, "`gang_size`"),
     "limits": (lambda facts: s.MAX_PER_NODE in facts.columns, "`max_per_node`"),
-    "spreads": (lambda facts: s.SPREAD in facts.columns, "`spread`"),
+    "spreads": (lambda facts: s.SPREAD in facts.columns or s.NEAR in facts.columns, "`spread` or `near`"),
     "durations": (lambda facts: s.DURATION_S in facts.columns, "`duration_s`"),
     "telemetry": (lambda facts: facts.samples, "telemetry"),
     "counted": (lambda facts: facts.counted, "rounds that count servers' resources"),

@@ -245,22 +245,32 @@ class ReferenceEngine:
         """A pod asks for a place, or waits for the rest of its gang first."""
         pod = self.pods[event.subject]
         arrived(self.tally, pod.request)
-        entry = None if pod.bound else self.gangs.completed(pod)
+        stage = "" if pod.bound else self.gangs.stage(pod, self)
+        entry = None if pod.bound or stage else self.gangs.completed(pod)
         if pod.bound:
             take_up(self, pod, *pod.bound)
+        elif stage == "given_up":
+            self.refuse(Entry((pod,)), [pod], "gang")
         elif entry is None:
             self.tally.pending += 1
         else:
             self.tally.pending -= len(entry.members) - 1
-            if never := lasting_reasons(self, entry):
-                for other, reason in zip(entry.members, never, strict=True):
-                    other.reason = reason
-                self.tally.unplaced += len(never)
-            elif self.queue_rule == "drop":
-                self._drop_or_start(entry)
-            else:
-                arrive(self, entry)
+            self.take_in(entry)
         return True
+
+    def take_in(self, entry: Entry, tries: bool = True) -> None:
+        """An entry starts, waits or leaves; without ``tries`` it is not tried at once where it can wait."""
+        if never := lasting_reasons(self, entry):
+            self.gangs.give_up(self, entry)
+            for other, reason in zip(entry.members, never, strict=True):
+                other.reason = reason
+            self.tally.unplaced += len(never)
+        elif self.queue_rule == "drop":
+            self._drop_or_start(entry)
+        elif tries:
+            arrive(self, entry)
+        else:
+            join(self, entry)
 
     def refuse(self, entry: Entry, pods: Sequence[Outcome], reason: str) -> None:
         """The entry leaves without ever being placed, because of some of its pods."""
@@ -270,6 +280,7 @@ class ReferenceEngine:
 
     def _drop_or_start(self, entry: Entry) -> None:
         if (refusal := self.offer(entry)) is not None:
+            self.gangs.give_up(self, entry)
             self.refuse(entry, refusal[:1], refusal[1])
 
     def offer(self, entry: Entry) -> tuple[Outcome, str] | None:

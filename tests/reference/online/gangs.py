@@ -21,16 +21,60 @@ if TYPE_CHECKING:
 
 
 class Gangs:
-    """Gangs that wait for their last member to arrive."""
+    """Gangs that wait for their last member to arrive, and pods that wait for a gang of their job to start."""
 
     def __init__(self) -> None:
         self._forming: dict[tuple[int, int], list[Outcome]] = {}
+        self._waiting: dict[int, list[Outcome]] = {}
+        self._gangs: dict[int, list[list[Outcome]]] = {}
+        self._begun: set[int] = set()
+        self._given_up: set[int] = set()
+
+    def stage(self, pod: Outcome, engine: ReferenceEngine) -> str:
+        """``waits`` if the pod has to wait for a gang of its job, ``given_up`` if that has left, else empty."""
+        if pod.after is None:
+            return ""
+        there = [gang for gang in self._gangs.get(pod.after, ()) if any(_present(engine, member) for member in gang)]
+        if any(member.sequence in self._begun for gang in there for member in gang):
+            return ""
+        if there:
+            self._waiting.setdefault(pod.after, []).append(pod)
+            return "waits"
+        return "given_up" if pod.after in self._given_up else ""
+
+    def begun(self, engine: ReferenceEngine, entry: Entry) -> None:
+        """A gang has started: pods that wait for it stand in line, in the order of their arrival."""
+        job = entry.lead.job
+        assert job is not None
+        self._begun |= {member.sequence for member in entry.members}
+        for pod in self._waiting.pop(job[0], ()):
+            engine.tally.pending -= 1
+            engine.take_in(Entry((pod,)), tries=False)
+            if engine.line:
+                engine.free_something(engine.now)
+
+    def give_up(self, engine: ReferenceEngine, entry: Entry) -> None:
+        """A gang leaves without having started: so do pods that wait for it, unless there is another one of the job."""
+        if entry.lead.job is None:
+            return
+        job = entry.lead.job[0]
+        self._given_up.add(job)
+        others = (gang for gang in self._gangs[job] if entry.lead not in gang)
+        if any(_present(engine, member) for gang in others for member in gang):
+            return
+        for pod in self._waiting.pop(job, ()):
+            engine.tally.pending -= 1
+            engine.tally.unplaced += 1
+            pod.reason = "gang"
 
     def completed(self, pod: Outcome) -> Entry | None:
         """The pod, or its gang if the pod is the last of it; None if the gang is not complete."""
         if pod.job is None:
             return Entry((pod,))
-        members = self._forming.setdefault(pod.job, [])
+        if pod.job not in self._forming:
+            self._forming[pod.job] = []
+            self._gangs.setdefault(pod.job[0], []).append(self._forming[pod.job])
+        members = self._forming[pod.job]
         members.append(pod)
         if len(members) < pod.job[1]:
             return None
@@ -53,7 +97,13 @@ def offer_gang(engine: ReferenceEngine, entry: Entry) -> tuple[Outcome, str] | N
     engine.nodes = before
     for pod, choice in zip(entry.members, choices, strict=True):
         engine.begin(pod, choice)
+    engine.gangs.begun(engine, entry)
     return None
+
+
+def _present(engine: ReferenceEngine, pod: Outcome) -> bool:
+    """Whether a pod has arrived and not left."""
+    return pod.sequence in engine.running or pod.reason in ("", "pending")
 
 
 BY_CHECK = ("no_gpu_model", "no_gpu", "no_gpu_memory", "no_cpu", "no_memory", "no_extra", "no_pod_slot")
@@ -78,7 +128,7 @@ def _hindrance(engine: ReferenceEngine, pod: Outcome) -> str:
     """Why no empty node could host a pod; empty if one could."""
     if any(fits(empty_node(shape), pod.request) for shape in engine.shapes):
         return ""
-    anywhere = pod.request.conditions._replace(constraints=(), pinned_node=None, spread=())
+    anywhere = pod.request.conditions._replace(constraints=(), pinned_node=None, spread=(), near=())
     free = replace(pod.request, conditions=anywhere)
     if any(fits(empty_node(shape), free) for shape in engine.shapes):
         return "no_match"

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 from fastsim.engine.online.plan import PodRequest
 from fastsim.hardware.mig import gpu_milli
-from fastsim.hardware.node_constraints import Conditions, SpreadRule, eligible
+from fastsim.hardware.node_constraints import Conditions, NearRule, SpreadRule, eligible
 
 WHOLE = 1000
 """Milli-GPU of an unused device."""
 
 STAGES = (
     "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot", "spread", "pod_limit",
+    "pod_affinity",
 )  # fmt: skip
 """Reasons why a node cannot host a pod, in the order of the checks."""
 
@@ -134,8 +135,10 @@ def stage(node: Node, pod: PodRequest, near: Nodes | None = None) -> int:
         pod.memory_mib <= node.memory_free,
         all(amount <= extra_free(node, name) for name, amount in asked.extra_resources),
         shape.max_pods is None or node.pods + 1 <= shape.max_pods,
-        all(in_balance(rule, node, pod, near) for rule in asked.spread),
+        all(in_balance(rule, node, pod, near) for rule in asked.spread)
+        and (near is not None or all(rule.topology in dict(shape.labels) for rule in _besides(pod))),
         asked.max_per_node is None or dict(node.groups).get(asked.group or "", 0) + 1 <= asked.max_per_node,
+        near is None or well_placed(node, pod, near),
     )
     return checks.index(False) if False in checks else len(STAGES)
 
@@ -157,6 +160,35 @@ def in_balance(rule: SpreadRule, node: Node, pod: PodRequest, near: Nodes | None
             counts[place] = counts.get(place, 0) + dict(other.sets).get(rule.pods, 0)
     least = min(counts.values()) if len(counts) >= rule.min_domains else 0
     return counts[here] + (rule.pods in pod.conditions.spread_sets) - least <= rule.max_skew
+
+
+def _besides(pod: PodRequest) -> list[NearRule]:
+    return [rule for rule in pod.conditions.near if rule.rule == "beside"]
+
+
+def well_placed(node: Node, pod: PodRequest, near: Nodes) -> bool:
+    """Whether the rules about pods near let the pod onto a node."""
+    labels, asked = dict(node.shape.labels), pod.conditions
+    counts = {rule: neighbours(rule, near) for rule in asked.near}
+    apart = all(
+        counts[rule].get(labels.get(rule.topology), 0) == 0 for rule in asked.near if rule.rule != "beside"
+    )  # fmt: skip
+    besides = _besides(pod)
+    first = all(rule.pods in asked.spread_sets and not any(counts[rule].values()) for rule in besides)
+    return (
+        apart and all(rule.topology in labels for rule in besides)
+        and (first or all(counts[rule].get(labels[rule.topology], 0) > 0 for rule in besides))
+    )  # fmt: skip
+
+
+def neighbours(rule: NearRule, near: Nodes) -> dict[str | None, int]:
+    """Pods that a rule counts, by domain."""
+    counts: dict[str | None, int] = {}
+    for node in near:
+        place = None if node is None else dict(node.shape.labels).get(rule.topology)
+        if node is not None and place is not None:
+            counts[place] = counts.get(place, 0) + dict(node.sets).get(rule.pods, 0)
+    return counts
 
 
 def _domain(rule: SpreadRule, node: Node, pod: PodRequest) -> str | None:

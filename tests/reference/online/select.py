@@ -60,7 +60,9 @@ class Selection:
         self.attempts += 1
         if node is None:
             return Choice(reason="no_node")
-        unbound = pod.conditions._replace(pinned_node=None, constraints=(), group=None, max_per_node=None, spread=())
+        unbound = pod.conditions._replace(
+            pinned_node=None, constraints=(), group=None, max_per_node=None, spread=(), near=()
+        )
         there = replace(pod, conditions=unbound)
         reached = stage(node, there)
         if reached < len(STAGES):

@@ -28,7 +28,7 @@ REASONS = (
     "finished", "running", "node_lost", "evicted", "preempted", "pending", "too_large", "gang", "over_quota",
     "no_node", "no_match", "no_gpu_model", "no_gpu", "no_cpu", "no_memory", "no_extra", "no_pod_slot",
     "spread", "pod_limit",
-    "out_of_memory", "gang_too_large", "no_gpu_memory",
+    "out_of_memory", "gang_too_large", "no_gpu_memory", "pod_affinity",
 )  # fmt: skip
 """Reasons for the end of an interval of a pod, or why it never began."""
 STAGE = (
@@ -62,6 +62,8 @@ class Outcome:
     end_s: float | None = None
     earlier: tuple[Outcome, ...] = ()
     job: tuple[int, int] | None = None
+    after: int | None = None
+    """The job of which a gang starts first."""
     tenant: str | None = None
     group: str | None = None
     preemptible: bool = True
@@ -196,7 +198,9 @@ def _pod(sequence: int, row: dict[str, Any]) -> Outcome:
     size = row.get("gang_size") or 1
     return Outcome(
         row["pod_id"], row.get("native_id"), request, row["submit_s"], duration, row.get("priority") or 0, sequence,
-        job=(row["job_id"], size) if size > 1 else None, tenant=row.get("tenant"), group=row.get("group"),
+        job=(row["job_id"], size) if size > 1 else None,
+        after=row["job_id"] if row.get("after_gang") and size == 1 else None,
+        tenant=row.get("tenant"), group=row.get("group"),
         preemptible=row.get("preemptible") is not False, preempts=row.get("preempts") is not False, left_s=duration,
         est_left_s=duration if estimate is None else estimate,
         est_s=duration if estimate is None else estimate, bound=_bound(row),

@@ -30,11 +30,11 @@ READERS = sorted(
 """Modules that read what is in objects."""
 NAME = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(/[A-Za-z0-9_.-]*)?|[A-Z_]+")
 OWN = {
-    "CPU", "GPU", "GiB", "MiB", "counted", "gang", "group", "kubernetes", "mig", "mig-", "now", "op",
+    "CPU", "GPU", "GiB", "MiB", "counted", "group", "kubernetes", "mig", "mig-", "now", "op",
     "owner", "peer", "qos", "spread", "tenant", "times", "topology", "trace", "fastsim.converter", "fastsim.params",
     "fastsim.source", "fastsim.source_sha256", "0", "1", "-", "-inf", "anti-affinity", "head", "job", "worker",
     "-worker", "OneOf", "all", "True", "true", "Eviction", "policy/v1", "local-storage", "not-safe", "ownerless",
-    "budgets", "preempts", "least", "amounts", "nodes", "request",
+    "after_gang", "budgets", "preempts", "least", "amounts", "nodes", "request",
     "sign", "number", "n", "r", "rR", "t", "container",
 }  # fmt: skip
 """Words of the readers that are fastsim's own: columns, units, words of messages."""

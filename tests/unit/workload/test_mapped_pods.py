@@ -188,12 +188,12 @@ def test_a_likely_misspelling_is_refused() -> None:
 
 
 VALUES: dict[str, Any] = {"gpu_milli": 500, "gpu_memory_mib": 100, "gpu_models": ["T4"], "bound_gpus": [0],
-                          "gang_size": 2, "max_per_node": 1}  # fmt: skip
+                          "gang_size": 2, "after_gang": True, "max_per_node": 1}  # fmt: skip
 PARTNER = {**dict.fromkeys(OF_GPUS, "num_gpu"), **{name: partner for name, partner, *_ in PARTNERS}}
 ALONE = {
     "pod_id", "submit_s", "duration_s", "cpu_milli", "memory_mib", "num_gpu", "job_id", "task_role", "qos", "priority",
     "preemptible", "preempts", "budgets", "tenant", "group",
-    "spread", "spread_sets", "extra_resources", "mig", "constraints", "pinned_node",
+    "spread", "spread_sets", "near", "extra_resources", "mig", "constraints", "pinned_node",
     "bound_node", "workload", "batch_size", "total_work", "min_replicas", "max_replicas", "deadline_s", "slo", "weight",
     "est_duration_s", "orig_start_s", "orig_end_s", "orig_status", "censored", "native_id", "native_job_id",
 }  # fmt: skip
@@ -221,7 +221,7 @@ def test_a_column_without_its_partner_is_refused_by_name(name: str, maker: str, 
             Workload.from_csv(tmp_path / "pods.csv", {} if name in kept.columns else {name: "cpu_milli"})
         else:
             Workload.from_arrow(frame.to_arrow(), {} if "mapped" in maker else None).table()
-    if maker != "arrow" and name not in ("bound_gpus", "gang_size", "max_per_node"):
+    if maker != "arrow" and name not in ("bound_gpus", "gang_size", "after_gang", "max_per_node"):
         assert f"{name}: found" in str(error.value), "the column that was given is named"
 
 

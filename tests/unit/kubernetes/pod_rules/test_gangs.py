@@ -59,13 +59,14 @@ def test_the_size_comes_from_the_pods_or_is_all_of_them(tmp_path: Path) -> None:
     assert read(tmp_path, *others) == ([2, 2], unknown)
 
 
-def test_more_pods_than_the_least_are_placed_one_by_one(tmp_path: Path) -> None:
+def test_more_pods_than_the_least_start_after_their_gang(tmp_path: Path) -> None:
     members = pods(4, labels=COSCHEDULED)
     members[0]["metadata"]["creationTimestamp"] = "2024-01-01T00:00:09Z"
     for late in members[1:]:
         late["metadata"]["creationTimestamp"] = "2024-01-01T00:00:00Z"
-    more = {"pods: beyond the least number of their gang, placed one by one, also while it waits": 1}
-    assert read(tmp_path, group(3), *members) == ([3, 3, 3, None], more)
+    assert read(tmp_path, group(3), *members) == ([3, 3, 3, None], Counter())
+    table = workload_of(Snapshot.read(tmp_path / "a.json")).table()
+    assert table["after_gang"].to_pylist() == [None, None, None, True] and len(set(table["job_id"].to_pylist())) == 1
     assert read(tmp_path, group(1), *members) == ([None] * 4, Counter())
     assert read(tmp_path, group(None), *members) == ([None] * 4, Counter())
 
@@ -89,8 +90,7 @@ def test_the_pods_of_a_job_of_volcano_are_a_gang(tmp_path: Path) -> None:
     task = {"name": "w", "replicas": 3, "template": {"spec": {"containers": []}}}
     job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "v"},
            "spec": {"minAvailable": 2, "tasks": [task]}}  # fmt: skip
-    more = {"pods: beyond the least number of their gang, placed one by one, also while it waits": 1}
-    assert read(tmp_path, job) == ([2, 2, None], more)
+    assert read(tmp_path, job) == ([2, 2, None], Counter())
 
 
 def test_the_queue_of_a_pod_is_its_tenant(tmp_path: Path) -> None:
@@ -113,3 +113,54 @@ def test_pods_of_different_requests_start_together_or_none_does(tmp_path: Path) 
     text = f"kubernetes:{written(tmp_path / 'b.json', node(), group(2), *members, running)}"
     found = dict(fs.simulate(text, text, "best_fit").placements.select("native_id", "reason").rows())
     assert found == {"default/r": "running", "default/head": "gang", "default/worker": "no_cpu"}
+
+
+OWN = "scheduling.k8s.io/v1alpha1"
+
+
+def workload(*groups: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": OWN, "kind": "Workload", "metadata": {"name": "w"}, "spec": {"podGroups": list(groups)}}
+
+
+def of_workload(count: int, name: str = "w", key: str = "", first: int = 0) -> list[dict[str, Any]]:
+    reference = {"name": name, "podGroup": "workers"} | ({"podGroupReplicaKey": key} if key else {})
+    return [pod(f"{key or 'p'}{number}", {"cpu": 1}, workloadRef=reference) for number in range(first, first + count)]
+
+
+def test_a_workload_says_how_many_pods_of_its_groups_start_together(tmp_path: Path) -> None:
+    gang = workload({"name": "workers", "policy": {"gang": {"minCount": 2}}})
+    assert read(tmp_path, gang, *of_workload(3)) == ([2, 2, None], Counter())
+    assert read(tmp_path, gang, *of_workload(1), pod("o")) == (
+        [None],
+        {"pods: left out, because their gang is not complete": 1},
+    )
+    basic = workload({"name": "workers", "policy": {"basic": {}}})
+    assert read(tmp_path, basic, *of_workload(3)) == ([None] * 3, Counter())
+
+
+def test_each_key_of_replicas_is_a_group_of_its_own(tmp_path: Path) -> None:
+    gang = workload({"name": "workers", "policy": {"gang": {"minCount": 2}}})
+    pods = [*of_workload(2, key="a"), *of_workload(1, key="b"), pod("other")]
+    assert read(tmp_path, gang, *pods) == ([2, 2, None], {"pods: left out, because their gang is not complete": 1})
+
+
+def test_pods_wait_for_the_object_of_their_group(tmp_path: Path) -> None:
+    gone = {"pods: left out, because the Workload or PodGroup of their gang is not there": 2}
+    gang = workload({"name": "drivers", "policy": {"gang": {"minCount": 1}}})
+    assert read(tmp_path, gang, *of_workload(2), pod("other")) == ([None], gone)
+    unknown = {"pods: of a gang of unknown size, which is all that are there": 2}
+    assert read(tmp_path, *of_workload(2)) == ([2, 2], unknown)
+
+
+def test_a_group_of_kubernetes_itself_has_a_policy(tmp_path: Path) -> None:
+    own = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": "g"}}
+    members = [pod(f"p{number}", schedulingGroup={"podGroupName": "g"}) for number in range(3)]
+    gang = own | {"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
+    assert read(tmp_path, gang, *members) == ([2, 2, None], Counter())
+    assert read(tmp_path, own | {"spec": {"schedulingPolicy": {"basic": {}}}}, *members) == ([None] * 3, Counter())
+    assert read(tmp_path, own | {"spec": {"schedulingPolicy": {"gang": {}}}}, *members)[0] == [3] * 3
+
+
+def test_a_workload_of_kueue_is_another_kind(tmp_path: Path) -> None:
+    kueue = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "metadata": {"name": "w"}}
+    assert read(tmp_path, kueue, pod())[1] == {"objects of kind Workload": 1}

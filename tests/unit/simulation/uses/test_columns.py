@@ -30,14 +30,17 @@ PODS: Columns = {
     "cpu_milli": [0] * N, "memory_mib": [0] * N, "num_gpu": [1] * N, "gpu_milli": [1000] * N,
 }  # fmt: skip
 SPREAD = [{"pods": "all", "topology": "name", "max_skew": 1, "min_domains": None, "counted": None}]
+NEAR = [{"rule": "apart", "pods": "all", "topology": "name"}]
 OTHER: Columns = {
     "pod_id": [2 * i for i in range(N)], "submit_s": [10.0 * i for i in range(N)], "duration_s": [40.0] * N,
     "cpu_milli": [3000] * N, "memory_mib": [3000] * N, "num_gpu": [2] * N, "gpu_milli": [500] * N,
     "gpu_memory_mib": [20_000] * N, "gpu_models": [["v100"]] * N, "job_id": [0, 1, 2, 0, 1, 2], "gang_size": [2] * N,
+    "after_gang": [False, False, True, False, False, False],
     "task_role": ["worker"] * N, "qos": ["LS"] * N, "priority": list(range(N)), "preemptible": [False] * N,
     "preempts": [False] * N, "budgets": [[{"name": "b", "least": 1}], *[None] * (N - 1)],
     "tenant": ["a", "a", "a", "a", "a", "b"], "group": ["a", "b"] * 3, "max_per_node": [1] * N, "spread": [SPREAD] * N,
-    "spread_sets": [["all"], ["none"]] * 3, "extra_resources": [[("nic", 1)]] * N, "mig": ["1g.10gb"] * N,
+    "spread_sets": [["all"], ["none"]] * 3, "near": [NEAR] * N,
+    "extra_resources": [[("nic", 1)]] * N, "mig": ["1g.10gb"] * N,
     "constraints": [[{"key": "name", "op": "In", "values": ["node-0-0000"]}]] * N, "pinned_node": ["node-1-0000"] * N,
     "bound_node": ["node-1-0000", *[None] * (N - 1)], "bound_gpus": [[1], *[None] * (N - 1)], "workload": ["w"] * N,
     "batch_size": [32] * N, "total_work": [50.0] * N, "min_replicas": [1] * N, "max_replicas": [2] * N,
@@ -48,7 +51,8 @@ OTHER: Columns = {
 """Other values of each column."""
 BESIDE: dict[str, Columns] = {
     "gang_size": {"job_id": [0, 0, 1, 1, 2, 2]}, "max_per_node": {"group": ["a"] * N}, "group": {"group": ["a"] * N},
-    "spread": {"spread_sets": [["all"]] * N},
+    "spread": {"spread_sets": [["all"]] * N}, "near": {"spread_sets": [["all"]] * N},
+    "after_gang": {"job_id": [0, 0, 0, 1, 2, 3], "gang_size": [2, None, None, None, None, 2]},
     "bound_gpus": {"bound_node": OTHER["bound_node"]}, "preemptible": {"priority": list(range(N))},
     "preempts": {"priority": list(range(N))}, "budgets": {"priority": list(range(N))},
     "spread_sets": {"spread_sets": [["all"]] * N},
