@@ -15,7 +15,6 @@ from fastsim_ext.state.pod_outcomes cimport GANG, GANG_TOO_LARGE, INTERVAL, NODE
 from fastsim_ext.state.pod_outcomes cimport PREEMPTED, RUNNING, START
 from fastsim_ext.state.pod_table cimport Slot
 from fastsim_ext.state.tenant_usage cimport TenantUsage
-from fastsim_ext.types cimport Pod
 
 
 cdef class RulesLoop(OnlineLoop):
