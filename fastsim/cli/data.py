@@ -9,6 +9,7 @@ import click
 
 from fastsim.cli.grammar.standard_streams import READ, FileWritten
 from fastsim.cli.strict import refuse_not_honoured, strict_option
+from fastsim.foundation.limits.garbage import uncollected
 
 if TYPE_CHECKING:
     from fastsim.cluster.server import Server
@@ -144,6 +145,7 @@ def import_philly(source: Path, output: Path, rules: str, exponential: bool, sin
     help="Pods as they stand now, or at their recorded times, finished ones included.",
 )  # fmt: skip
 @strict_option
+@uncollected()
 def import_kubernetes(
     sources: tuple[Path, ...], output: Path, as_nodes: bool, memory_unit: str, read_as: str, strict: bool
 ) -> None:

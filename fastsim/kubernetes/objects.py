@@ -88,9 +88,13 @@ def sequence(parent: Mapping[str, Any], key: str, where: str) -> list[Mapping[st
     value = parent.get(key)
     if value is None:
         return []
-    if not isinstance(value, list) or not all(isinstance(item, dict | Mapping) for item in value):
+    listed: list[Mapping[str, Any]] = value if isinstance(value, list) else []
+    fine = listed is value
+    for item in listed:
+        fine = fine and isinstance(item, dict | Mapping)
+    if not fine:
         raise InputError(f"{where}: {key}", short(value), "a list of mappings")
-    return value
+    return listed
 
 
 def _read(path: Path) -> Iterator[Manifest]:

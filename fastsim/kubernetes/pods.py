@@ -197,6 +197,8 @@ def _further_expressions(
 
 def held_devices(pod: PodManifest, count: int, notices: Counter[str], boards: Sequence[Board] = ()) -> list[int] | None:
     """Numbers of a running pod's devices, from an annotation; None without one, and for waiting pods."""
+    if not pod.annotations:
+        return None
     numbers = next((str(pod.annotations[name]) for name in HELD if pod.annotations.get(name)), None)
     listed = allocated(pod.annotations, boards)
     if (numbers is None and listed is None) or not count:

@@ -9,6 +9,7 @@ fastsim.errors.InputError: no-such-folder: found no such file or folder, expecte
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
@@ -19,10 +20,11 @@ from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property, partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.limits.garbage import uncollected
+from fastsim.foundation.object_cache import OBJECTS
 from fastsim.kubernetes.devices.device_resources import GPU, SHARED, labelled
 from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, common_division
 from fastsim.kubernetes.devices.hami import boards
@@ -37,6 +39,8 @@ from fastsim.kubernetes.workloads.owners import is_workload
 
 if TYPE_CHECKING:
     from fastsim.kubernetes.controllers import PodManifest
+
+Known = TypeVar("Known")
 
 READ = ("Node", "Pod", "PriorityClass", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "DaemonSet",
         "Job", "CronJob", "PodGroup", "Namespace", "LimitRange", "ResourceQuota", "PersistentVolume",
@@ -53,6 +57,15 @@ AT_ONCE = 1_000
 
 class NotHonoured(UserWarning):
     """Warning: something in the objects has no counterpart in fastsim; the text has its number."""
+
+
+class _Shared(cached_property[Known]):
+    """A property that is worked out once for all readings of the same objects."""
+
+    if not TYPE_CHECKING:
+
+        def __get__(self, instance: Snapshot, owner: type[Snapshot] | None = None) -> Known:
+            return super().__get__(instance if instance is None or instance.first is None else instance.first, owner)
 
 
 class Snapshot:
@@ -76,6 +89,7 @@ class Snapshot:
 
             self.objects = unpinned(self.objects, unpin)
         self.one_source = one_source
+        self.first: Snapshot | None = None  # the first reading of the same objects, if this is a further one
         self.nodes_of: Snapshot | None = None  # the snapshot that the nodes were read with, if it is another one
         self.notices: Counter[str] = Counter()
         if repeated:
@@ -85,13 +99,29 @@ class Snapshot:
             unread = 0 if read else sum(not is_gang_kind(item) and not states_gangs(item) for item in items)
             self.notices.update({f"objects of kind {kind}": unread} if unread else ())
         self._kept = KeptParts()
+        self._node_notices: Counter[str] = Counter()
 
     @classmethod
     def read(cls, *paths: str | os.PathLike[str], memory_unit: str = "GiB", unpin: str = "") -> Snapshot:
-        """The objects of files and folders: YAML, JSON or a KAI snapshot (ZIP)."""
-        with uncollected():
-            objects = [item for path in paths for item in manifests(path)]
-            return cls(objects, ", ".join(map(str, paths)), memory_unit, len(paths) == 1, unpin)
+        """The objects of files and folders: YAML, JSON or a KAI snapshot (ZIP).
+
+        Within a run, cluster and workload of the same files are read once: the second has the objects of the first.
+        """
+        read = partial(cls._read, paths, memory_unit, unpin)
+        key = "snapshot", cls, tuple(map(str, paths)), memory_unit, unpin
+        return OBJECTS.cached(key, read)._reread()
+
+    @classmethod
+    @uncollected()
+    def _read(cls, paths: Sequence[str | os.PathLike[str]], memory_unit: str, unpin: str) -> Snapshot:
+        objects = [item for path in paths for item in manifests(path)]
+        return cls(objects, ", ".join(map(str, paths)), memory_unit, len(paths) == 1, unpin)
+
+    def _reread(self) -> Snapshot:
+        """The same objects, and what is known of them already, with notices of their own."""
+        again = copy.copy(self)
+        again.first, again.notices = self, Counter(self.notices)
+        return again
 
     def pod_rows(self, read_as: str = "now") -> list[dict[str, Any]]:
         """Rows of the pods as they are now: running pods on their nodes, then waiting ones, all at second 0.
@@ -178,15 +208,20 @@ class Snapshot:
     @cached_property
     def node_rows(self) -> list[dict[str, Any]]:
         """Rows of the nodes, by name."""
-        rows: list[dict[str, Any]] = self._claims.on_nodes(self._plain_rows, self.notices)
+        rows = self._node_rows
+        self.notices.update(self._node_notices)
         return rows
 
-    @cached_property
+    @_Shared
+    def _node_rows(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self._claims.on_nodes(self._plain_rows, self._node_notices)
+        return rows
+
+    @_Shared
     def _plain_rows(self) -> list[dict[str, Any]]:
         """Rows of the nodes without what their devices are to claims."""
-        rows = [
-            node_row(node, self.memory_unit, self.notices, self._divided, self._steps) for node in self.of_kind("Node")
-        ]
+        notices, divided, steps = self._node_notices, self._divided, self._steps
+        rows = [node_row(node, self.memory_unit, notices, divided, steps) for node in self.of_kind("Node")]
         for row, more in zip(rows, labelled(self._offered), strict=True):
             row["labels"] = sorted([*row["labels"], *((label, "") for label in more)])
         return rows
@@ -198,7 +233,7 @@ class Snapshot:
             kinds.setdefault(item.kind, []).append(item)
         return kinds
 
-    @cached_property
+    @_Shared
     def _pods(self) -> tuple[list[PodManifest], Counter[str]]:
         """Every pod of the objects, and the notices of listing them."""
         from fastsim.kubernetes.controllers import pods
@@ -206,11 +241,11 @@ class Snapshot:
         notices: Counter[str] = Counter()
         return list(pods(self.objects, self._places, notices)), notices
 
-    @cached_property
+    @_Shared
     def _divided(self) -> Mapping[str, Slots]:
         return common_division(self.of_kind("Node"))
 
-    @cached_property
+    @_Shared
     def _offered(self) -> list[frozenset[str]]:
         return [offered(node) | self._claimed_devices.names(node.name) for node in self.of_kind("Node")]
 
@@ -223,13 +258,13 @@ class Snapshot:
         """Whether a pod has claims for devices that are there, or asks for resources that stand for them."""
         return bool(self._claimed_devices.present and self._claimed_devices.concerns(pod))
 
-    @cached_property
+    @_Shared
     def _claimed_devices(self) -> Any:
         from fastsim.kubernetes.pod_rules.resource_claims import ClaimedDevices
 
-        return ClaimedDevices(self.objects, self.notices)
+        return ClaimedDevices(self.objects, self._node_notices)
 
-    @cached_property
+    @_Shared
     def _claims(self) -> Any:
         """Claims of the pods, of which only those that ask for devices are looked at."""
         from fastsim.kubernetes.arrival_order import in_line
@@ -241,7 +276,7 @@ class Snapshot:
         users = in_line(self._pods[0], priorities_of(self.of_kind("PriorityClass")))
         return ResourceClaims(self._claimed_devices, users, {row["name"]: row["num_gpu"] for row in self._plain_rows})
 
-    @cached_property
+    @_Shared
     def _places(self) -> Any:
         from fastsim.kubernetes.pod_rules.node_affinity import Places
 
@@ -249,7 +284,7 @@ class Snapshot:
         all_taints = [taint for node in self.of_kind("Node") for taint in taints(node, Counter())]
         return Places(labels, list(dict.fromkeys(all_taints)), list(dict.fromkeys(self._offered)))
 
-    @cached_property
+    @_Shared
     def _surroundings(self) -> Any:
         from fastsim.kubernetes.requests import Surroundings
 
@@ -261,7 +296,7 @@ class Snapshot:
         return Surroundings(largest, turns, self.memory_unit, shared, instance, tuple(models),
                             len(set(gpus)) > 1, self._steps)  # fmt: skip
 
-    @cached_property
+    @_Shared
     def _steps(self) -> dict[str, MemoryStep]:
         """Memory steps by resource; less than a MiB only with one source, whose nodes and pods are read together."""
         from fastsim.kubernetes.controllers import pod_specs
@@ -282,10 +317,10 @@ class Snapshot:
             if name == MEMORY or name.startswith(IN_BYTES):
                 amounts_of.setdefault(name, set()).add(amount)
         steps = {name: memory_step(amounts) for name, amounts in amounts_of.items()}
-        self.notices.update({f"nodes: {name}: {step.notice}": 1 for name, step in steps.items() if step.notice})
+        self._node_notices.update({f"nodes: {name}: {step.notice}": 1 for name, step in steps.items() if step.notice})
         return steps
 
-    @cached_property
+    @_Shared
     def _facts(self) -> Any:
         """Facts about the cluster that rows of pods depend on."""
         from fastsim.kubernetes.arrival_order import in_line
@@ -308,7 +343,7 @@ class Snapshot:
         facts = (self._places, self._surroundings, priorities, peers, volumes, ports, boards_of, budgets, self._kept)
         return Facts(*facts, self._claims)
 
-    @cached_property
+    @_Shared
     def checksum(self) -> str:
         """SHA-256 of the objects."""
         digest = hashlib.sha256(b"[")

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 
 from fastsim.errors import InputError, ScenarioError, suggestion
 from fastsim.foundation.columns.content_equality import ValueByObject
-from fastsim.hardware.node_constraints import domains, eligible, node_labels
+from fastsim.hardware.eligible_nodes import EligibleNodes
+from fastsim.hardware.node_constraints import domains, node_labels
 from fastsim.kubernetes.nodes import amount_text
 from fastsim.workload import schema as s
 
@@ -66,6 +67,15 @@ class Shape(NamedTuple):
     model: str | None
     gpu_memory_mib: int | None = None
     extra: tuple[tuple[str, int], ...] = ()
+
+
+class _Labelled(NamedTuple):
+    """Shapes that nodes have, the place of each node's shape among them, labels of the nodes, who may use them."""
+
+    shapes: list[Shape]
+    places: Any
+    labels: list[dict[str, str]]
+    eligible: EligibleNodes
 
 
 @dataclass
@@ -126,9 +136,9 @@ class Oversized:
         first_lacks = (NO_GPU_MODEL, TOO_LARGE) if gpus else ("no_gpu", "no_gpu")
         lacks = (*first_lacks, *LACKS[2:], TOO_LARGE)  # the last one where there is no node
         found = np.array([numbers.get(reason, 0) for reason in lacks])[passed]
-        for row in self._choosy(rows, classes):
-            if not found[row] and not self._admitted(rows[row], classes):
-                found[row] = numbers[NO_MATCH]
+        choosy = [row for row in self._choosy(rows, classes) if not found[row]]
+        found[[row for row, admitted in zip(choosy, self._admitted(rows[choosy], classes), strict=True)
+               if not admitted]] = numbers[NO_MATCH]  # fmt: skip
         return found
 
     def _choosy(self, rows: Any, classes: PodClasses) -> list[int]:
@@ -137,21 +147,21 @@ class Oversized:
         chosen: list[int] = np.flatnonzero(choosy[rows["models"]]).tolist()
         return chosen
 
-    def _admitted(self, row: Any, classes: PodClasses) -> bool:
-        """Whether a node that is large enough has the labels, taints and name that a request asks for."""
-        conditions = classes.conditions[row["models"]]
-        hosting = {shape for shape in self._shapes if _passed(shape, row.reshape(1), classes)[0] == len(LACKS) - 1}
+    def _admitted(self, rows: Any, classes: PodClasses) -> list[bool]:
+        """Whether a node that is large enough has the labels, taints and name that each request asks for."""
+        if not len(rows):
+            return []
         nodes = _labelled(self._cluster)
-        labels = [one for _, one in nodes]
-        keys = tuple(rule.topology for rule in conditions.spread)
-        outside = {
-            place for rule in conditions.spread for place, domain in enumerate(domains(rule, keys, labels))
-            if domain is None
-        }  # fmt: skip
-        return any(
-            shape in hosting and place not in outside and eligible(conditions, here)
-            for place, (shape, here) in enumerate(nodes)
-        )
+        hosting = np.stack([_passed(shape, rows, classes) == len(LACKS) - 1 for shape in nodes.shapes])
+        admitted = []
+        for number, row in enumerate(rows):
+            conditions = classes.conditions[row["models"]]
+            marks = nodes.eligible.marks(conditions) & hosting[nodes.places, number]
+            keys = tuple(rule.topology for rule in conditions.spread)
+            for rule in conditions.spread:
+                marks &= np.array([domain is not None for domain in domains(rule, keys, nodes.labels)], bool)
+            admitted.append(bool(marks.any()))
+        return admitted
 
 
 def nearest(model: str, models: Sequence[str]) -> str:
@@ -212,7 +222,7 @@ def _most_gpus(cluster: Cluster) -> int:
 
 _known: ValueByObject[Cluster, list[Shape]] = ValueByObject()
 """Shapes of clusters that still exist."""
-_known_labels: ValueByObject[Cluster, list[tuple[Shape, dict[str, str]]]] = ValueByObject()
+_known_labels: ValueByObject[Cluster, _Labelled] = ValueByObject()
 """Shape and labels of every node of clusters that still exist."""
 
 
@@ -248,12 +258,14 @@ def _node_shapes(nodes: pa.Table) -> list[Shape]:
     return [Shape(*cells) for cells in zip(*columns, held, strict=True)]
 
 
-def _labelled(cluster: Cluster) -> list[tuple[Shape, dict[str, str]]]:
-    """Shape and labels of every node."""
+def _labelled(cluster: Cluster) -> _Labelled:
     nodes = _known_labels.get(cluster)
     if nodes is None:
         labels = [node_labels(row) for row in cluster.offered.select(["name", "labels"]).to_pylist()]
-        nodes = _known_labels[cluster] = [*zip(_node_shapes(cluster.offered), labels, strict=True)]
+        of_nodes = _node_shapes(cluster.offered)
+        numbers = {shape: number for number, shape in enumerate(dict.fromkeys(of_nodes))}
+        places = np.array([numbers[shape] for shape in of_nodes], np.int64)
+        nodes = _known_labels[cluster] = _Labelled(list(numbers), places, labels, EligibleNodes(labels))
     return nodes
 
 

@@ -16,8 +16,8 @@ TOP_LEVEL = {"fastsim", "fastsim_ext", "traces", "bench", "tests", ".ci", ".gith
 EMPTY_NAMES = {"utils", "util", "common", "helpers", "helper", "misc", "stuff"}
 VARIANT = re.compile(r"_(v\d+|new|old|fix|copy|final|tmp)$")
 ACT = re.compile(r"_*(get|set|compute|calculate|calc|do)_")
-OVERRIDDEN = {"get_attr", "set_attr"}
-"""Methods that a base class of Stable-Baselines3 asks for."""
+OVERRIDDEN = {"get_attr", "set_attr", "__get__"}
+"""Methods that a base class of Stable-Baselines3, or Python, asks for."""
 MACHINE_PATH = re.compile(r"/(home|root|Users|work|tmp|opt|mnt)/\w|\b[A-Z]:\\\\?Users")
 PACKAGES = ("fastsim", "fastsim_ext")
 MATHS = {

@@ -14,6 +14,7 @@ from fastsim.engine.online.plan import BACKFILL
 from fastsim.engine.online.restored_state import check_past, past_changes
 from fastsim.errors import InputError
 from fastsim.foundation.limits.knobs import FAILURES
+from fastsim.hardware.eligible_nodes import EligibleNodes
 from fastsim.hardware.node_constraints import (
     COLUMNS,
     NEAR_RULES,
@@ -22,7 +23,6 @@ from fastsim.hardware.node_constraints import (
     NearRule,
     SpreadRule,
     domains,
-    eligible,
     node_labels,
 )
 from fastsim.scenario.outages import Change, away_at_start, merged, planned, taken
@@ -89,7 +89,7 @@ class RuleColumns:
         self._changes: Iterator[Change] | None = None  # known from the first arrival on
         self._nodes = cluster.offered.to_pylist()
         self._labels = [node_labels(row) for row in self._nodes]
-        self._positions = {labels["name"]: position for position, labels in enumerate(self._labels)}
+        self._eligible = EligibleNodes(self._labels)
         self.extras = sorted({name for row in self._nodes for name, _ in row["extra_resources"] or ()})
         if len(self.extras) > MAX_EXTRA:
             found = f"{len(self.extras)} distinct resources"
@@ -240,17 +240,8 @@ class RuleColumns:
         """A byte for each node, 1 if the pod may use it; None if it may use all."""
         key = conditions.pinned_node, conditions.constraints
         if key not in self._allowed:
-            self._allowed[key] = None if key == (None, ()) else self._eligible(conditions)
+            self._allowed[key] = None if key == (None, ()) else self._eligible.marks(conditions).tobytes()
         return self._allowed[key]
-
-    def _eligible(self, conditions: Conditions) -> bytes:
-        if conditions.pinned_node is None:
-            return bytes(eligible(conditions, labels) for labels in self._labels)
-        # Large clusters have thousands of pinned pods, so only the pinned node is checked for each.
-        marks, place = bytearray(len(self._labels)), self._positions.get(conditions.pinned_node)
-        if place is not None:
-            marks[place] = eligible(conditions, self._labels[place])
-        return bytes(marks)
 
 
 def _filled(batch: pa.RecordBatch, name: str, missing: Any, kind: Any) -> Any:

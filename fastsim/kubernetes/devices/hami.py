@@ -54,7 +54,7 @@ def allocated(annotations: Mapping[str, Any], boards: Sequence[Board]) -> list[i
 
 def allowed_nodes(annotations: Mapping[str, Any], boards_of: Mapping[str, Sequence[Board]]) -> BoardChoice | None:
     """The nodes with boards that a pod chooses by its annotations; None without such annotations."""
-    if not any(_texts(annotations, name) for name in (USE_TYPE, AVOID_TYPE, USE_BOARD, AVOID_BOARD)):
+    if not annotations or not any(_texts(annotations, name) for name in (USE_TYPE, AVOID_TYPE, USE_BOARD, AVOID_BOARD)):
         return None
     allowed = {name: [board.is_allowed(annotations) for board in boards] for name, boards in boards_of.items()}
     some = [name for name, fits in allowed.items() if any(fits)]

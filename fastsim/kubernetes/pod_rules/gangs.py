@@ -46,6 +46,8 @@ def gang_of(pod: PodManifest) -> Gang | None:
     own = _own_group(pod)
     if own is not None:
         return own
+    if pod.together is None and pod.annotations.keys().isdisjoint(ANNOTATIONS) and pod.labels.keys().isdisjoint(LABELS):
+        return None
     named = [pod.annotations.get(key) for key in ANNOTATIONS] + [pod.labels.get(key) for key in LABELS]
     name = next((str(text) for text in named if text), "" if pod.together is None else pod.owner)
     if not name:

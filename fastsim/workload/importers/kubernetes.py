@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,7 +86,8 @@ def _pod_table(rows: list[dict[str, Any]]) -> pa.Table:
     jobs = {owner: number for number, owner in enumerate(dict.fromkeys(row["owner"] for row in rows if row["owner"]))}
     columns: dict[str, Any] = {s.POD_ID: np.arange(len(rows)), s.JOB_ID: [jobs.get(row["owner"]) for row in rows]}
     columns[s.NATIVE_JOB_ID] = [row.get("gang_owner") or row["owner"] or None for row in rows]
-    columns |= {name: [row[name] for row in rows] for name in rows[0] if name in s.POD_SCHEMA.names}
+    names = [name for name in rows[0] if name in s.POD_SCHEMA.names]
+    columns |= zip(names, zip(*map(itemgetter(*names), rows), strict=True), strict=True)
     schema = s.pod_schema([
         name for name, values in columns.items() if name in s.REQUIRED or any(v is not None for v in values)
     ])  # fmt: skip
@@ -100,7 +102,7 @@ def _column(values: Any, field: pa.Field) -> pa.Array:
     return _plain(values, field)
 
 
-def _lists(values: list[Any], field: pa.Field) -> pa.Array:
+def _lists(values: Sequence[Any], field: pa.Field) -> pa.Array:
     """A column of lists, of which many rows share each."""
     places: dict[int, int] = {}
     distinct: list[Any] = []

@@ -35,7 +35,9 @@ def with_running(offered: Workload, cluster: Cluster) -> Workload:
     if offered.population == checksum:
         return offered
     asked = offered.snapshot
-    if asked is not None and snapshot is not None:
+    if asked is not None and snapshot is not None and asked.first is snapshot.first is not None:
+        workload = offered  # the same objects, which met their nodes when they were read
+    elif asked is not None and snapshot is not None:
         workload = _of_objects(asked, snapshot)
     elif asked is not None and taints_of(cluster):
         workload = _in_front(workload_of(asked, marked=True), cluster)

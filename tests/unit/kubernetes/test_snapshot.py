@@ -12,6 +12,9 @@ import pytest
 import fastsim as fs
 from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.object_cache import OBJECTS
+from fastsim.kubernetes import pods
+from fastsim.kubernetes.controllers import PodManifest
 from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import node, pod, written
@@ -158,3 +161,30 @@ def test_bad_options_and_numbers(tmp_path: Path) -> None:
     twice = written(tmp_path / "b.json", node(), node())
     with pytest.raises(InputError, match=r"item 2: Node n1: name: found 'n1', expected a unique name"):
         cluster_of(Snapshot.read(twice))
+
+
+def test_within_a_run_the_same_files_are_read_once(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.json", node("n"), pod("p", preemptionPolicy="Never", futureField=1))
+    with OBJECTS.during_run():
+        cluster, workload = Snapshot.read(path), Snapshot.read(path)
+        assert workload.objects is cluster.objects
+        assert Snapshot.read(path, memory_unit="MiB").objects is not cluster.objects
+        workload.pod_rows()
+        assert list(workload.notices) == ["pods: spec.futureField"] and not cluster.notices
+        assert cluster.node_rows == workload.node_rows and cluster.checksum == workload.checksum
+    assert Snapshot.read(path).objects is not cluster.objects
+
+
+def test_a_run_reads_each_pod_of_one_dump_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = node("n"), pod("runs", nodeName="n"), pod("waits")
+    path, copy = written(tmp_path / "a.json", *objects), written(tmp_path / "b.json", *objects)
+    rows, plain = list[str](), pods.pod_row
+
+    def counted(read: PodManifest, *rest: Any) -> dict[str, Any] | None:
+        rows.append(read.name)
+        return plain(read, *rest)
+
+    monkeypatch.setattr(pods, "pod_row", counted)
+    results = [fs.simulate(cluster=f"kubernetes:{path}", workload=f"kubernetes:{other}") for other in (path, copy)]
+    assert rows[:2] == ["runs", "waits"] and len(rows) == 6
+    assert results[0].placements.equals(results[1].placements)
