@@ -13,18 +13,18 @@ RUNS: dict[str, dict[str, Any]] = {
     },
     "shares": {
         "cluster": "gavel:2:2:2", "policy": "max_min_fairness(mode=base)",
-        "workload": "synth:gavel?jobs=8&rate_per_hour=2&priorities=true&seed=3",
+        "workload": "synth:gavel?jobs=8&rate_per_hour=2&priorities=true&seed=3", "round_s": 3600.0,
     },
     "ordered": {
         "cluster": "gavel:4:4:4", "workload": "synth:gavel?jobs=8&rate_per_hour=2&priorities=true&seed=3",
         "policy": "srtf",
     },
-    "adaptive": {"cluster": "sia:1:0:1", "workload": "synth:sia?jobs=4", "policy": "pollux"},
+    "adaptive": {"cluster": "sia:1:0:1", "workload": "synth:sia?jobs=4", "policy": "pollux", "round_s": 300.0},
     "monitored": {
         "cluster": "uniform?nodes=1&gpu=T4&gpus=2", "workload": "synth:detectors?jobs=4", "policy": "monitored",
     },
 }  # fmt: skip
-"""Scenarios by engine."""
+"""Scenarios by engine; their rounds are longer than usual, so that there are few decisions and rows."""
 
 
 def small_run(engine: str, **options: Any) -> fs.Result:

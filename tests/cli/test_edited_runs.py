@@ -31,8 +31,7 @@ VERBS: dict[str, tuple[str, ...]] = {
 }
 DRAWING = ("html", "plot")
 """Verbs that need the extra with charts."""
-KINDS: dict[str, dict[str, Any]] = {"pods": {}, "shares": {"round_s": 3600.0}}
-"""Runs, and options of theirs: with rounds of an hour their tables are short, and so is what verbs print."""
+KINDS = ("pods", "shares")
 TABLES = ("summary", "timeline", "placements", "jobs", "stages")
 FAILED = (
     "no readable run.json",
@@ -147,8 +146,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("saved")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for kind, options in KINDS.items():
-            fs.simulate(**RUNS[kind], **options, out=base / kind)
+        for kind in KINDS:
+            fs.simulate(**RUNS[kind], out=base / kind)
     return base
 
 

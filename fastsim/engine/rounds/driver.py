@@ -143,10 +143,10 @@ class Driver(ABC):
         """The complete state between two rounds."""
         self.collect_records()
         numbers, parts = self.snapshot()
-        for name in self.records:
+        for name, kind in self.records.items():
             lists = getattr(self, name)
-            lists[:] = [np.concatenate(lists)] if lists else []
-            parts[name] = lists[0].tobytes() if lists else b""
+            parts[name] = b"".join(one.tobytes() for one in lists)  # np.concatenate does not copy bytes between fields
+            lists[:] = [np.frombuffer(parts[name], kind)] if lists else []
         meta = {
             "loop": numbers, "solver_s": self.solver_s, "decided": self.decided, "policy": self.plan.identity,
             "memory": self.memory(), "note": {} if self.clock is None else self.clock.schedule.note(),
