@@ -215,7 +215,8 @@ def small_files_only() -> None:
 
 @pytest.mark.spread(1)
 @pytest.mark.parametrize("verb", ["run", "synth", "demo"])
-def test_a_full_disk_leaves_nothing(verb: str, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_nothing(verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # it would leave half of a compiled module for other tests
     words: dict[str, tuple[object, ...]] = {
         "run": ("run", "--cluster", "openb:9", "--workload", "synth:openb?pods=2000", "--out", tmp_path / "out"),
         "synth": ("synth", "openb", "--pods", 5000, "-o", tmp_path / "w.parquet"),
