@@ -161,7 +161,7 @@ def import_kubernetes(
 
     snapshot = Snapshot.read(*sources, memory_unit=memory_unit)
     table = cluster_of(snapshot) if as_nodes else workload_of(snapshot, read_as, marked=True)
-    notices = [f"{text}: {count:,}" for text, count in sorted(snapshot.notices.items())]
+    notices = snapshot.notices.lines
     if strict:
         refuse_not_honoured(notices)
     if isinstance(table, Cluster):

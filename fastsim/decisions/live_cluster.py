@@ -20,7 +20,7 @@ from fastsim.errors import InputError
 from fastsim.foundation.http.answers import answer_of, base_address
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import one_line
-from fastsim.kubernetes.objects import Manifest, manifests, manifests_in
+from fastsim.kubernetes.objects import Manifest, Notices, manifests, manifests_in
 from fastsim.kubernetes.snapshot import Snapshot, is_running
 from fastsim.workload.importers.kubernetes import workload_of_rows
 
@@ -173,4 +173,5 @@ def rows_by_arrival(bound: list[dict[str, Any]], waiting: list[dict[str, Any]]) 
 
 def left_out(notices: Counter[str]) -> str:
     """Fields that are not honoured, with their counts, on one line."""
-    return "; ".join(f"{text} ({count:,})" for text, count in sorted(notices.items()))
+    known = Notices(notices)
+    return "; ".join(f"{text} ({count:,}{known.such_as(text)})" for text, count in sorted(known.items()))

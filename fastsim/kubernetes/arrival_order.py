@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fastsim.kubernetes.controllers import PodManifest
+from fastsim.kubernetes.objects import counted_about
 from fastsim.kubernetes.pod_rules.node_affinity import OVER
 from fastsim.kubernetes.pod_rules.priorities import Priorities
 from fastsim.kubernetes.pods import PodTimes, unix_s
@@ -64,6 +65,7 @@ def fitting(running: Sequence[Row], nodes: Sequence[Mapping[str, Any]], notices:
     omitted: set[str] = set()
     for row in sorted(running, key=age):
         node, request = row["bound_node"], requested(row)
+        counted_about(notices, row["native_id"])
         if node not in left:
             omitted.add(row["native_id"])
             notices["pods: left out, because they run on nodes that are not there"] += 1
@@ -76,6 +78,7 @@ def fitting(running: Sequence[Row], nodes: Sequence[Mapping[str, Any]], notices:
             continue
         for name, amount in request.items():
             left[node][name] -= amount
+    counted_about(notices, "")
     return [row for row in running if row["native_id"] not in omitted]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fastsim.errors import InputError
-from fastsim.kubernetes.objects import Manifest, mapping, sequence
+from fastsim.kubernetes.objects import Manifest, counted_about, mapping, sequence
 from fastsim.kubernetes.pod_rules.admission import UNKNOWN_CLASS, PodAdmission
 from fastsim.kubernetes.pod_rules.node_affinity import DAEMON_TOLERATES, HARD, OVER, Places, allowed, constraints
 from fastsim.kubernetes.requests import with_enacted
@@ -75,9 +75,11 @@ def pods(objects: Sequence[Manifest], places: Places, notices: Counter[str]) -> 
         if item.kind == "Pod":
             yield _written(item, admission)
         elif is_workload(item) and not belonging.is_represented(item) and not is_finished(item):
+            counted_about(notices, f"{item.kind} {_namespace(item.part('metadata'))}/{item.name}")
             for pod in _lacked(item, belonging.pods_of(item), admission, places, notices):
                 notices.update([UNKNOWN_CLASS] if admission.lacks(pod.spec) else [])
                 yield pod
+            counted_about(notices, "")
 
 
 def _lacked(

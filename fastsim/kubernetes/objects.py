@@ -6,9 +6,12 @@ its objects under ``rawObjects``. YAML needs the package PyYAML (extra ``k8s``);
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +28,11 @@ SNAPSHOT = "snapshot.json"
 """The one file in a KAI snapshot."""
 DEEPEST = 8
 """Most levels of lists inside lists."""
+
+
+EVENTS = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
+"""Types of the events of a watch."""
+BLANKS = re.compile(r"\s*")
 
 
 class Manifest(NamedTuple):
@@ -49,6 +57,42 @@ class Manifest(NamedTuple):
         for number, key in enumerate(keys):
             part = mapping(part, key, ": ".join((where, *keys[:number])) if number else where)
         return part
+
+
+class Notices(Counter[str]):
+    """Numbers of what is not honoured, by text, and an example of each: the first object that the text is ``about``."""
+
+    def __init__(self, counts: Mapping[str, int] | None = None) -> None:
+        self.about, self.examples = "", dict[str, str]()
+        super().__init__()
+        self.update(counts or {})
+
+    def __setitem__(self, text: str, count: int) -> None:
+        if self.about:
+            self.examples.setdefault(text, self.about)
+        super().__setitem__(text, count)
+
+    def update(self, counts: Any = (), /, **further: int) -> None:
+        """Add these counts and their examples."""
+        for text, count in Counter(counts, **further).items():
+            if text in getattr(counts, "examples", ()):
+                self.examples.setdefault(text, counts.examples[text])
+            self[text] = self[text] + count
+
+    def such_as(self, text: str) -> str:
+        """The example of a text, as the end of a sentence; "" without one."""
+        return f", such as {self.examples[text]}" if text in self.examples and " such as " not in text else ""
+
+    @property
+    def lines(self) -> list[str]:
+        """The texts, each with its number and an example."""
+        return [f"{text}: {count:,}{self.such_as(text)}" for text, count in sorted(self.items())]
+
+
+def counted_about(notices: Counter[str], name: str) -> None:
+    """From now on, what is counted is about the object of this name; "" if it is about none."""
+    if isinstance(notices, Notices):
+        notices.about = name
 
 
 def manifests(path: str | os.PathLike[str]) -> list[Manifest]:
@@ -105,20 +149,39 @@ def _read(path: Path) -> Iterator[Manifest]:
         documents = _documents(path)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(str(path), one_line(error), "a text file in UTF-8") from None
+    listed: dict[object, Manifest] = {}
     for number, document in enumerate(documents, start=1):
         where = str(path) if len(documents) == 1 else f"{path}: document {number}"
-        if document is not None:
-            yield from _apart(where, document, 0)
+        if isinstance(document, Mapping) and document.get("type") in EVENTS and "object" in document:
+            _take_in(listed, where, document)
+        elif document is not None:
+            listed.update(((number, place), item) for place, item in enumerate(_apart(where, document, 0)))
+    yield from listed.values()
+
+
+def _take_in(listed: dict[object, Manifest], where: str, event: Mapping[str, Any]) -> None:
+    """Change the objects by an event of a watch, which has a whole object; a bookmark has none."""
+    kind, changed = event["type"], mapping(event, "object", where)
+    if kind == "ERROR":
+        raise InputError(where, short(changed.get("message") or changed), "objects, not an error of the API server")
+    for item in _apart(where, changed, 0) if kind != "BOOKMARK" else ():
+        group = str(item.body.get("apiVersion") or "").rpartition("/")[0]
+        key = group, item.kind, item.part("metadata").get("namespace"), item.name
+        listed.pop(key, None)
+        if kind != "DELETED":
+            listed[key] = item
 
 
 def _documents(path: Path) -> list[Any]:
     with opened_text(path) as file:
         text = file.read()
-    return [_json(str(path), text)] if path.name.endswith((".json", ".json.gz")) else _yaml(str(path), text)
+    return _json_documents(str(path), text) if path.name.endswith((".json", ".json.gz")) else _yaml(str(path), text)
 
 
 def _apart(where: str, body: Any, depth: int) -> Iterator[Manifest]:
     """The object, or the objects of a list."""
+    if isinstance(body, Mapping) and body.get("kind") == "Status" and body.get("message"):
+        raise InputError(where, short(body["message"]), "objects, not an error of the API server")
     if not isinstance(body, Mapping) or not isinstance(body.get("kind"), str):
         raise InputError(where, short(body), "a Kubernetes object: a mapping with kind and metadata")
     kind = body["kind"]
@@ -153,6 +216,37 @@ def _snapshot(path: Path) -> Iterator[Manifest]:
 
 KAI_KINDS = {"nodes": "Node", "pods": "Pod", "queues": "Queue", "podGroups": "PodGroup"}
 """Kinds of the groups of a KAI snapshot; a group of another name holds a kind of that name."""
+
+
+def _json_documents(where: str, text: str) -> list[Any]:
+    """The value of a JSON text, or several one after another, as ``kubectl get --watch`` and ``jq -c`` write them."""
+    begin = _after_blanks(text, 0)
+    if text[begin : begin + 1] not in ("", "[", "{"):  # what kubectl says instead of objects
+        raise InputError(where, short(text[begin:].partition("\n")[0]), "Kubernetes objects as JSON")
+    try:
+        return [json_value(text)]
+    except json.JSONDecodeError as error:
+        if error.msg != "Extra data":
+            raise InputError(where, one_line(error), "JSON") from None
+    except ValueError as error:
+        raise InputError(where, one_line(error), "JSON") from None
+    return [_json(where, part) for part in _one_after_another(where, text)]
+
+
+def _one_after_another(where: str, text: str) -> Iterator[str]:
+    decoder, at = json.JSONDecoder(), _after_blanks(text, 0)
+    while at < len(text):
+        try:
+            _, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            raise InputError(where, one_line(error), "JSON") from None
+        yield text[at:end]
+        at = _after_blanks(text, end)
+
+
+def _after_blanks(text: str, at: int) -> int:
+    found = BLANKS.match(text, at)
+    return at if found is None else found.end()
 
 
 def _json(where: str, text: str) -> Any:

@@ -56,7 +56,8 @@ HONOURED = (
 """Fields of a pod's spec that are read."""
 HARMLESS = (
     "activeDeadlineSeconds", "automountServiceAccountToken", "dnsConfig", "dnsPolicy", "enableServiceLinks",
-    "hostAliases", "hostIPC", "hostPID", "hostname", "imagePullSecrets", "readinessGates",
+    "ephemeralContainers", "hostAliases", "hostIPC", "hostPID", "hostname", "imagePullSecrets", "os",
+    "readinessGates",
     "restartPolicy", "schedulerName", "securityContext", "serviceAccount", "serviceAccountName",
     "setHostnameAsFQDN", "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds",
 )  # fmt: skip

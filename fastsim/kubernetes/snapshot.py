@@ -31,7 +31,7 @@ from fastsim.kubernetes.devices.hami import boards
 from fastsim.kubernetes.devices.node_devices import MEMORY_UNITS, offered
 from fastsim.kubernetes.memory_step import MemoryStep, memory_step
 from fastsim.kubernetes.nodes import IN_BYTES, MEMORY, node_row, taints
-from fastsim.kubernetes.objects import Manifest, manifests
+from fastsim.kubernetes.objects import Manifest, Notices, manifests
 from fastsim.kubernetes.pod_rules.gangs import states_gangs
 from fastsim.kubernetes.pod_rules.kept_parts import KeptParts
 from fastsim.kubernetes.workloads.gang_workloads import is_gang_kind
@@ -48,6 +48,15 @@ READ = ("Node", "Pod", "PriorityClass", "Deployment", "ReplicaSet", "StatefulSet
         "ResourceClaimTemplate", "DeviceTaintRule", "PodDisruptionBudget")  # fmt: skip
 """Kinds that are read; others are counted in the notices."""
 
+WITHOUT_PART = (
+    "APIService", "CSIDriver", "ClusterRole", "ClusterRoleBinding", "ComponentStatus", "ConfigMap",
+    "ControllerRevision", "CustomResourceDefinition", "EndpointSlice", "Endpoints", "Event",
+    "HorizontalPodAutoscaler", "IPAddress", "Ingress", "IngressClass", "Lease", "MutatingWebhookConfiguration",
+    "NetworkPolicy", "NodeMetrics", "PodMetrics", "Role", "RoleBinding", "Secret", "Service", "ServiceAccount",
+    "ServiceCIDR", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+    "VolumeAttachment",
+)  # fmt: skip
+"""Kinds of Kubernetes' own that have no part in where a pod may go."""
 READINGS = ("now", "trace")
 """Two readings of a snapshot's pods: a cluster as it is now, or a trace of pods with their own times."""
 
@@ -91,15 +100,18 @@ class Snapshot:
         self.one_source = one_source
         self.first: Snapshot | None = None  # the first reading of the same objects, if this is a further one
         self.nodes_of: Snapshot | None = None  # the snapshot that the nodes were read with, if it is another one
-        self.notices: Counter[str] = Counter()
+        self.notices = Notices()
         if repeated:
             self.notices["objects: earlier copies of others, which are ignored"] = repeated
         for kind, items in self._by_kind.items():
             read = kind in READ
-            unread = 0 if read else sum(not is_gang_kind(item) and not states_gangs(item) for item in items)
-            self.notices.update({f"objects of kind {kind}": unread} if unread else ())
+            for item in items if not read else ():
+                if not (is_gang_kind(item) or states_gangs(item) or has_no_part(item)):
+                    self.notices.about = item.name
+                    self.notices[f"objects of kind {kind}"] += 1
+        self.notices.about = ""
         self._kept = KeptParts()
-        self._node_notices: Counter[str] = Counter()
+        self._node_notices = Notices()
 
     @classmethod
     def read(cls, *paths: str | os.PathLike[str], memory_unit: str = "GiB", unpin: str = "") -> Snapshot:
@@ -120,7 +132,7 @@ class Snapshot:
     def _reread(self) -> Snapshot:
         """The same objects, and what is known of them already, with notices of their own."""
         again = copy.copy(self)
-        again.first, again.notices = self, Counter(self.notices)
+        again.first, again.notices = self, Notices(self.notices)
         return again
 
     def pod_rows(self, read_as: str = "now") -> list[dict[str, Any]]:
@@ -160,7 +172,7 @@ class Snapshot:
         known = {_identity(item) for item in remaining}
         added = [item for item in self.objects if item.kind != "Node" and _identity(item) not in known]
         joint = Snapshot([*remaining, *added], self.name, self.memory_unit)
-        joint.notices, joint.nodes_of = Counter(), other
+        joint.notices, joint.nodes_of = Notices(), other
         return joint
 
     def without_pods(self) -> Snapshot:
@@ -194,16 +206,17 @@ class Snapshot:
             listed = pods(objects, self._places, self.notices)
         for pod in listed:
             gone = present and is_over(pod)
+            self.notices.about = f"{pod.namespace}/{pod.name}"
             rows.append(pod_row(pod, facts, Counter() if gone else self.notices))
+        self.notices.about = ""
         devices = {row["name"]: row["num_gpu"] for row in self.node_rows}
         return on_shared_devices((row for row in rows if row is not None), devices)
 
     def warn(self, depth: int = 1, nodes: bool = True) -> None:
         """Issue one warning for each notice, `depth` functions up; ``nodes`` includes those about nodes."""
-        for text, count in sorted(self.notices.items()):
-            if not nodes and text.startswith("nodes: "):
-                continue
-            warnings.warn(f"{self.name}: {text}: {count:,}", NotHonoured, stacklevel=depth + 1)
+        for line in self.notices.lines:
+            if nodes or not line.startswith("nodes: "):
+                warnings.warn(f"{self.name}: {line}", NotHonoured, stacklevel=depth + 1)
 
     @cached_property
     def node_rows(self) -> list[dict[str, Any]]:
@@ -221,7 +234,11 @@ class Snapshot:
     def _plain_rows(self) -> list[dict[str, Any]]:
         """Rows of the nodes without what their devices are to claims."""
         notices, divided, steps = self._node_notices, self._divided, self._steps
-        rows = [node_row(node, self.memory_unit, notices, divided, steps) for node in self.of_kind("Node")]
+        rows = []
+        for node in self.of_kind("Node"):
+            notices.about = node.name
+            rows.append(node_row(node, self.memory_unit, notices, divided, steps))
+        notices.about = ""
         for row, more in zip(rows, labelled(self._offered), strict=True):
             row["labels"] = sorted([*row["labels"], *((label, "") for label in more)])
         return rows
@@ -238,7 +255,7 @@ class Snapshot:
         """Every pod of the objects, and the notices of listing them."""
         from fastsim.kubernetes.controllers import pods
 
-        notices: Counter[str] = Counter()
+        notices = Notices()
         return list(pods(self.objects, self._places, notices)), notices
 
     @_Shared
@@ -357,6 +374,12 @@ class Snapshot:
     def of_kind(self, kind: str) -> list[Manifest]:
         """The objects of one kind."""
         return self._by_kind.get(kind, [])
+
+
+def has_no_part(item: Manifest) -> bool:
+    """Whether an object has no part in where a pod may go; objects of others may have the names of such kinds."""
+    group = str(item.body.get("apiVersion") or "").rpartition("/")[0]
+    return item.kind in WITHOUT_PART and ("." not in group or group.endswith(".k8s.io"))
 
 
 def _amounts(spec: Mapping[str, Any], where: str, _: Counter[str]) -> Mapping[str, Fraction]:

@@ -37,11 +37,11 @@ def test_nodes_moves_and_evictions_are_written(now: str, tmp_path: Path, capsys:
 
 
 def test_exit_code_1_if_no_node_can_be_emptied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = written(tmp_path / "full.json", node("n1"), runs("a", "n1", {"cpu": 8}), {"kind": "Service"})
+    file = written(tmp_path / "full.json", node("n1"), runs("a", "n1", {"cpu": 8}), {"kind": "NodePool"})
     assert exit_code(["consolidate", "--cluster", f"kubernetes:{file}"]) == 1
     printed = capsys.readouterr()
     assert "stays: n1: its pods find no room elsewhere" in printed.out
-    assert printed.err == "not honoured: objects of kind Service (1)\n"
+    assert printed.err == "not honoured: objects of kind NodePool (1)\n"
 
 
 @pytest.mark.parametrize(

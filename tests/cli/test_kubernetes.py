@@ -15,7 +15,7 @@ from tests.unit.decisions.test_kube_extender import THREE, pod
 
 
 def test_a_scheduler_is_answered(tmp_path: Path) -> None:
-    (tmp_path / "live.json").write_text(json.dumps({"kind": "List", "items": [*THREE, {"kind": "Service"}]}))
+    (tmp_path / "live.json").write_text(json.dumps({"kind": "List", "items": [*THREE, {"kind": "NodePool"}]}))
     words = [*COMMAND, "serve-extender", "--snapshot", str(tmp_path / "live.json"), "--listen", "127.0.0.1:0",
              "--policy", "0.9*fgd + 0.1*pwr", "--limit-mib", "1"]  # fmt: skip
     with subprocess.Popen(words, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -36,7 +36,7 @@ def test_a_scheduler_is_answered(tmp_path: Path) -> None:
         out, err = live.communicate(timeout=280)
     assert refused == 413
     assert found[0]["NodeNames"] == ["n1", "n2"] and sorted(item["Score"] for item in found[1]) == [0, 0, 10]
-    assert (live.returncode, out, err) == (0, "ended after 2 answers\n", "not honoured: objects of kind Service (1)\n")
+    assert (live.returncode, out, err) == (0, "ended after 2 answers\n", "not honoured: objects of kind NodePool (1)\n")
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

@@ -42,11 +42,11 @@ def test_what_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_each_warning_is_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    service = {"kind": "Service", "metadata": {"name": "s"}}
+    service = {"kind": "NodePool", "metadata": {"name": "s"}}
     path = written(tmp_path / "now.json", node("n1"), node("n2"), pod("p", {"cpu": 1}), service)
     objects = ["--cluster", f"kubernetes:{path}", "--workload", f"kubernetes:{path}"]
     assert exit_code(["plan", *objects, "--add", "node:n1", "--add", "node:n2"]) == 0
-    assert capsys.readouterr().err == f"fastsim: warning: {path}: objects of kind Service: 1\n"
+    assert capsys.readouterr().err == f"fastsim: warning: {path}: objects of kind NodePool: 1, such as s\n"
 
 
 def test_what_is_said_of_nodes_is_said_of_the_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

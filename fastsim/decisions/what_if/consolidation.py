@@ -20,7 +20,7 @@ from fastsim.decisions.what_if.relocation import HeldPlace, Relocation
 from fastsim.errors import InputError
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.hardware.node_constraints import conditions_of, eligible, node_labels
-from fastsim.kubernetes.objects import Manifest
+from fastsim.kubernetes.objects import Manifest, Notices
 from fastsim.kubernetes.pod_rules.disruption_budgets import budgets, pod_name
 from fastsim.kubernetes.pod_rules.evictions import CONTROL_PLANE, REASONS, goes_with_node, reason_to_stay
 from fastsim.kubernetes.pod_rules.resource_claims import has_claims
@@ -115,7 +115,7 @@ def consolidation(
         stay[refused] = f"{emptied} finds no room where others have moved"
     full = {name: "its pods find no room elsewhere" for name in pods.names if name not in stay}
     left = {name: why for name, why in (stay | full).items() if name not in {node.node for node in emptied}}
-    notices = Counter(state.notices)
+    notices = Notices(state.notices)
     # Another set of nodes may be worth more where rules between pods refused one.
     optimal = search.optimal and len(stay) == len(pods.stay)
     return Consolidation(tuple(emptied), left, search.greedy_count, optimal, notices)

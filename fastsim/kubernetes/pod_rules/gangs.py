@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from fastsim.errors import InputError
 from fastsim.kubernetes.controllers import PodManifest
-from fastsim.kubernetes.objects import Manifest, mapping, sequence
+from fastsim.kubernetes.objects import Manifest, counted_about, mapping, sequence
 
 ANNOTATIONS = ("scheduling.k8s.io/group-name", "pod-group-name")
 """Annotations that name the group of a pod."""
@@ -115,6 +115,7 @@ def with_gangs(
             groups.setdefault(row["gang"][:2], []).append(row)
     absent: set[int] = set()
     for (namespace, name), members in groups.items():
+        counted_about(notices, f"{namespace}/{name}")
         waiting = sorted((row for row in members if not row["bound_node"]), key=order or _arrival)
         policy = members[0]["gang"].policy
         if policy and least and (namespace, policy) not in least:
@@ -128,6 +129,7 @@ def with_gangs(
             absent.update(map(id, waiting))
         elif size > 1:
             _form_gang(waiting, size, f"PodGroup/{namespace}/{name}")
+    counted_about(notices, "")
     return [row for row in rows if id(row) not in absent] if absent else rows
 
 

@@ -20,7 +20,7 @@ def objects(tmp_path: Path) -> Path:
     soft = node(spec={"taints": [{"key": "k", "effect": "PreferNoSchedule"}]})
     spread = [{"whenUnsatisfiable": "ScheduleAnyway"}]
     pods = [pod(name, {"cpu": 1}, topologySpreadConstraints=spread) for name in ("a", "b")]
-    return written(tmp_path / "objects.json", soft, *pods, {"kind": "Service", "metadata": {"name": "s"}})
+    return written(tmp_path / "objects.json", soft, *pods, {"kind": "NodePool", "metadata": {"name": "s"}})
 
 
 def told(capsys: pytest.CaptureFixture[str], code: int, *words: object) -> str:
@@ -48,10 +48,10 @@ def test_listed_once_and_refused_if_wanted(
         assert exit_code([*map(str, commands(objects, tmp_path)["run"][:-1]), str(tmp_path / "made")]) == 0
     refusal = told(capsys, 2, *words, "--strict")
     assert refusal.count("\n") == 1 and refusal.startswith("fastsim: --strict: found ")
-    assert all(refusal.count(text) == 1 for text in (SPREAD, TAINT, "objects of kind Service: 1"))
+    assert all(refusal.count(text) == 1 for text in (SPREAD, TAINT, "objects of kind NodePool: 1"))
     assert not (tmp_path / "run").exists() and not (tmp_path / "pods.parquet").exists()
     listed = told(capsys, 0, *words)
-    assert all(listed.count(text) == 1 for text in (SPREAD, TAINT, "objects of kind Service: 1"))
+    assert all(listed.count(text) == 1 for text in (SPREAD, TAINT, "objects of kind NodePool: 1"))
 
 
 def test_nodes_that_two_texts_read_are_told_once(

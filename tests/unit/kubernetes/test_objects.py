@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sys
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.kubernetes.objects import manifests
+from fastsim.kubernetes.objects import Notices, counted_about, manifests
 from tests.needs import needed
 from tests.objects import node, pod
 
@@ -103,3 +104,49 @@ def test_a_snapshot_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypa
         archive.writestr("snapshot.json", " " * (2 << 20))
     with pytest.raises(InputError, match=r"snapshot\.json: found more than 1 MiB when unpacked"):
         manifests(tmp_path / "snapshot.zip")
+
+
+def test_objects_one_after_another_are_documents(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(f"\n{json.dumps(node('a'))}\n{json.dumps(pod('p'))} \n")
+    assert [item.name for item in manifests(tmp_path / "a.json")] == ["a", "p"]
+    (tmp_path / "a.json").write_text(f"{json.dumps(node('a'))}\n{{")
+    with pytest.raises(InputError, match="expected JSON"):
+        manifests(tmp_path / "a.json")
+
+
+def test_the_last_state_of_a_watched_object_counts(tmp_path: Path) -> None:
+    states = [("ADDED", node("a")), ("ADDED", pod("p")), ("ADDED", pod("q")), ("MODIFIED", pod("p", nodeName="a")),
+              ("DELETED", pod("q")), ("BOOKMARK", {"kind": "Pod", "metadata": {}})]  # fmt: skip
+    events = [{"type": kind, "object": body} for kind, body in states]
+    (tmp_path / "a.json").write_text("".join(map(json.dumps, events)))
+    found = manifests(tmp_path / "a.json")
+    assert [(item.name, item.part("spec").get("nodeName")) for item in found] == [("a", None), ("p", "a")]
+    (tmp_path / "a.json").write_text(json.dumps({"type": "ERROR", "object": {"kind": "Status", "message": "too old"}}))
+    with pytest.raises(InputError, match="found 'too old', expected objects"):
+        manifests(tmp_path / "a.json")
+
+
+def test_answers_without_objects_are_refused_with_their_words(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("Error from server (Forbidden): nodes is forbidden\nmore\n")
+    with pytest.raises(
+        InputError, match=r"found 'Error from server \(Forbidden\): nodes is forbidden', expected Kubern"
+    ):
+        manifests(tmp_path / "a.json")
+    (tmp_path / "a.json").write_text(
+        json.dumps({"kind": "Status", "status": "Failure", "message": "nodes is forbidden"})
+    )
+    with pytest.raises(InputError, match="found 'nodes is forbidden', expected objects"):
+        manifests(tmp_path / "a.json")
+
+
+def test_notices_have_the_first_object_as_example() -> None:
+    notices = Notices({"old": 1})
+    for name in ("a/p", "a/q"):
+        counted_about(notices, name)
+        notices["seen"] += 1
+        notices.update(["seen", "listed"])
+    counted_about(notices, "")
+    notices["old"] += 1
+    assert notices.lines == ["listed: 2, such as a/p", "old: 2", "seen: 4, such as a/p"]
+    assert Notices(notices).lines == notices.lines and notices == {"old": 2, "seen": 4, "listed": 2}
+    counted_about(Counter(), "a/p")

@@ -75,17 +75,18 @@ def test_taints_selectors_and_limits_are_honoured(tmp_path: Path) -> None:
 
 
 def test_warnings_about_what_is_not_honoured(tmp_path: Path) -> None:
-    service = {"kind": "Service", "metadata": {"name": "s"}}
+    service = {"kind": "NodePool", "metadata": {"name": "s"}}
     spread = [{"whenUnsatisfiable": "ScheduleAnyway"}]
     path = written(tmp_path / "a.json", node(), service, service, pod(topologySpreadConstraints=spread))
     with pytest.warns(NotHonoured) as caught:
         workload = fs.Workload.from_kubernetes(path)
     assert [str(item.message).removeprefix(f"{path}: ") for item in caught] == [
-        "objects of kind Service: 2", "pods: topologySpreadConstraints with ScheduleAnyway: 1",
+        "objects of kind NodePool: 2, such as s",
+        "pods: topologySpreadConstraints with ScheduleAnyway: 1, such as default/p1",
     ]  # fmt: skip
     assert caught[0].filename == __file__
     assert json.loads(workload.metadata["fastsim.params"])["not_honoured"] == {
-        "objects of kind Service": 2, "pods: topologySpreadConstraints with ScheduleAnyway": 1,
+        "objects of kind NodePool": 2, "pods: topologySpreadConstraints with ScheduleAnyway": 1,
     }  # fmt: skip
 
 
@@ -149,7 +150,7 @@ def test_pods_meet_nodes_of_other_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ask", [cluster_of, workload_of])
 def test_nothing_to_import(tmp_path: Path, ask: Any) -> None:
     with pytest.raises(InputError, match=r"no (nodes|pods)"):
-        ask(Snapshot.read(written(tmp_path / "a.json", {"kind": "Service", "metadata": {"name": "s"}})))
+        ask(Snapshot.read(written(tmp_path / "a.json", {"kind": "NodePool", "metadata": {"name": "s"}})))
 
 
 def test_bad_options_and_numbers(tmp_path: Path) -> None:
@@ -188,3 +189,25 @@ def test_a_run_reads_each_pod_of_one_dump_once(tmp_path: Path, monkeypatch: pyte
     results = [fs.simulate(cluster=f"kubernetes:{path}", workload=f"kubernetes:{other}") for other in (path, copy)]
     assert rows[:2] == ["runs", "waits"] and len(rows) == 6
     assert results[0].placements.equals(results[1].placements)
+
+
+def test_objects_without_a_part_in_scheduling_are_harmless(tmp_path: Path) -> None:
+    kinds = [{"apiVersion": "v1", "kind": "Service"}, {"apiVersion": "events.k8s.io/v1", "kind": "Event"},
+             {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}]  # fmt: skip
+    other = {"apiVersion": "serving.knative.dev/v1", "kind": "Service", "metadata": {"name": "web"}}
+    assert not Snapshot.read(written(tmp_path / "a.json", node(), *kinds)).notices
+    found = Snapshot.read(written(tmp_path / "a.json", node(), *kinds, other)).notices
+    assert found.lines == ["objects of kind Service: 1, such as web"]
+
+
+def test_pods_that_a_replica_set_lacks_are_told_with_its_name(tmp_path: Path) -> None:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": pod()["spec"]}
+    owner = [{"kind": "ReplicaSet", "name": "web", "controller": True}]
+    there = [{**pod(f"web-{n}"), "metadata": {"name": f"web-{n}", "ownerReferences": owner}} for n in "abc"]
+    body = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web"},
+            "spec": {"replicas": 5, "template": template}}  # fmt: skip
+    snapshot = Snapshot.read(written(tmp_path / "a.json", node(), body, *there))
+    assert len(snapshot.pod_rows()) == 5
+    assert snapshot.notices.lines == [
+        "workloads: pods that are not there yet, beside others of their workloads: 2, such as ReplicaSet default/web"
+    ]
