@@ -89,14 +89,14 @@ def test_sweep_files_to_begin_with(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_each_warning_is_told_once_by_any_number_of_workers(tmp_path: Path) -> None:
-    service = {"kind": "Service", "metadata": {"name": "s"}}
+    service = {"kind": "NodePool", "metadata": {"name": "s"}}
     path = written(tmp_path / "now.json", node("n1"), pod("p", {"cpu": 1}), pod("q", {"cpu": 100}), service)
     text = json.dumps(f"kubernetes:{path}")
     (tmp_path / "s.toml").write_text(f"cluster = {text}\nworkload = {text}\npolicy = 'fgd'\nseed = [0, 1, 2, 3]\n")
     done = fastsim_here("sweep", "s.toml", "--out", "runs", "--workers", 2, cwd=tmp_path)
     lines = done.err.splitlines()
     assert done.code == 0 and len(lines) == 2 and all(line.startswith("fastsim: warning: ") for line in lines), lines
-    assert "objects of kind Service: 1" in done.err and "1 pod is larger than any node" in done.err
+    assert "objects of kind NodePool: 1" in done.err and "1 pod is larger than any node" in done.err
 
 
 def test_stats_put_first_what_the_metric_calls_better(tmp_path: Path) -> None:

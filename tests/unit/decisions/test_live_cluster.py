@@ -125,7 +125,7 @@ def test_files_are_read_again_when_they_change(tmp_path: Path) -> None:
 def test_pods_that_hold_nothing(tmp_path: Path) -> None:
     over = pod("over", 1, "n1") | {"status": {"phase": "Succeeded"}}
     objects = [node("n1"), pod("a", 1, "n1"), over, pod("elsewhere", 1, "gone"), pod("waiting")]
-    (tmp_path / "live.json").write_text(json.dumps({"kind": "List", "items": [*objects, {"kind": "Service"}]}))
+    (tmp_path / "live.json").write_text(json.dumps({"kind": "List", "items": [*objects, {"kind": "NodePool"}]}))
     state = LiveSnapshot(str(tmp_path / "live.json")).state()
     assert [row["native_id"] for row in state.bound_rows] == ["ns/a"]
-    assert left_out(state.notices) == "objects of kind Service (1)"
+    assert left_out(state.notices) == "objects of kind NodePool (1)"
