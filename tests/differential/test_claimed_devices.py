@@ -17,7 +17,18 @@ from fastsim.cluster.importers import cluster_of
 from fastsim.kubernetes.pod_rules.resource_claims import PARTLY, UNEQUAL
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import claiming, device, device_class, manifest, node, request, resource_slice, template
+from tests.objects import (
+    allocation,
+    claim,
+    claiming,
+    device,
+    device_class,
+    manifest,
+    node,
+    request,
+    resource_slice,
+    template,
+)
 from tests.reference.device_allocation import Part, Wish, satisfiable
 from tests.strategies import scenarios_per_run
 
@@ -98,13 +109,43 @@ def amount(count: int | None) -> dict[str, Any]:
     return {"allocationMode": "All"} if count is None else {"count": count}
 
 
-def check_feasible(found: list[list[dict[str, Any]]], claims: Any, where: dict[str, str | None]) -> None:
-    """What stands on a node can be had there together."""
+Held = list[tuple[int, list[str]]]
+"""Nodes and devices of claims that pods on nodes have."""
+
+
+def holding(held: Held) -> list[dict[str, Any]]:
+    """Running pods with claims that have these devices, two devices a claim at most."""
+    objects: list[dict[str, Any]] = []
+    for number, (where, names) in enumerate(held):
+        pairs = [(f"n{where}", name) for name in names]
+        status = allocation(*pairs, driver=DRIVER, users=(f"r{number}",))
+        running = claiming(f"r{number}", claims=(f"c{number}",), nodeName=f"n{where}", status={"phase": "Running"})
+        objects += [claim(f"c{number}", request("r", "any"), status=status), running]
+    return objects
+
+
+@st.composite
+def held_devices(draw: st.DrawFn, found: list[list[dict[str, Any]]]) -> Held:
+    """Some devices of some nodes, one or two a claim."""
+    held: Held = []
     for number, listed in enumerate(found):
+        free = draw(st.lists(st.sampled_from(range(len(listed))), unique=True, max_size=3)) if listed else []
+        names = [f"d{place}" for place in free]
+        held += [(number, names[start : start + 2]) for start in range(0, len(names), 2)]
+    return held
+
+
+def check_feasible(
+    found: list[list[dict[str, Any]]], claims: Any, where: dict[str, str | None], held: Held | None = None
+) -> None:
+    """What stands on a node can be had there together, and who runs stays."""
+    for number, listed in enumerate(found):
+        taken = [name for place, names in held or () if place == number for name in names]
         here = [
             wish_of(asked, listed, rules) for p, (asked, rules) in enumerate(claims) if where[f"p{p}"] == f"n{number}"
         ]
-        assert satisfiable(here, parts_of(listed), {}), (number, where)
+        assert satisfiable(here, parts_of(listed), {}, taken), (number, where)
+    assert all(where[f"r{number}"] == f"n{place}" for number, (place, _) in enumerate(held or ()))
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -196,3 +237,70 @@ def test_partitions_are_feasible(asked: Any, gpus: int, slices: int) -> None:
     here = [Wish([[(meant[kind], 1)]]) for number, kind in enumerate(asked) if where[f"p{number}"]]
     assert satisfiable(here, parts, {f"g{g}": slices for g in range(gpus)})
     assert where["p0"] == "n0"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@settings(max_examples=scenarios_per_run(60), deadline=None)
+@given(nodes, st.lists(st.lists(requests_of(LAMINAR), min_size=1, max_size=2), min_size=1, max_size=4), st.data())
+def test_sets_inside_each_other_are_exact_beside_what_runs(found: Any, asked: Any, data: Any) -> None:
+    claims, held = [([[one] for one in requests], ()) for requests in asked], data.draw(held_devices(found[:1]))
+    where, _ = placed([*cluster(found[:1]), *templates(claims), *holding(held)])
+    check_feasible(found[:1], [], where, held)
+    here: list[Wish] = []
+    taken = [name for _, names in held for name in names]
+    for number, (requests, _) in enumerate(claims):
+        wish = wish_of(requests, found[0])
+        fits = satisfiable([*here, wish], parts_of(found[0]), {}, taken)
+        assert (where[f"p{number}"] is not None) == fits, (number, where)
+        here += [wish] if fits else []
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@settings(max_examples=scenarios_per_run(60), deadline=None)
+@given(nodes, st.lists(WISHES, max_size=3), st.lists(ALL_OR_SOME, max_size=3),
+       st.lists(st.lists(ALTERNATIVES, min_size=1, max_size=1), max_size=2), st.data())  # fmt: skip
+def test_all_kinds_are_feasible_beside_what_runs(found: Any, ruled: Any, every: Any, either: Any, data: Any) -> None:
+    claims = [*ruled, *(([[one]], ()) for one in every), *((requests, ()) for requests in either)]
+    held = data.draw(held_devices(found))
+    where, _ = placed([*cluster(found), *templates(claims), *holding(held), *([] if claims else [claiming("x")])])
+    check_feasible(found, claims, where, held)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@settings(max_examples=scenarios_per_run(60), deadline=None)
+@given(st.lists(st.sampled_from(["whole", "half", "quarter"]), min_size=1, max_size=6),
+       st.lists(st.sampled_from(["whole-0-0", "half-0-1", "quarter-0-0", "quarter-0-3", "half-1-0", "quarter-1-2"]),
+                unique=True, max_size=3))  # fmt: skip
+def test_partitions_are_feasible_beside_what_runs(asked: Any, wanted: Any) -> None:
+    """Two GPUs of 8 slices: what runs keeps its parts, and what is placed beside it has counters that suffice."""
+    sizes, parts, listed = {"whole": 8, "half": 4, "quarter": 2}, {}, []
+    for g in range(2):
+        for kind, size in sizes.items():
+            for place in range(8 // size):
+                takes = [{"counterSet": f"g{g}", "counters": {"slices": {"value": str(size)}}}]
+                listed.append(device(f"{kind}-{g}-{place}", attributes={"kind": kind}, consumesCounters=takes))
+                parts[listed[-1]["name"]] = Part({"kind": kind}, {f"g{g}": size})
+    counters = {"g0": 8, "g1": 8}
+    held: Held = []
+    for name in wanted:
+        if satisfiable([], parts, counters, [*(one for _, names in held for one in names), name]) and all(
+            sum(parts[one].takes.get(key, 0) for one in [name, *(n for _, names in held for n in names)]) <= most
+            for key, most in counters.items()
+        ):
+            held.append((0, [name]))
+    sets = [{"name": key, "counters": {"slices": {"value": "8"}}} for key in counters]
+    objects = [
+        node("n0"),
+        resource_slice("n0", *listed, driver=DRIVER, sharedCounters=sets),
+        device_class("any", "true"),
+    ]
+    objects += [device_class(kind, f"{DOMAIN}.kind == '{kind}'") for kind in sizes]
+    objects += [template(kind, request("r", kind)) for kind in sizes]
+    where, _ = placed([*objects, *holding(held), *(claiming(f"p{number}", kind) for number, kind in enumerate(asked))])
+    meant = {kind: frozenset(name for name in parts if name.startswith(kind)) for kind in sizes}
+    here = [Wish([[(meant[kind], 1)]]) for number, kind in enumerate(asked) if where[f"p{number}"]]
+    taken = [name for _, names in held for name in names]
+    assert satisfiable(here, parts, counters, taken)
+    assert all(where[f"r{number}"] == "n0" for number in range(len(held)))
+    first = satisfiable([Wish([[(meant[asked[0]], 1)]])], parts, counters, taken)
+    assert (where["p0"] is not None) == first

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tests.fuzz import (
     checkpoints,
+    claimed_devices,
     code_in_files,
     importers,
     kubernetes,
@@ -26,6 +27,6 @@ TARGETS: dict[str, Callable[[], Trial]] = {
     **checkpoints.TARGETS, **importers.TARGETS, **kubernetes.TARGETS, **readings.TARGETS, **scenarios.TARGETS,
     **saved_runs.TARGETS, **services.TARGETS, **tables.TARGETS, **physical_types.TARGETS,
     **code_in_files.TARGETS, **names_in_files.TARGETS, **processes.TARGETS, **relations.TARGETS,
-    **scenario_fields.TARGETS,
+    **scenario_fields.TARGETS, **claimed_devices.TARGETS,
 }  # fmt: skip
 """Functions that prepare the trial of each target, in the worker."""

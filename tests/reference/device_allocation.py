@@ -6,7 +6,7 @@ or None for all of them. Rules name an attribute that is equal, or distinct, ove
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -25,9 +25,11 @@ class Wish(NamedTuple):
     rules: Sequence[tuple[str, bool]] = ()
 
 
-def satisfiable(wishes: Sequence[Wish], parts: Mapping[str, Part], counters: Mapping[str, int]) -> bool:
-    """Whether all wishes can be had together."""
-    return any(True for _ in _assigned(wishes, parts, frozenset(), counters))
+def satisfiable(
+    wishes: Sequence[Wish], parts: Mapping[str, Part], counters: Mapping[str, int], held: Iterable[str] = ()
+) -> bool:
+    """Whether all wishes can be had together, beside the devices that are ``held`` already."""
+    return any(True for _ in _assigned(wishes, parts, frozenset(held), counters))
 
 
 def _assigned(

@@ -8,7 +8,7 @@ and for claims whose devices share one attribute.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,7 +18,7 @@ from fastsim.kubernetes.devices.resource_slices import Counters, Identity, Publi
 
 EXCLUSIVE = 1 << 10
 """Amount of a resource that one request for all devices of a node takes, more than the devices of any node."""
-MOST_STEPS = 20_000
+MOST_STEPS = 5_000
 """Most devices that the search for one claim tries; beyond, it counts as one that does not fit."""
 
 Devices = frozenset[Identity]
@@ -108,6 +108,21 @@ class FreeDevices:
             if not taken:
                 return 0
         return found
+
+    def pattern(self, bundle: Bundle) -> Hashable:
+        """What the number of a bundle follows from; nodes with equal devices have equal patterns."""
+        keys = [rule.attribute for rule in bundle.constraints]
+        pools = {pool: number for number, pool in enumerate(dict.fromkeys(key[:2] for key in self.left))}
+        own = tuple(
+            (
+                device.identity in self.free,
+                tuple(device.identity in devices for request in bundle.requests for devices, _ in request),
+                tuple(_key(device.named(key)) for key in keys),
+                tuple((pools[key[:2]], key[2:], amount, self.left[key]) for key, amount in device.consumes),
+            )
+            for device in self.inside(bundle.devices)
+        )
+        return bundle, own
 
     def picked(self, demanded: Pick) -> list[PublishedDevice]:
         """As many devices of a set as can be had together, those that take least of their counters first."""

@@ -20,7 +20,7 @@ alternative is one device, any of them does. Requests with administrative access
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fastsim.hardware.node_constraints import Constraint
@@ -211,6 +211,7 @@ class DeviceResources:
         self._present = {
             devices: f"{DEVICES}{supply.labels[devices]}:present:{number}" for number, devices in enumerate(admin, 1)
         }  # fmt: skip
+        self._amounts: dict[Hashable, int] = {}
         self.inside: set[Demanded] = set()
         self.crossing: set[Demanded] = set()
         self._taken = self._weights()
@@ -245,7 +246,15 @@ class DeviceResources:
 
     def offered(self, free: FreeDevices) -> dict[str, int]:
         """Amounts of further resources that the free devices of a node are."""
-        return {self.names[demanded]: free.amount(demanded) for demanded in self._order}
+        return {self.names[demanded]: self._amount(demanded, free) for demanded in self._order}
+
+    def _amount(self, demanded: Demanded, free: FreeDevices) -> int:
+        if not isinstance(demanded, Bundle):
+            return free.amount(demanded)
+        pattern = free.pattern(demanded)
+        if pattern not in self._amounts:
+            self._amounts[pattern] = free.amount(demanded)
+        return self._amounts[pattern]
 
     def labels(self, node: str) -> list[tuple[str, str]]:
         """Labels of a node with the numbers of its devices that administrative access is about."""

@@ -145,7 +145,10 @@ def claim_spec(spec: Mapping[str, Any], where: str) -> ClaimSpec:
         attribute = entry.get("matchAttribute") or entry.get("distinctAttribute")
         if not attribute:
             raise UnknownRequest(f"constraint {dict(entry)!r}")
-        names = tuple(str(name) for name in entry.get("requests") or ())
+        listed = entry.get("requests") or []
+        if not isinstance(listed, list):
+            raise UnknownRequest(f"constraint {dict(entry)!r}")
+        names = tuple(map(str, listed))
         constraints.append(DeviceConstraint(str(attribute), not entry.get("matchAttribute"), names))
     least = sum(min(alternative.number for alternative in request.alternatives) for request in requests)
     if least > MOST_DEVICES:

@@ -125,6 +125,7 @@ def published(
 ) -> Published:
     """The devices of all pools; ``nodes`` are the labels of the nodes, with their `name`."""
     devices: list[PublishedDevice] = []
+    places = {node["name"]: node for node in nodes}
     counters: dict[tuple[str, ...], Fraction] = {}
     invalid: set[str] = set()
     for (driver, name), pool in sorted(_pools(slices).items()):
@@ -135,7 +136,7 @@ def published(
                     counters[driver, name, str(counter_set.get("name")), counter] = amount
         if not pool.complete:
             notices[f"nodes: pool {key} is incomplete, so requests for all devices fit nowhere on its nodes"] = 1
-        found = list(_devices(driver, name, pool, nodes, notices))
+        found = list(_devices(driver, name, pool, places, notices))
         if not pool.valid:
             notices[f"nodes: pool {key} has two devices of one name, so its nodes offer none"] = 1
             invalid.update(device.node for device in found)
@@ -154,7 +155,7 @@ def _pools(slices: Sequence[Manifest]) -> dict[tuple[str, str], _Pool]:
     for key, items in by_pool.items():
         newest = max(_whole(item, "generation") for item in items)
         current = [item for item in items if _whole(item, "generation") == newest]
-        names = [one.get("name") for item in current for one in sequence(item.part("spec"), "devices", item.where)]
+        names = [str(one.get("name")) for item in current for one in sequence(item.part("spec"), "devices", item.where)]
         complete = all(_whole(item, "resourceSliceCount", len(current)) == len(current) for item in current)
         found[key] = _Pool(current, complete, len(set(names)) == len(names))
     return found
@@ -168,7 +169,7 @@ def _whole(item: Manifest, key: str, otherwise: int = 0) -> int:
 
 
 def _devices(
-    driver: str, pool_name: str, pool: _Pool, nodes: Sequence[Mapping[str, str]], notices: Counter[str]
+    driver: str, pool_name: str, pool: _Pool, nodes: Mapping[str, Mapping[str, str]], notices: Counter[str]
 ) -> Iterator[PublishedDevice]:
     """The devices of a pool on the nodes that reach them."""
     dealt = 0
@@ -196,15 +197,15 @@ def _devices(
             )  # fmt: skip
 
 
-def _reach(own: Mapping[str, Any], where: str, nodes: Sequence[Mapping[str, str]]) -> list[str]:
+def _reach(own: Mapping[str, Any], where: str, nodes: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Names of the nodes that reach a device."""
     if own.get("nodeName"):
-        return [node["name"] for node in nodes if node["name"] == str(own["nodeName"])]
+        return [str(own["nodeName"])] if str(own["nodeName"]) in nodes else []
     if own.get("allNodes"):
-        return [node["name"] for node in nodes]
+        return list(nodes)
     selector = mapping(own, "nodeSelector", where)
     terms = sequence(selector, "nodeSelectorTerms", where)
-    return allowed(node_terms(terms, where), nodes) if terms else []
+    return allowed(node_terms(terms, where), list(nodes.values())) if terms else []
 
 
 def _seen(driver: str, body: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -6,6 +6,9 @@ too. A pod with an allocated claim may use only the nodes of that allocation, an
 waiting pods that share a claim without devices the first in line takes them; the others fit nowhere, because they must
 follow it to its node, which is not known beforehand. A pod whose claim is not among the objects, or cannot be honoured,
 fits nowhere; the label of such an expression is on no node, and says why.
+
+Of devices that share counters, or are asked for in bundles, a pod on a node holds what those before it left of what the
+node offers; where it ends before them during a run, all of that is free again.
 """
 
 from __future__ import annotations

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import fastsim as fs
@@ -432,3 +434,30 @@ def test_devices_of_other_nodes_in_use_belong_to_the_pod_that_uses_them() -> Non
         "None", "a", "a", "b"]  # fmt: skip
     found = on(*listed, held, running, *(claiming(f"p{n}", "nic") for n in range(3)))
     assert sorted(map(str, found.values())) == ["None", "a", "b", "b"]
+
+
+def test_a_pod_of_higher_priority_takes_the_devices_of_another() -> None:
+    """Preemption evicts pods of less priority whose devices let the pod have its claims."""
+    held = claim("c", request(count=2), status=allocation(("a", "g0"), ("a", "g1"), users=("r",)))
+    running = claiming("r", claims=("c",), nodeName="a", status=RUNNING, priority=0)
+    snapshot = Snapshot([manifest(item) for item in [*TWO_GPUS, held, running, claiming("p", "one", priority=9)]])
+    result = fs.simulate(cluster_of(snapshot), workload_of(snapshot), "best_fit", queue="fifo", preempt="priority")
+    last = result.placements.sort("start_s", maintain_order=True).filter(pl.col("native_id") == "default/p")
+    assert last["node"].to_list() == ["a"]
+
+
+def test_a_claim_that_runs_keeps_its_pod_where_it_is() -> None:
+    """A running pod with more devices than slices list keeps its node; what is left is counted from the slices."""
+    held = claim("c", request(), status=allocation(("a", "gone"), users=("r",)))
+    found = on(*TWO_GPUS, held, claiming("r", claims=("c",), nodeName="a", status=RUNNING), claiming("p", "one"))
+    assert found == {"r": "a", "p": "a"}
+
+
+def test_the_tables_keep_what_claims_ask_for(tmp_path: Path) -> None:
+    """Tables of nodes and pods have the further resources, so a run of them places the same pods."""
+    snapshot = Snapshot([manifest(item) for item in [*TWO_GPUS, *(claiming(f"p{n}", "one") for n in range(3))]])
+    cluster_of(snapshot).to_parquet(tmp_path / "nodes.parquet")
+    workload_of(snapshot, marked=True).write(tmp_path / "pods.parquet")
+    nodes, pods = (str(tmp_path / f"{name}.parquet") for name in ("nodes", "pods"))
+    result = fs.simulate(nodes, pods, "best_fit")
+    assert result.placements["node"].to_list() == ["a", "a", None]
