@@ -125,7 +125,7 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         "group": group,
         "max_per_node": None if group is None else 1,
         "spread": spread or None,
-        "spread_sets": None,
+        **rules.columns,
         "constraints": kept.same(tuple(expressions), partial(_items, expressions)),
         "pinned_node": None if bound else pod.node,
         "bound_node": bound,
@@ -219,7 +219,7 @@ def as_trace(row: dict[str, Any]) -> dict[str, Any]:
     """The row of a pod that arrives at its own time and may then use only the node it ran on."""
     if row["bound_node"] is None:
         return row
-    free = {"bound_node": None, "bound_gpus": None, "constraints": None, "spread": None}
+    free = {"bound_node": None, "bound_gpus": None, "constraints": None, "spread": None, "near": None}
     return row | free | {"pinned_node": row["bound_node"]}
 
 

@@ -212,6 +212,13 @@ class Snapshot:
         devices = {row["name"]: row["num_gpu"] for row in self.node_rows}
         return on_shared_devices((row for row in rows if row is not None), devices)
 
+    def in_sets(self, rows: Sequence[dict[str, Any]], names: Iterable[str]) -> list[dict[str, Any]]:
+        """The rows with those of some sets that they are in, which rules about pods near of others count."""
+        from fastsim.kubernetes.pod_rules.pod_affinity import kind_of
+
+        sets = self._facts.peers.sets_named(names)
+        return [row | {"near_sets": (*row["near_sets"], *sets.of(kind_of(row["peer"])))} for row in rows]
+
     def warn(self, depth: int = 1, nodes: bool = True) -> None:
         """Issue one warning for each notice, `depth` functions up; ``nodes`` includes those about nodes."""
         for line in self.notices.lines:

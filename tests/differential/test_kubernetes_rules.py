@@ -210,3 +210,102 @@ def test_pods_beside_a_gang_that_is_too_large_leave_with_it(tmp_path: Path) -> N
         "default/m0": "gang_too_large", "default/m1": "gang_too_large", "default/m2": "gang_too_large",
         "default/m3": "gang",
     }  # fmt: skip
+
+
+# --- Affinity between pods that wait: anti-affinity holds in both directions, affinity only beside a pod that is there,
+# --- but for the first of a series whose affinity is to itself
+
+
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+HARD = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def zoned(name: str, zone: str | None, cpu: int = 8) -> dict[str, Any]:
+    labels = {HOST: name} | ({} if zone is None else {ZONE: zone})
+    return node(name, labels, amounts={"cpu": str(cpu)})
+
+
+def near(kind: str, *apps: str, key: str = ZONE, **more: Any) -> dict[str, Any]:
+    terms = [{"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key, **more} for app in apps]
+    return {kind: {HARD: terms}}
+
+
+def away(*apps: str, **more: Any) -> dict[str, Any]:
+    return {"affinity": near("podAntiAffinity", *apps, **more)}
+
+
+def beside(*apps: str, **more: Any) -> dict[str, Any]:
+    return {"affinity": near("podAffinity", *apps, **more)}
+
+
+def waits(name: str, app: str, second: int, cpu: int = 1, **spec: Any) -> dict[str, Any]:
+    return pod(name, {"cpu": cpu}, labels={"app": app}, meta=at(second), **spec)
+
+
+THREE = [zoned("a1", "a"), zoned("a2", "a"), zoned("b1", "b"), zoned("none", None, 2)]
+LARGE = {"cpu": 3}
+WAITING: dict[str, tuple[Objects, dict[str, str | None]]] = {
+    # One pod a zone; the node without the label is in no zone, so the term excludes it for nobody.
+    "own kind over zones": (
+        [*THREE, *(waits(f"p{n}", "w", n, 3, **away("w")) for n in range(3))], {"p0": "a1", "p1": "b1", "p2": None},
+    ),
+    "a node without the label is in no zone": (
+        [*THREE, *(waits(f"p{n}", "w", n, 2, **away("w")) for n in range(4))],
+        {"p0": "none", "p1": "a1", "p2": "b1", "p3": None},
+    ),
+    # p has no rule, but q, which came first, keeps it out of its zone.
+    "the rule of another pod that waits": (
+        [zoned("a1", "a"), zoned("a2", "a"), zoned("b1", "b"), waits("q", "q", 0, 8, **away("p")),
+         waits("p", "p", 1, 8), waits("o", "p", 2, 8)], {"q": "a1", "p": "b1", "o": None},
+    ),
+    "its own rule against one that waits": (
+        [zoned("a1", "a"), zoned("a2", "a"), zoned("b1", "b"), waits("p", "p", 0, 8),
+         waits("q", "q", 1, 8, **away("p"))],
+        {"p": "a1", "q": "b1"},
+    ),
+    "a label of racks": (
+        [node("x", {"rack": "1"}), node("y", {"rack": "2"}), node("z", {"rack": "1"}),
+         *(waits(f"p{n}", "w", n, 8, **away("w", key="rack")) for n in range(3))],
+        {"p0": "x", "p1": "y", "p2": None},
+    ),
+    "beside one that waits": (
+        [zoned("a1", "a"), zoned("b1", "b"), zoned("b2", "b"), runs("r", "a1", cpu=4), waits("db", "db", 0, 8),
+         waits("p", "p", 1, 4, **beside("db"))], {"r": "a1", "db": "b1", "p": "b2"},
+    ),
+    "beside one that never comes": (
+        [zoned("a1", "a"), waits("db", "db", 0, 9), waits("p", "p", 1, 1, **beside("db"))], {"db": None, "p": None},
+    ),
+    "the first of a series is free, the others follow": (
+        [zoned("none", None, 8), zoned("a1", "a", 4), zoned("b1", "b", 8), zoned("b2", "b", 8),
+         *(waits(f"p{n}", "w", n, 4, **beside("w")) for n in range(3))], {"p0": "a1", "p1": None, "p2": None},
+    ),
+    "the others follow into the zone": (
+        [zoned("b1", "b", 4), zoned("a1", "a", 8), zoned("b2", "b", 4),
+         *(waits(f"p{n}", "w", n, 4, **beside("w")) for n in range(3))], {"p0": "b1", "p1": "b2", "p2": None},
+    ),
+    # A series must not begin where it would, once a pod of it is there: r counts, although its zone is full.
+    "one that runs fixes the zone of a series": (
+        [zoned("a1", "a"), zoned("b1", "b"), runs("r", "a1", labels={"app": "w"}), waits("p", "w", 0, 1, **beside("w")),
+         waits("q", "w", 1, 1, **beside("w"))], {"r": "a1", "p": None, "q": None},
+    ),
+    # Affinity counts only pods that all terms select; x matches one of two.
+    "all terms select the pod to be beside": (
+        [zoned("a1", "a"), waits("x", "x", 0, 1), waits("p", "p", 1, 1, **beside("x", "y"))], {"x": "a1", "p": None},
+    ),
+    "in another namespace": (
+        [zoned("a1", "a"), zoned("b1", "b", 4),
+         pod("x", {"cpu": 4}, labels={"app": "w"}, meta={"namespace": "else", **at(0)}),
+         waits("p", "p", 1, 1, **away("w")), waits("q", "q", 2, 5, **away("w", namespaces=["else"]))],
+        {"else/x": "b1", "p": "a1", "q": "a1"},
+    ),
+    "apart on nodes of two kinds": (
+        [zoned("a1", "a"), zoned("a2", "a"), waits("p", "p", 0, **away("q", key=HOST)), waits("q", "q", 1),
+         waits("r", "q", 2)], {"p": "a1", "q": "a2", "r": "a2"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_rules_between_pods_that_wait(tmp_path: Path, name: str) -> None:
+    objects, expected = WAITING[name]
+    assert places(played(tmp_path, objects)) == expected

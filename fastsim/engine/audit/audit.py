@@ -17,6 +17,7 @@ from fastsim.engine.audit import summary
 from fastsim.engine.audit.inputs import Evidence, RunTables, evidence
 from fastsim.engine.audit.jobs import expected_jobs, fixed_prices
 from fastsim.engine.audit.nodes import CLASSES, states
+from fastsim.engine.audit.pod_rules import broken_rules
 from fastsim.engine.audit.timeline import COUNTS, NODE_COLUMNS, expected_rows, last_rows
 from fastsim.engine.totals.job_totals import FIGURES, JOB_COLUMNS
 from fastsim.scenario.compat import switches_on
@@ -103,6 +104,7 @@ def audited(result: RunTables, scenario: Scenario | None = None) -> Audit:
         return audit
     nodes, overcommitted = states(run)
     check_room(audit, run, overcommitted)
+    check_rules(audit, run)
     expected = expected_jobs(run)
     check_jobs(audit, run, expected)
     check_timeline(audit, run, nodes)
@@ -127,6 +129,14 @@ def check_room(audit: Audit, run: Evidence, overcommitted: list[tuple[str, float
     audit.checked += len(run.stays)
     for name, t_s, what in overcommitted:
         audit.differences.append(Difference("placements", "gpu_ids", f"{name} at {t_s} s", what, "no more than it has"))
+
+
+def check_rules(audit: Audit, run: Evidence) -> None:
+    """Check that pods started where and when the rules about other pods let them."""
+    for pod_id, t_s, rule in broken_rules(run):
+        audit.differences.append(
+            Difference("placements", "node_id", f"pod {pod_id} at {t_s} s", "placed", f"obeys: {rule}")
+        )
 
 
 def check_jobs(audit: Audit, run: Evidence, expected: pl.DataFrame) -> None:

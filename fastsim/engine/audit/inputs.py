@@ -41,7 +41,8 @@ LOST = ("node_lost", "evicted", "preempted")
 """States of pods that had a place and lost it."""
 REQUEST = ("cpu_milli", "memory_mib", "gpu_milli")
 """The request of a pod beside its number of GPUs; ``gpu_milli`` is the part of each."""
-FURTHER = ("duration_s", "tenant", "job_id", "gang_size", "weight", "total_work", "deadline_s")
+FURTHER = ("duration_s", "tenant", "job_id", "gang_size", "weight", "total_work", "deadline_s", "near", "spread_sets",
+           "after_gang", "bound_node")  # fmt: skip
 """Further columns of a workload that figures use, where it has them."""
 ENDS = ("submit_s", "start_s", "end_s")
 """Instants of a job; the last of a run is one of them or an event of the timeline."""

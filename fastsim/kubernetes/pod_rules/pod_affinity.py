@@ -2,8 +2,9 @@
 
 Pods on nodes limit where waiting pods may go: not into topology domains of pods with anti-affinity in either
 direction, and only into domains of pods that affinity requires. Pods with anti-affinity to their own kind, node by
-node, form a group. Any other rule between waiting pods is counted as not honoured, because their nodes are not known
-beforehand.
+node, form a group. Where any other rule is about pods that wait, whose nodes are not known beforehand, it is one of the
+column ``near``, for which a run counts the pods of a set in each domain. Names of sets are texts in JSON that say which
+pods they have: those that any of some terms selects, those that all of them select, those with one of some terms.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from fastsim.errors import InputError
-from fastsim.hardware.node_constraints import Conditions, Constraint, eligible
+from fastsim.hardware.node_constraints import MOST_SPREAD, Conditions, Constraint, NearRule, eligible
 from fastsim.kubernetes.controllers import PodManifest
 from fastsim.kubernetes.objects import mapping, sequence
 from fastsim.kubernetes.pod_rules.node_affinity import (
@@ -34,6 +35,8 @@ NAMESPACE_NAME = "kubernetes.io/metadata.name"
 BESIDE, APART, KEPT_AWAY = "podAffinity:", "podAntiAffinity:", "podAntiAffinity of others:"
 """First values of three kinds of expressions, which no node has: a pod's affinity, its anti-affinity, and the
 anti-affinity of pods on nodes to it."""
+SELECTED, ALL, HOLDING = "selected by any of", "selected by all of", "with any of"
+"""How the terms in the name of a set select its pods."""
 NOWHERE = Constraint("name", "In", (BESIDE,))
 """An expression that holds on no node."""
 
@@ -87,11 +90,25 @@ class Term(NamedTuple):
 
 
 class AffinityRules(NamedTuple):
-    """Rules between pods for one waiting kind: its group, node expressions, notices about rules not honoured."""
+    """Rules between pods for one kind: its group, and if it waits node expressions, notices and rules about pods near.
+
+    ``sets`` are those of the pods of the kind that rules about pods near count.
+    """
 
     group: str | None = None
     constraints: tuple[Constraint, ...] = ()
     notices: tuple[str, ...] = ()
+    near: tuple[NearRule, ...] = ()
+    sets: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Rules about pods near, and sets, as columns of a row."""
+        near = [rule._asdict() for rule in self.near] or None
+        return {"spread_sets": None, "near": near, "near_sets": self.sets}
+
+
+TermsByLabel = dict[tuple[str, str] | None, list[tuple[Kind, Term]]]
 
 
 class Pods:
@@ -130,17 +147,31 @@ class Peers:
         self._groups: dict[Kind, str | None] = {}
 
     def rules(self, pod: PodManifest) -> AffinityRules:
-        """The rules for this pod, its own and those of others about it; a pod on a node has its group only."""
-        ruled = _has_rules(pod)
-        if not ruled and (pod.node or not self._anti_terms):
+        """The rules for this pod, its own and those of others about it; a pod on a node has its group and sets only."""
+        ruled, sets = _has_rules(pod), self._sets
+        if not ruled and not sets and (pod.node or not self._anti_terms):
             return AffinityRules()
         kind = kind_of(pod)
-        if pod.node:
-            return AffinityRules(self._group(kind))
+        rules = AffinityRules(self._group(kind)) if pod.node else self._of_waiting(kind)
+        return rules._replace(sets=sets.of(kind)) if sets else rules
+
+    def _of_waiting(self, kind: Kind) -> AffinityRules:
         rules = self._known.get(kind)
         if rules is None:
             rules = self._known[kind] = self._rules(kind)
         return rules
+
+    @cached_property
+    def _sets(self) -> NearSets:
+        """Sets of pods that rules about pods near count."""
+        if not any(not pod.node and _has_rules(pod) for pod in self._pods):
+            return NearSets((), {})
+        rules = (self._of_waiting(kind) for kind in self._split[1].count)
+        return self.sets_named(rule.pods for listed in rules for rule in listed.near)
+
+    def sets_named(self, names: Iterable[str]) -> NearSets:
+        """The sets of these names, among the pods of this cluster."""
+        return NearSets(names, self._namespaces)
 
     @cached_property
     def _pods(self) -> list[PodManifest]:
@@ -156,15 +187,14 @@ class Peers:
         return on_nodes, waiting
 
     @cached_property
-    def _anti_terms(self) -> dict[tuple[str, str] | None, list[tuple[Kind, Term]]]:
+    def _anti_terms(self) -> TermsByLabel:
         """Anti-affinity terms of pods on nodes, by a label of the pods that they select."""
-        terms: dict[tuple[str, str] | None, list[tuple[Kind, Term]]] = {}
-        if not any(pod.node and _has_rules(pod) for pod in self._pods):
-            return terms
-        for kind in self._split[0].count:
-            for term in _terms(kind, "podAntiAffinity"):
-                terms.setdefault(term.label, []).append((kind, term))
-        return terms
+        return _by_label(self._split[0]) if any(pod.node and _has_rules(pod) for pod in self._pods) else {}
+
+    @cached_property
+    def _waiting_terms(self) -> TermsByLabel:
+        """Anti-affinity terms of pods that wait, by a label of the pods that they select."""
+        return _by_label(self._split[1]) if any(not pod.node and _has_rules(pod) for pod in self._pods) else {}
 
     def _rules(self, kind: Kind) -> AffinityRules:
         notices = [
@@ -172,26 +202,38 @@ class Peers:
             for name, text in (("podAntiAffinity", "anti-affinity"), ("podAffinity", "affinity to other pods"))
             if kind.terms(name, SOFT)
         ]
-        constraints = [*self._forbidden(kind, notices), *self._needed(kind, notices)]
+        near: list[NearRule] = []
+        constraints = [*self._forbidden(kind, notices, near), *self._needed(kind, notices, near)]
+        if len(near) > MOST_SPREAD:
+            raise InputError(f"{kind.where}: affinity", f"{len(near)} rules about pods that wait", f"{MOST_SPREAD}")
         terms = [*kind.terms("podAffinity"), *kind.terms("podAntiAffinity")]
         if not self._namespaces and any(term.get("namespaceSelector") for term in terms):
             notices.append("pods: a namespaceSelector without objects of namespaces")
-        return AffinityRules(self._group(kind), tuple(constraints), tuple(dict.fromkeys(notices)))
+        return AffinityRules(self._group(kind), tuple(constraints), tuple(dict.fromkeys(notices)), tuple(near))
 
-    def _forbidden(self, kind: Kind, notices: list[str]) -> list[Constraint]:
+    def _forbidden(self, kind: Kind, notices: list[str], near: list[NearRule]) -> list[Constraint]:
         """Expressions against domains of pods with anti-affinity in either direction, unless both are of one group."""
         on_nodes, waiting = self._split
         away: dict[str, dict[str, set[str]]] = {APART: {}, KEPT_AWAY: {}}
+        apart: dict[str, dict[str, None]] = {}
+        kept_away: dict[str, dict[str, None]] = {}
         for term in _terms(kind, "podAntiAffinity"):
             selected = partial(self._apart, term, self._own(kind, term))
             for other in filter(selected, on_nodes.candidates(term)):
                 self._add_domains(away[APART], term.topology, on_nodes.nodes[other], notices)
             if _others(kind, filter(selected, waiting.candidates(term)), waiting):
-                notices.append("pods: anti-affinity to other pods that wait")
+                apart.setdefault(term.topology, {})[term.group] = None
         for label in (None, *kind.labels):
             for other, term in self._anti_terms.get(label, ()):
                 if self._apart(term, self._own(other, term), kind):
                     self._add_domains(away[KEPT_AWAY], term.topology, on_nodes.nodes[other], notices)
+            for other, term in self._waiting_terms.get(label, ()):
+                if other != kind and self._apart(term, self._own(other, term), kind):
+                    kept_away.setdefault(term.topology, {})[term.group] = None
+        for name, rule, groups in ((SELECTED, "apart", apart), (HOLDING, "kept_away", kept_away)):
+            for topology, texts_ in groups.items():
+                pods = _name_of_set(name, texts_, topology if name == HOLDING else "")
+                near.append(NearRule(rule, pods, topology_label(topology)))
         return [
             Constraint(topology_label(topology), "NotIn", (rule, *sorted(values)))
             for rule, domains in away.items() for topology, values in domains.items()
@@ -206,7 +248,7 @@ class Peers:
         """Whether a term selects the other kind, and not through the group that both share."""
         return self._selects(term, other) and (own is None or self._group(other) != own)
 
-    def _needed(self, kind: Kind, notices: list[str]) -> list[Constraint]:
+    def _needed(self, kind: Kind, notices: list[str], near: list[NearRule]) -> list[Constraint]:
         """Expressions for domains of the pods that affinity requires; the first of mutually required pods is free."""
         terms = _terms(kind, "podAffinity")
         if not terms:
@@ -223,9 +265,10 @@ class Peers:
         own = selected(kind)
         others = filter(selected, waiting.candidates(terms[0]))
         if _others(kind, (other for other in others if not (domains and own and other == kind)), waiting):
-            notices.append("pods: affinity to other pods that wait")
-            if not domains and not own:
-                return []
+            pods = _name_of_set(ALL, dict.fromkeys(term.group for term in terms))
+            keys = dict.fromkeys(topology_label(term.topology) for term in terms)
+            near += [NearRule("beside", pods, key) for key in keys]
+            return []
         if not domains and own:
             keys = dict.fromkeys(term.topology for term in terms if term.topology != HOSTNAME)
             return [Constraint(topology_label(key), "Exists") for key in keys]
@@ -262,6 +305,66 @@ class Peers:
 def _has_rules(pod: PodManifest) -> bool:
     affinity = mapping(pod.spec, "affinity", pod.where)
     return bool(affinity.get("podAffinity") or affinity.get("podAntiAffinity"))
+
+
+class NearSets:
+    """Sets of pods that rules about pods near count, by their names; each is found by a label of its pods."""
+
+    def __init__(self, names: Iterable[str], namespaces: Mapping[str, Labels]) -> None:
+        self._namespaces, self._known = namespaces, dict[Kind, tuple[str, ...]]()
+        self._selecting: dict[tuple[str, str] | None, list[tuple[str, tuple[Term, ...]]]] = {}
+        self._holding: dict[tuple[str, str], list[str]] = {}
+        for name in dict.fromkeys(names):
+            how, groups, topology = json.loads(name)
+            terms = tuple(map(_term_of, groups))
+            if how == HOLDING:
+                for group in groups:
+                    self._holding.setdefault((group, topology), []).append(name)
+            elif how == ALL:
+                self._selecting.setdefault(terms[0].label, []).append((name, terms))
+            else:
+                for term in terms:
+                    self._selecting.setdefault(term.label, []).append((name, (term,)))
+
+    def __bool__(self) -> bool:
+        return bool(self._selecting or self._holding)
+
+    def of(self, kind: Kind) -> tuple[str, ...]:
+        """Names of the sets that pods of a kind are in."""
+        if kind not in self._known:
+            own = ((term.group, term.topology) for term in _terms(kind, "podAntiAffinity"))
+            found = {name for term in own for name in self._holding.get(term, ())}
+            for label in (None, *kind.labels):
+                found |= {
+                    name for name, terms in self._selecting.get(label, ())
+                    if all(term.selects(kind, self._namespaces) for term in terms)
+                }  # fmt: skip
+            self._known[kind] = tuple(sorted(found))
+        return self._known[kind]
+
+
+def is_near_set(name: str) -> bool:
+    """Whether a name is that of such a set."""
+    return name.startswith(tuple(json.dumps([how])[:-1] for how in (SELECTED, ALL, HOLDING)))
+
+
+def _name_of_set(how: str, groups: Iterable[str], topology: str = "") -> str:
+    return json.dumps([how, sorted(groups), topology])
+
+
+def _term_of(group: str) -> Term:
+    """The term of a name of a group, without a label of domains."""
+    scope, selector, *further = json.loads(group)
+    return Term(selector, (scope,) if isinstance(scope, str) else tuple(scope), further[0] if further else None, "", "")
+
+
+def _by_label(pods: Pods) -> TermsByLabel:
+    """Anti-affinity terms of pods, by a label of the pods that they select."""
+    terms: TermsByLabel = {}
+    for kind in pods.count:
+        for term in _terms(kind, "podAntiAffinity"):
+            terms.setdefault(term.label, []).append((kind, term))
+    return terms
 
 
 def kind_of(pod: PodManifest) -> Kind:

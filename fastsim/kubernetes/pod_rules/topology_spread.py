@@ -61,6 +61,8 @@ def peer_of(pod: PodManifest) -> Peer:
 def with_sets(rows: Iterable[dict[str, Any]], further: Iterable[str] = ()) -> list[dict[str, Any]]:
     """The rows of pods with the sets that each is in, of those that any row's rules, or `further` ones, count."""
     rows = list(rows)
+    if any(row["near_sets"] for row in rows):
+        rows = [row | {"spread_sets": [*row["near_sets"]] or None} for row in rows]
     names = dict.fromkeys([*further, *(rule["pods"] for row in rows for rule in row["spread"] or ())])
     if not names:
         return rows
@@ -74,7 +76,10 @@ def with_sets(rows: Iterable[dict[str, Any]], further: Iterable[str] = ()) -> li
     for peer in peers:
         if peer not in known:
             known[peer] = _sets(peer, by_label) or None
-    return [row | {"spread_sets": known[peer]} for row, peer in zip(rows, peers, strict=True)]
+    return [
+        row | {"spread_sets": sorted({*row["near_sets"], *(known[peer] or ())}) or None}
+        for row, peer in zip(rows, peers, strict=True)
+    ]
 
 
 def _sets(peer: Peer, by_label: Mapping[tuple[str, Any], list[tuple[str, Any]]]) -> list[str]:

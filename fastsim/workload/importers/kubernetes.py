@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -54,11 +54,14 @@ def _mark(rows: list[dict[str, Any]]) -> None:
         row["constraints"] = kept.joined(row["constraints"], kept.of("marks", listed, partial(marks, listed)))
 
 
-def workload_of_rows(snapshot: Snapshot, rows: list[dict[str, Any]], sets: Iterable[str] = ()) -> Workload:
-    """Rows of pods by arrival; ``sets`` are sets of pods that rules of spread of other pods count."""
+def workload_of_rows(snapshot: Snapshot, rows: list[dict[str, Any]], sets: Collection[str] = ()) -> Workload:
+    """Rows of pods by arrival; ``sets`` are sets of pods that rules of spread, or about pods near, of others count."""
+    from fastsim.kubernetes.pod_rules.pod_affinity import is_near_set
     from fastsim.kubernetes.pod_rules.topology_spread import with_sets
 
-    table = _pod_table(with_sets(rows, sets))
+    near = list(filter(is_near_set, sets))
+    rows = snapshot.in_sets(rows, near) if near else rows
+    table = _pod_table(with_sets(rows, [name for name in sets if name not in near]))
     metadata = {
         "fastsim.source": "kubernetes",
         "fastsim.source_sha256": snapshot.checksum,

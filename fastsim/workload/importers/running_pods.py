@@ -119,10 +119,11 @@ def _names(offered: Workload) -> set[str]:
 
 
 def _sets(offered: Workload) -> set[str]:
-    """Sets of Kubernetes' pods that rules of spread of its pods count."""
-    if s.SPREAD not in offered.columns or offered.metadata.get("fastsim.source") != "kubernetes":
+    """Sets of Kubernetes' pods that rules of its pods count, those of spread and those about pods near."""
+    columns = [name for name in (s.SPREAD, s.NEAR) if name in offered.columns]
+    if not columns or offered.metadata.get("fastsim.source") != "kubernetes":
         return set()
-    lists = (batch.column(s.SPREAD).to_pylist() for batch in offered.batches())
+    lists = (batch.column(name).to_pylist() for batch in offered.batches() for name in columns)
     return {rule["pods"] for rules in lists for item in rules for rule in item or ()}
 
 

@@ -34,7 +34,8 @@ OWN = {
     "owner", "peer", "qos", "spread", "tenant", "times", "topology", "trace", "fastsim.converter", "fastsim.params",
     "fastsim.source", "fastsim.source_sha256", "0", "1", "-", "-inf", "anti-affinity", "head", "job", "worker",
     "-worker", "OneOf", "all", "True", "true", "Eviction", "policy/v1", "local-storage", "not-safe", "ownerless",
-    "after_gang", "budgets", "preempts", "least", "amounts", "nodes", "request", "snapshot", "Known",
+    "after_gang", "apart", "beside", "near", "budgets", "preempts", "least", "amounts", "nodes", "request",
+    "snapshot", "Known",
     "sign", "number", "n", "r", "rR", "t", "container",
 }  # fmt: skip
 """Words of the readers that are fastsim's own: columns, units, words of messages."""

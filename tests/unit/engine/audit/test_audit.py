@@ -212,3 +212,41 @@ def test_the_verb_tells_what_differs(pods: Result, tmp_path: Path, capsys: pytes
     (content,) = json.loads(capsys.readouterr().out)["differences"]
     assert content == {"table": "summary", "column": "pods", "row": None, "found": 81, "expected": 80}
     assert exit_code(["audit", str(tmp_path / "none")]) == 1 and "expected a folder" in capsys.readouterr().err
+
+
+def ruled_run(**columns: Any) -> tuple[Result, fs.Scenario]:
+    """Three pods that arrive one after another on two nodes of two zones, with further columns."""
+    rows = {"pod_id": [0, 1, 2], "submit_s": [0.0, 1.0, 2.0], "duration_s": [10.0] * 3, "cpu_milli": [1000] * 3,
+            "memory_mib": [0] * 3, "num_gpu": [0] * 3, "gpu_milli": [0] * 3, **columns}  # fmt: skip
+    nodes = [(1, {"name": name, "cpu_milli": 4000, "memory_mib": 0, "num_gpu": 0, "labels": [("zone", name)]})
+             for name in ("a", "b")]  # fmt: skip
+    workload = fs.Workload.from_polars(pl.DataFrame(rows))
+    inputs: dict[str, Any] = {"cluster": fs.Cluster.mix(nodes), "workload": workload, "policy": "best_fit"}
+    return fs.simulate(**inputs, queue="fifo_skip"), fs.Scenario(**inputs, queue="fifo_skip")
+
+
+def moved(result: Result, pod_id: int, node_id: int) -> Result:
+    """The result with a pod on another node."""
+    there = pl.when(pl.col("pod_id") == pod_id).then(node_id).otherwise("node_id").cast(pl.Int64).alias("node_id")
+    return changed(result, "placements", result.placements.with_columns(there))
+
+
+@pytest.mark.parametrize("rule", ["apart", "beside"])
+def test_pods_that_are_where_a_rule_about_others_forbids_are_found(rule: str) -> None:
+    near = [{"rule": rule, "pods": "w", "topology": "zone"}]
+    result, scenario = ruled_run(near=[None, near, None], spread_sets=[["w"], None, None])
+    node = int(result.placements.filter(pl.col("pod_id") == 1)["node_id"][0])
+    assert node == (1 if rule == "apart" else 0)
+    found = [str(one) for one in audited(result, scenario).differences]
+    assert not any("near" in one or "placed" in one for one in found), found
+    wrong = [str(one) for one in audited(moved(result, 1, 1 - node), scenario).differences]
+    assert f"placements[pod 1 at 1.0 s].node_id: found placed, expected obeys: {rule} by zone" in wrong
+
+
+def test_pods_that_start_before_their_gang_are_found() -> None:
+    result, scenario = ruled_run(job_id=[1, 1, 1], gang_size=[2, 2, None], after_gang=[None, None, True])
+    assert not any("gang" in str(one) for one in audited(result, scenario).differences)
+    early = pl.when(pl.col("pod_id") == 2).then(0.5).otherwise("start_s").alias("start_s")
+    wrong = audited(changed(result, "placements", result.placements.with_columns(early)), scenario).differences
+    text = "placements[pod 2 at 0.5 s].node_id: found placed, expected obeys: after a gang of its job"
+    assert text in [str(one) for one in wrong]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import fastsim as fs
 from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError
-from fastsim.hardware.node_constraints import Constraint
+from fastsim.hardware.node_constraints import Constraint, NearRule
 from fastsim.kubernetes.controllers import pods
 from fastsim.kubernetes.pod_rules.node_affinity import HARD, HOSTNAME, SOFT, Places
 from fastsim.kubernetes.pod_rules.pod_affinity import (
@@ -120,19 +121,35 @@ def test_the_first_of_pods_that_need_each_other_may_go_anywhere() -> None:
     in_zone = pod(labels=WEB, **beside(term(WEB, ZONE)))  # one that runs outside all zones is not in its way
     assert rules(in_zone, runs("w", "d", WEB)).constraints == (Constraint(ZONE, "Exists"),)
     second = {**waiting, "metadata": {**waiting["metadata"], "name": "p2"}}
-    assert rules(waiting, second) == AffinityRules(notices=("pods: affinity to other pods that wait",))
+    own = "selected by all of", ['["default", {"matchLabels": {"app": "web"}}]'], ""
+    assert rules(waiting, second) == counted(("beside", own, "name"), own)
     assert rules(waiting, second, runs("w", "a", WEB)) == AffinityRules(
         constraints=(Constraint("name", "In", (BESIDE, "a")),)
     )
 
 
-def test_rules_among_pods_that_wait_are_counted() -> None:
-    wait = "pods: anti-affinity to other pods that wait"
-    assert rules(pod(labels=WEB, **apart(term(DB))), pod("d", labels=DB)) == AffinityRules(notices=(wait,))
+def counted(rule: tuple[str, Any, str], *sets: Any) -> AffinityRules:
+    """One rule about pods near, and the sets of the pod."""
+    kind, pods, topology = rule
+    return AffinityRules(near=(NearRule(kind, json.dumps(pods), topology),), sets=tuple(map(json.dumps, sets)))
+
+
+def test_rules_among_pods_that_wait_count_pods_near() -> None:
+    web, db = (json.dumps(["default", {"matchLabels": labels}]) for labels in (WEB, DB))
+    some, all_, holding = "selected by any of", "selected by all of", "with any of"
+    far = pod(labels=WEB, **apart(term(DB)))
+    mine, of_others = (some, [db], ""), (holding, [db], HOSTNAME)
+    assert rules(far, pod("d", labels=DB)) == counted(("apart", mine, "name"), of_others)
+    assert rules(pod("d", labels=DB), far) == counted(("kept_away", of_others, "name"), mine)
     assert rules(pod(labels=WEB, **apart(term(WEB, ZONE)))) == AffinityRules()  # alone
-    assert rules(pod(labels=WEB, **apart(term(WEB, ZONE))), pod("q", labels=WEB)).notices == (wait,)
-    waits = rules(pod(labels=WEB, **beside(term(DB))), pod("d", labels=DB))
-    assert waits == AffinityRules(notices=("pods: affinity to other pods that wait",))
+    own = some, [web], ""
+    found = rules(pod(labels=WEB, **apart(term(WEB, ZONE))), pod("q", labels=WEB))
+    assert found.near == (NearRule("apart", json.dumps(own), ZONE),) and json.dumps(own) in found.sets
+    assert rules(pod(labels=WEB, **beside(term(DB))), pod("d", labels=DB)) == counted(
+        ("beside", (all_, [db], ""), "name")
+    )
+    running = rules(pod("r", labels=DB, nodeName="a"), pod(labels=WEB, **beside(term(DB))), pod("d", labels=DB))
+    assert running.sets == (json.dumps((all_, [db], "")),) and running.near == ()
     soft: dict[str, Any] = {"affinity": {"podAffinity": {SOFT: [{}]}, "podAntiAffinity": {SOFT: [{}]}}}
     assert len(rules(pod(**soft)).notices) == 2
 
@@ -147,7 +164,7 @@ def test_pods_that_keep_apart_from_their_own_are_a_group() -> None:
     # One of the group that runs is seen by the group itself, one without the rule is not.
     assert rules(first, runs("r", "a", WEB, **own)) == AffinityRules(group_rules.group)
     assert rules(first, runs("r", "a", WEB)) == away("a")._replace(group=group_rules.group)
-    assert rules(first, pod("q", labels=WEB)).notices == ("pods: anti-affinity to other pods that wait",)
+    assert [rule[::2] for rule in rules(first, pod("q", labels=WEB)).near] == [("apart", "name")]
 
 
 def test_placements_follow_the_rules() -> None:

@@ -121,7 +121,8 @@ def test_pods_are_in_the_sets_that_select_them() -> None:
     gone = {**body, "metadata": {**body["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
     other = {**body, "metadata": {**body["metadata"], "namespace": "else"}}
     rows: list[dict[str, Any]] = [
-        {"peer": read(item), "spread": None, "spread_sets": None} for item in (body, gone, other, pod("p"))
+        {"peer": read(item), "spread": None, "spread_sets": None, "near_sets": ()}
+        for item in (body, gone, other, pod("p"))
     ]
     assert with_sets(rows) == rows
     rows[0]["spread"] = [mine, empty, either]
