@@ -14,6 +14,7 @@ from hypothesis.strategies import DrawFn
 from fastsim.engine.rounds.options import Setting
 from fastsim.engine.shares.plan import Allocation, Floats, RoundView
 from fastsim.performance.oracle import Oracle
+from tests.reference.packed_programs import SharedTime
 
 
 @dataclass
@@ -113,3 +114,25 @@ def excess(view: RoundView, allocation: Allocation) -> float:
     time += np.bincount(second, allocation.share__rg[pair].sum(axis=1), len(view))
     gpus = view.num_gpu[first] @ allocation.share__rg - view.setting.gpus__g
     return float(max(-allocation.share__rg.min(), (time - 1).max(), gpus.max()))
+
+
+def shared_time(view: RoundView) -> SharedTime:
+    """The jobs of a view one by one, and two by two where they have as many GPUs."""
+    alone = np.nan_to_num(view.rate__jg)
+    rates: dict[tuple[int, ...], list[Any]] = {(job,): [alone[job]] for job in range(len(view))}
+    for one in range(len(view)):
+        for two in range(one + 1, len(view)):
+            if view.num_gpu[one] == view.num_gpu[two]:
+                first, second = view.pair_rates(np.array([one]), np.array([two]))
+                rates[one, two] = [np.nan_to_num(first[0]), np.nan_to_num(second[0])]
+    return SharedTime(view.setting.gpus__g, view.num_gpu, rates)
+
+
+def shares_in(case: SharedTime, view: RoundView, allocation: Allocation) -> Floats:
+    """An allocation in the order of the case's groups."""
+    row = {int(job): place for place, job in enumerate(view.job_id)} | {-1: -1}
+    place = {group: column for column, group in enumerate(case.rates)}
+    shares = np.zeros((len(place), len(case.gpus)))
+    for first, second, share in zip(allocation.first, allocation.second, allocation.share__rg, strict=True):
+        shares[place[tuple(job for job in (row[int(first)], row[int(second)]) if job >= 0)]] = share
+    return shares.ravel()

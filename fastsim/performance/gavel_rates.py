@@ -3,6 +3,9 @@
 ``{"v100": {"('LM (batch size 5)', 1)": {"null": 48.4, "('A3C', 1)": [30.2, 2.1]}}}``: a job key names the workload and
 its number of GPUs; ``null`` is the job alone, any other key the two rates while both share every GPU. Worker types that
 end in ``_unconsolidated`` are the same GPU model with the GPUs spread over nodes; their rows have consolidated = false.
+
+In files of 2019 a job key is a name alone, ``LM (batch size 5)``: its rates hold for 1, 2, 4 and 8 GPUs. Two jobs of
+one type have a rate each there, of which the mean is taken.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ ALONE = "null"
 """Key of the rate without a companion."""
 _JOB = re.compile(r"\('(.*)', ([0-9]{1,9})\)")
 """Workload and number of GPUs of a job; no table holds a number of ten digits."""
+EARLY_SIZES = (1, 2, 4, 8)
+"""Numbers of GPUs of a job whose key names none."""
 MOST_RATE = sys.float_info.max
 _LAYOUT = "an object of worker type, job, companion and steps/s"
 
@@ -71,11 +76,14 @@ def _rows(where: str, document: Any) -> Iterator[tuple[Any, ...]]:
         model, spread = worker.removesuffix(SPREAD), worker.endswith(SPREAD)
         for key, companions in _items(f"{where}: {worker}", jobs):
             at = f"{where}: {worker}: {key}"
-            workload, num_gpu = _job(at, key)
+            workload, sizes = _sizes(at, key)
             for other, rates in _items(at, companions):
-                partner = None if other == ALONE else _partner(at, other, num_gpu)
+                partner = None if other == ALONE else _partner(at, other, sizes)
                 mine, theirs = _rates(f"{at}: {other}", rates, partner is not None)
-                yield workload, model, num_gpu, None, not spread, partner, mine, theirs
+                if sizes == EARLY_SIZES and theirs is not None and partner == workload:
+                    mine = theirs = (mine + theirs) / 2
+                for num_gpu in sizes:
+                    yield workload, model, num_gpu, None, not spread, partner, mine, theirs
 
 
 def _items(where: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -97,10 +105,19 @@ def _job(where: str, key: str) -> tuple[str, int]:
     return job
 
 
-def _partner(where: str, key: str, num_gpu: int) -> str:
-    workload, others = _job(f"{where}: {key}", key)
-    if others != num_gpu:
-        raise InputError(f"{where}: {key}", f"{others} GPUs", f"{num_gpu}, as many as the other job")
+def _sizes(where: str, key: str) -> tuple[str, tuple[int, ...]]:
+    """Workload of a job key, and the numbers of GPUs that its rates are of."""
+    if key in JOB_NAMES:
+        return key, EARLY_SIZES
+    workload, num_gpu = _job(where, key)
+    return workload, (num_gpu,)
+
+
+def _partner(where: str, key: str, sizes: tuple[int, ...]) -> str:
+    workload, others = _sizes(f"{where}: {key}", key)
+    if others != sizes:
+        found, expected = (", ".join(map(str, counts)) for counts in (others, sizes))
+        raise InputError(f"{where}: {key}", f"{found} GPUs", f"{expected}, as many as the other job")
     return workload
 
 

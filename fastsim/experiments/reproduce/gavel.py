@@ -23,9 +23,10 @@ from fastsim.scenario.scenario import Scenario
 WINDOW, CLUSTER = "4000:5000", "gavel:36:36:36"
 BAR, FIFO_BAR = 0.02, 0.04
 """Deviation of the original's last revision from its published figures, as a part of these."""
-PRINTED_TABLE, LAST_TABLE = "2020-05", "2020-08"
-"""Tables of types from which jobs are drawn: that of the runs whose values the paper's notebooks print, and the last
-revision's, of which are the sweep over clusters and the sample of the instructions."""
+PRINTED_TABLE, LAST_TABLE, EARLY_TABLE = "2020-05", "2020-08", "2019-09"
+"""Tables of types from which jobs are drawn: that of the runs whose values the paper's notebooks print, the last
+revision's, of which are the sweep over clusters and the sample of the instructions, and the first, of which are the
+makespans on other clusters."""
 PRINTED_NAMES = {
     name: f"{text.removesuffix(')')}, hold=all)" for name, text in ORIGINAL_NAMES.items() if "program_compat" in text
     and "water_filling" in text
@@ -36,9 +37,11 @@ STATIC_ROUND_S = 1920.0
 LAST = (360.0, LAST_TABLE)
 """Rounds and table of the last revision."""
 RECORDED = "golden/gavel/oracle/simulation_throughputs.json"
+EARLY_RATES = "golden/gavel/oracle/oracle_throughputs.json"
+"""Rates of September 2019, without which the figures of that time have other jobs and are not compared."""
 SEED_0 = ("seed 0, printed", "b, CDF of JCT", "b, CDF of finish-time fairness", "b, printed mean")
 """Panels of seed 0; means and deviations of three seeds stand in the others."""
-SEEDS, QUICK_SEEDS = (0, 1, 2), (0,)
+SEEDS, QUICK_SEEDS, EARLY_SEEDS = (0, 1, 2), (0,), (0, 1, 2, 3, 4)
 
 
 class LoadFigure(NamedTuple):
@@ -60,6 +63,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """Settings of a run by the text in brackets behind the policy's name in a series."""
 SHOWN = ("gandiva", "max_min_fairness", "max_min_fairness_perf", "max_min_fairness_packed")
+FIFO = ("fifo", "fifo_perf", "fifo_packed")
 FTF = ("finish_time_fairness", "finish_time_fairness_perf")
 FAIR = "max_min_fairness_perf"
 LENGTHS = tuple(f"{FAIR} [{name}]" for name, options in SETTINGS.items() if "round_s" in options)
@@ -72,8 +76,8 @@ LOADS = {
         LoadFigure(False, (FAIR, f"{FAIR} [ideal fluid execution]", *LENGTHS), (2.0, 4.0)),
         LoadFigure(True, (FAIR, f"{FAIR} [ideal fluid execution]"), (0.8, 1.6)),
     ),
-    "fifo-single (repository figure)": (LoadFigure(False, ("fifo", "fifo_perf"), (2.0, 4.0, 4.8)),),
-    "fifo-multiple (repository figure)": (LoadFigure(True, ("fifo", "fifo_perf"), (0.8, 1.6)),),
+    "fifo-single (repository figure)": (LoadFigure(False, FIFO, (2.0, 4.0, 4.8)),),
+    "fifo-multiple (repository figure)": (LoadFigure(True, FIFO, (0.8, 1.6)),),
     "ftf-single (repository figure)": (LoadFigure(False, ("allox", *FTF), (2.0, 4.0)),),
     "priorities-multiple (repository figure)": (
         LoadFigure(True, tuple(f"max_min_fairness_water_filling{end}" for end in ("", "_perf")), (0.8, 1.6),
@@ -128,18 +132,24 @@ class StaticPoint(NamedTuple):
 
 
 class StaticFigure(NamedTuple):
-    """A figure of makespans over the number of jobs: cluster, whether jobs have several GPUs, policies, most jobs."""
+    """A figure of makespans over the number of jobs: cluster, whether jobs have several GPUs, policies, most jobs,
+    table of types, seeds, and the usual most jobs under programs with pairs, which take long."""
 
     cluster: str
     multi_gpu: bool
     policies: tuple[str, ...]
     most_jobs: int
+    table: str = PRINTED_TABLE
+    seeds: tuple[int, ...] = SEEDS
+    most_packed: int = 200
 
 
 DURATION = ("min_total_duration_perf", "min_total_duration_packed")
 STATIC = {"makespan (static-multiple)": StaticFigure("gavel:36:36:36", True, ("fifo", "gandiva", *DURATION), 700)} | {
     f"makespan {kind}_gpu_v100={v100}_p100={p100}_k80={k80} (repository figure)":
-        StaticFigure(f"gavel:{v100}:{p100}:{k80}", kind == "multi", DURATION, 500)
+        StaticFigure(
+            f"gavel:{v100}:{p100}:{k80}", kind == "multi", (FIFO[2], *DURATION), 500, EARLY_TABLE, EARLY_SEEDS, 100
+        )
     for kind, v100, p100, k80 in (
         ("single", 36, 36, 36), ("multi", 64, 0, 0), ("single", 64, 0, 0), ("multi", 48, 32, 16),
         ("single", 48, 32, 16),
@@ -159,8 +169,8 @@ COST_MEASURES = {
     "makespan_s": Measure(COST, "makespan", "s", 0.0),
 }  # fmt: skip
 """Quantities by column of the summary."""
-STATIC_STEP, MOST_PACKED = 100, 200
-"""Step of the numbers of jobs that are run, and the usual most under policies that share GPUs, whose runs take long."""
+STATIC_STEP = 100
+"""Step of the numbers of jobs that are run."""
 
 Point = LoadPoint | StaticPoint
 Done = Mapping[Point, Result]
@@ -196,9 +206,9 @@ def _points_of(figure: str, quick: bool, whole: bool) -> list[Point]:
     if figure in STATIC:
         static = STATIC[figure]
         points += [
-            StaticPoint(static.cluster, static.multi_gpu, policy, jobs, seed)
+            StaticPoint(static.cluster, static.multi_gpu, policy, jobs, seed, table=static.table)
             for policy in static.policies for jobs in _job_counts(static, policy, whole)[: 1 if quick else None]
-            for seed in SEEDS
+            for seed in static.seeds
         ]  # fmt: skip
     if figure == ABSTRACT:
         points += [_most(policy, seed) for policy in UNAWARE for seed in SEEDS]
@@ -220,7 +230,7 @@ def _loads(figure: str, load: LoadFigure, quick: bool, whole: bool) -> list[tupl
 
 
 def _job_counts(static: StaticFigure, policy: str, whole: bool) -> range:
-    most = MOST_PACKED if policy.endswith("packed") and not whole else static.most_jobs
+    most = static.most_packed if policy == DURATION[1] and not whole else static.most_jobs
     return range(STATIC_STEP, most + 1, STATIC_STEP)
 
 
@@ -230,10 +240,10 @@ def gavel_reproduction(
 ) -> Reproduction:  # fmt: skip
     """Figure 1, the figures over the load, and makespans: seed 0 and means of three seeds beside published values."""
     began, runs, wanted = time.perf_counter(), _points(quick, figures, whole), _wanted(quick, figures)
-    rates = str(data / RECORDED) if data is not None and (data / RECORDED).exists() else "default"
+    rates, early_rates = _present(data, RECORDED) or "default", _present(data, EARLY_RATES)
     with sharing(shared) as made:
         order = _longest_first(runs)
-        results = made.results([_scenario(point, rates) for point in order], workers, progress)
+        results = made.results([_scenario(point, rates, early_rates) for point in order], workers, progress)
     result_of = dict(zip(order, results, strict=True))
     done = {point: result_of[point] for point in runs}
     cells = list(ratio_cells(rates)) if "1" in wanted else []
@@ -244,7 +254,7 @@ def gavel_reproduction(
     cells += _swept_cells(done) if SWEEP in wanted else []
     cells += _priced_cells(done) if COST in wanted else []
     cells += _most_cells(done) if ABSTRACT in wanted else []
-    cells += [one for figure in wanted if figure in STATIC for one in _static_cells(figure, done)]
+    cells += [one for figure in wanted if figure in STATIC for one in _static_cells(figure, done, early_rates)]
     source = f"jobs drawn as Gavel's simulator draws them, {'recorded rates' if rates != 'default' else 'own rates'}"
     citation = str(getattr(parse("max_min_fairness"), "citation", ""))
     title = "Gavel: rates of GPU models, and completion time over load (OSDI 2020)"
@@ -253,13 +263,22 @@ def gavel_reproduction(
     return Reproduction("gavel", title, source, cell_table(cells), curves, len(runs), wall_s, citation, cpu_s)
 
 
+def _present(data: Path | None, name: str) -> str:
+    """Path of a file in the folder of published inputs, or no text."""
+    return str(data / name) if data is not None and (data / name).exists() else ""
+
+
 def _longest_first(runs: Sequence[Point]) -> list[Point]:
     """The highest loads first, then most jobs: workers that begin with the longest runs end together."""
     return [point for kind in (LoadPoint, StaticPoint) for point in runs[::-1] if isinstance(point, kind)]
 
 
-def _scenario(point: Point, rates: str) -> Scenario:
+def _scenario(point: Point, rates: str, early_rates: str = "") -> Scenario:
     """The scenario of a run, with the original's behaviour (``compat``), as its figures are compared."""
+    if point.table == EARLY_TABLE and early_rates:
+        return _early_scenario(point, early_rates)
+    if point.table == EARLY_TABLE:
+        point = point._replace(table=PRINTED_TABLE)
     if isinstance(point, StaticPoint):
         options, cluster, window = f"jobs={point.jobs}&seed={point.seed}", point.cluster, None
         more: dict[str, Any] = {"round_s": point.round_s}
@@ -277,6 +296,16 @@ def _scenario(point: Point, rates: str) -> Scenario:
     return Scenario(
         cluster, f"synth:gavel?{options}", policy, seed=point.seed, window=window, rates=rates,
         compat="gavel" if point.table == LAST_TABLE else f"gavel-{point.table}", record="summary", **more,
+    )  # fmt: skip
+
+
+def _early_scenario(point: Any, rates: str) -> Scenario:
+    """The scenario of September 2019: one job more than named, and allocations as soon as they are wanted."""
+    options = f"jobs={point.jobs + 1}&seed={point.seed}&table={point.table}&rates={rates}"
+    options += "&multi_gpu=true" if point.multi_gpu else ""
+    return Scenario(
+        point.cluster, f"synth:gavel?{options}", ORIGINAL_NAMES[point.policy], seed=point.seed, rates=rates,
+        round_s=point.round_s, realloc_s=0.0, compat=f"gavel-{PRINTED_TABLE}", record="timeline",
     )  # fmt: skip
 
 
@@ -367,17 +396,30 @@ def _sample_cells(row: Mapping[str, Any], done: Done) -> Iterator[Cell]:
         yield number_cell(row, jct_mean_s if row["metric"] == "jct_mean" else utilization_pct / 100, exact=True)
 
 
-def _static_cells(figure: str, done: Done) -> Iterator[Cell]:
-    """Makespans of jobs that all arrive at 0: the mean of three seeds, and their deviation."""
+def _static_cells(figure: str, done: Done, early_rates: str) -> Iterator[Cell]:
+    """Makespans of jobs that all arrive at 0: the mean of the seeds, and their deviation."""
     static = STATIC[figure]
+    early = static.table == EARLY_TABLE
+    span_s = _early_span_s if early and early_rates else _span_s
     for row in _numbers(figure).iter_rows(named=True):
-        point = StaticPoint(static.cluster, static.multi_gpu, row["series"], int(row["x"]), 0)
-        results = [done.get(point._replace(seed=seed)) for seed in SEEDS]
-        spans_h = [result.summary["makespan_s"][0] / 3600 for result in results if result is not None]
-        if len(spans_h) == len(SEEDS):
+        point = StaticPoint(static.cluster, static.multi_gpu, row["series"], int(row["x"]), 0, table=static.table)
+        results = [done.get(point._replace(seed=seed)) for seed in static.seeds]
+        spans_h = [span_s(result) / 3600 for result in results if result is not None]
+        if len(spans_h) == len(static.seeds):
             part, mean_h = FIFO_BAR if row["series"].startswith("fifo") else BAR, float(np.mean(spans_h))
-            spread = row["metric"].endswith("_sd_over_seeds")
-            yield number_cell(row, float(np.std(spans_h, ddof=1)) if spread else mean_h, bar=part * mean_h)
+            ours = float(np.std(spans_h, ddof=1)) if row["metric"].endswith("_sd_over_seeds") else mean_h
+            yield number_cell(row, ours, bar=part * mean_h, comparable=not early or bool(early_rates))
+
+
+def _span_s(result: Result) -> float:
+    return float(result.summary["makespan_s"][0])
+
+
+def _early_span_s(result: Result) -> float:
+    """End of the round in which all jobs but one are done: runs of September 2019 drew one more than they awaited."""
+    done_s = result.jobs["end_s"].sort()[-2]
+    rounds = result.frames["timeline"].filter(pl.col("event") == "sample", pl.col("t_s") >= done_s)
+    return float(rounds["t_s"].min())  # type: ignore[arg-type]
 
 
 def _swept(part: int, policy: str, seed: int) -> StaticPoint:

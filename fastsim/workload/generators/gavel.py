@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from fastsim.performance.gavel_rates import JOB_TABLES
 from fastsim.performance.oracle import Oracle
 from fastsim.workload import schema as s
 from fastsim.workload.generators.gavel_jobs import (
+    EARLY_GPU_MIX,
     GPU_MIX,
     SLO_MIX,
     WEIGHT_MIX,
@@ -38,6 +39,8 @@ DURATIONS = "gavel"
 """Name of the durations of the published experiments."""
 TABLE = next(iter(JOB_TABLES))
 """Table of types from which jobs are drawn if none is named."""
+EARLY = "2019-09"
+"""Month of jobs that were drawn in another order; their types are in the order of the table of May 2020."""
 SCRIPT_GPU_MIX: Given = {1: 0.7, 2: 0.1, 4: 0.2}
 """Shares of jobs by their number of GPUs."""
 
@@ -84,7 +87,8 @@ def synth_gavel(
     seconds of every job, or a function of two uniform arrays. gpu_mix, weight_mix, slo_mix: own values and shares,
     `{1: 0.5, 4: 0.5}` or `1:0.5,4:0.5`. warm_start: the first jobs come at 0 s, enough to fill each GPU model of
     `cluster`. Workloads are drawn from Gavel's 26 types, or from all that the rates have if they lack one of those.
-    table: month of the table of types, `2020-08` or `2020-05` = `A3C` before `LM`, as in the paper's figures.
+    table: month of the table of types, `2020-08` or `2020-05` = `A3C` before `LM`, as in the paper's figures; `2019-09`
+    has that order, longer durations, fewer jobs of several GPUs, whatever their type, and no SLOs or warm start.
     """
     flags = {"multi_gpu": multi_gpu, "priorities": priorities, "slos": slos, "warm_start": warm_start}
     _check(jobs, seed, flags)
@@ -96,16 +100,15 @@ def synth_gavel(
         raise ScenarioError("synth.durations", repr(durations), f"{DURATIONS!r}, seconds, or a function")
     lasting: Any = gavel_seconds if durations == DURATIONS else durations
     gap_s, present, oracle = _gap_s(rate_per_hour, mean_gap_s), _gpus(cluster) if warm_start else (), _oracle(rates)
+    early = table == EARLY and _check_early(slos, warm_start, lasting)
     recipe = JobRecipe(
-        oracle, seed, gap_s, multi_gpu, priorities, slos, lasting, gpu_mix, weight_mix, slo_mix,
-        table_of(table, oracle), present_gpus=present,
+        oracle, seed, gap_s, multi_gpu, priorities, slos, lasting,
+        EARLY_GPU_MIX if early and gpu_mix == GPU_MIX else gpu_mix, weight_mix, slo_mix,
+        table_of(table, oracle, (*JOB_TABLES, EARLY)), present_gpus=present, early=early,
     )  # fmt: skip
-    parameters = {
-        "jobs": jobs, "seed": seed, "mean_gap_s": gap_s, "rates": recipe.oracle.name, "multi_gpu": multi_gpu,
-        "priorities": priorities, "slos": slos, "durations": _name(durations), "present_gpus": list(present),
-        "gpu_mix": recipe.gpus.shares(), "weight_mix": recipe.weights.shares(), "slo_mix": recipe.factors.shares(),
-    }  # fmt: skip
-    metadata = _metadata("gavel", seed, parameters | {"table": table}) | _rates_metadata(rates)
+    _check_rates(recipe)
+    parameters = _parameters(recipe, jobs) | {"durations": _name(durations), "table": table}
+    metadata = _metadata("gavel", seed, parameters) | _rates_metadata(rates)
     return Workload(JobSource(recipe, jobs), recipe.columns, name="synth:gavel", rows=jobs, metadata=metadata)
 
 
@@ -168,14 +171,39 @@ def _oracle(rates: Oracle | str | os.PathLike[str] | None) -> Oracle:
     return Oracle.from_json(rates) if str(rates).endswith((".json", ".json.gz")) else Oracle.from_parquet(rates)
 
 
-def table_of(name: str, oracle: Oracle) -> tuple[str, ...]:
-    """Types of jobs in the order of a table; none = those of the rates, for the last revision's."""
-    if name not in JOB_TABLES:
-        raise ScenarioError("synth.table", repr(name), f"one of {', '.join(JOB_TABLES)}")
-    missing = sorted(set(JOB_TABLES[name]) - {workload for workload, _ in oracle.kinds})
+def _parameters(recipe: JobRecipe, jobs: int) -> dict[str, Any]:
+    """What fixes the jobs, as metadata."""
+    return {
+        "jobs": jobs, "seed": recipe.seed, "mean_gap_s": recipe.mean_gap_s, "rates": recipe.oracle.name,
+        "multi_gpu": recipe.multi_gpu, "priorities": recipe.priorities, "slos": recipe.slos,
+        "present_gpus": list(recipe.present_gpus), "gpu_mix": recipe.gpus.shares(),
+        "weight_mix": recipe.weights.shares(), "slo_mix": recipe.factors.shares(),
+    }  # fmt: skip
+
+
+def _check_early(slos: bool, warm_start: bool, lasting: Any) -> bool:
+    """Refuse what jobs of September 2019 did not have; true."""
+    for name, given in (("slos", slos), ("warm_start", warm_start), ("durations", lasting)):
+        if given is True or (callable(given) and given is not gavel_seconds):
+            raise ScenarioError(f"synth.{name}", _name(given), f"none of them with table={EARLY}")
+    return True
+
+
+def _check_rates(recipe: JobRecipe) -> None:
+    """Refuse rates that lack some of a type, of which any job of September 2019 may be."""
+    if recipe.early and not recipe.choices.runs__tc.all():
+        raise ScenarioError("synth.table", f"{EARLY}, with rates that lack some", "rates of all types on 1 to 8 GPUs")
+
+
+def table_of(name: str, oracle: Oracle, tables: Collection[str] = JOB_TABLES) -> tuple[str, ...]:
+    """Types of jobs in the order of one of the tables; none = those of the rates, for the last revision's."""
+    if name not in tables:
+        raise ScenarioError("synth.table", repr(name), f"one of {', '.join(tables)}")
+    types = JOB_TABLES["2020-05" if name == EARLY else name]
+    missing = sorted(set(types) - {workload for workload, _ in oracle.kinds})
     if name != TABLE and missing:
         raise ScenarioError("synth.table", f"{name}, with rates that lack {missing[0]!r}", "rates of all types")
-    return () if name == TABLE else JOB_TABLES[name]
+    return () if name == TABLE else types
 
 
 def _rates_metadata(rates: Oracle | str | os.PathLike[str] | None) -> dict[str, str]:

@@ -4,6 +4,8 @@ Seed S drives three streams of CPython's generator: the jobs (S + 2), the gaps b
 factors (S + 6). A job takes from its stream, in this order: one number for its GPUs, two for its duration unless that
 is fixed, as many words as it takes to find a workload that runs on so many GPUs, and one for its weight if weights are
 drawn. So the words where a job begins are found by following a chain; all else is arithmetic on arrays.
+
+The revision of September 2019 took a workload, one number for the duration, one for the GPUs, and one for the weight.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ GPU_MIX: Given = {1: 0.7, 2: 0.1, 4: 0.15, 8: 0.05}
 """Shares of jobs by their number of GPUs."""
 WEIGHT_MIX: Given = {5.0: 0.2, 1.0: 0.8}
 """Shares of jobs by their weight."""
+EARLY_GPU_MIX: Given = {1: 0.8, 2: 0.05, 4: 0.1, 8: 0.05}
+"""Those of September 2019."""
 SLO_MIX: Given = {1.2: 0.33, 2.0: 0.34, 10.0: 0.33}
 """Shares of jobs by their SLO, a multiple of the duration."""
 PIECE = 65_536
@@ -44,6 +48,11 @@ def gavel_seconds(branch: Floats, place: Floats) -> Floats:
     exponent = np.where(branch >= 0.8, 3.0 + place, 1.5 + 1.5 * place)
     # Python's own power: numpy's may differ from the C library in the last bit.
     return np.array([60 * 10.0**x for x in exponent.tolist()], np.float64)
+
+
+def early_seconds(place: Floats) -> Floats:
+    """Durations of September 2019: 10**2 to 10**4 minutes."""
+    return np.array([60 * 10.0 ** (2.0 + 2.0 * x) for x in place.tolist()], np.float64)
 
 
 class Choices:
@@ -91,6 +100,8 @@ class JobRecipe:
     reference: str = ""
     present_gpus: tuple[int, ...] = ()
     """GPUs of each model, models sorted by name, that jobs of the very first instant shall fill; empty = none."""
+    early: bool = False
+    """Jobs are drawn as in September 2019; every workload has to run on every number of GPUs."""
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.mean_gap_s) and self.mean_gap_s >= 0):
@@ -166,12 +177,31 @@ class JobDraws:
         """The next `count` jobs."""
         # GPUs, duration, about two attempts at a workload, weight; too few is noticed.
         guess = 64 + count * (4 + 4 * self._lasting + 2 * self.recipe.priorities)
+        parsed = self._parsed_early if self.recipe.early else self._parsed
         while True:
             words = self.words.ahead(guess)
-            jobs = self._parsed(words, count)
+            jobs = parsed(words, count)
             if jobs is not None:
                 return jobs
             guess *= 2
+
+    def _parsed_early(self, words: Any, count: int) -> Drawn | None:
+        """The jobs of September 2019 if there are words enough for all of them."""
+        recipe, choices = self.recipe, self.recipe.choices
+        uniform, number, size = floats_at(words), numbers_at(words, choices.limit), len(words)
+        tail = 1 + 2 * (self._lasting + recipe.multi_gpu + recipe.priorities)
+        chosen = _next_true(number < choices.limit, size)
+        at = chain(chosen + tail, count)
+        if len(at) < count or (count and chosen[at[-1]] + tail > size):
+            return None
+        self.words.take(int(chosen[at[-1]]) + tail if count else 0)
+        picked = chosen[at]
+        workload, gpus = number[picked], picked + 1 + 2 * self._lasting
+        column = recipe.gpus.picks(uniform[gpus]) if recipe.multi_gpu else np.zeros(count, np.int64)
+        duration = early_seconds(uniform[picked + 1]) if self._lasting else self._seconds(uniform, at)
+        weights = recipe.weights.at(uniform[gpus + 2 * recipe.multi_gpu]) if recipe.priorities else np.ones(count)
+        steps = duration * choices.rate__tc[workload, column]
+        return Drawn(workload, np.array(recipe.counts)[column], duration, steps, weights)
 
     def _parsed(self, words: Any, count: int) -> Drawn | None:
         """The jobs if there are words enough for all of them."""

@@ -48,6 +48,17 @@ def test_gzip_says_the_same(tmp_path: Path) -> None:
     assert oracle.alone__kg[1].tolist()[1] == 40.0
 
 
+def test_keys_of_2019_name_no_number_of_gpus(tmp_path: Path) -> None:
+    lm, a3c = "LM (batch size 5)", "A3C"
+    early = {"k80": {lm: {"null": 40, a3c: [30.5, 2], lm: [20, 21]}, a3c: {"null": 3.5, lm: [2, 30.5], a3c: [1, 1]}}}
+    oracle = Oracle.from_json(written(tmp_path / "r.json", early))
+    assert oracle.kinds == tuple((name, size) for name in (a3c, lm) for size in (1, 2, 4, 8))
+    assert oracle.alone__kg[:, 0].tolist() == [3.5] * 4 + [40.0] * 4
+    both = oracle.shared__kkg[oracle.kind_index[lm, 4], :, 0]
+    assert both[oracle.kind_index[a3c, 4]] == 30.5 and both[oracle.kind_index[lm, 4]] == 20.5
+    assert oracle.shared__kkg[oracle.kind_index[a3c, 8], oracle.kind_index[lm, 8], 0] == 2.0
+
+
 @pytest.mark.parametrize(
     ("document", "message"),
     [
@@ -66,6 +77,7 @@ def test_gzip_says_the_same(tmp_path: Path) -> None:
         ({"v100": {ONE: {"null": 1, TWO: [1]}}}, "found .1., expected two rates"),
         ({"v100": {ONE: {"null": 1, TWO: 1}}}, "found 1, expected two rates"),
         ({"v100": {ONE: {"null": 1, "('A3C', 2)": [1, 1]}}}, "found 2 GPUs, expected 1, as many"),
+        ({"v100": {"A3C": {"null": 1, "('A3C', 2)": [1, 1]}}}, "found 2 GPUs, expected 1, 2, 4, 8, as many"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, document: Any, message: str) -> None:

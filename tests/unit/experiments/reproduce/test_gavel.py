@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import polars as pl
 import pytest
 
@@ -9,7 +12,10 @@ from fastsim.engine.result import Result
 from fastsim.errors import ScenarioError
 from fastsim.experiments.reproduce import gavel as figure
 from fastsim.experiments.reproduce import papers
+from fastsim.performance.gavel_rates import JOB_NAMES
+from fastsim.performance.oracle import Oracle
 from fastsim.policies.registry import parse
+from fastsim.simulation.simulate import played
 
 FTF = "ftf-single (repository figure)"
 
@@ -25,11 +31,11 @@ def test_a_figure_at_one_load() -> None:
     reported: list[int] = []
     name = "fifo-single (repository figure)"
     reproduction = figure.gavel_reproduction(None, True, 1, reported.append, figures=(name,))
-    assert reproduction.runs == figure.run_count(None, "gavel", True, (name,)) == 2 and reported == [1, 2]
+    assert reproduction.runs == figure.run_count(None, "gavel", True, (name,)) == 3 and reported == [1, 2, 3]
     cells = reproduction.cells.filter(policy="fifo", case="seed 0, printed")
     assert set(reproduction.cells["figure"]) == {name}
     assert cells.select("published", "bar", "at").rows() == [(18.32, pytest.approx(0.04 * 18.32), 2.0)]
-    assert reproduction.curves["policy"].to_list() == ["fifo", "fifo_perf"] and "narayanan" in reproduction.citation
+    assert reproduction.curves["policy"].to_list() == list(figure.FIFO) and "narayanan" in reproduction.citation
 
 
 @pytest.mark.long
@@ -108,6 +114,57 @@ def test_makespans_of_jobs_that_all_arrive_at_once(monkeypatch: pytest.MonkeyPat
     assert set(cells["at"]) == {100.0} and set(cells["policy"]) == {"gandiva"}
     mean = cells.filter(quantity="makespan").row(0, named=True)
     assert mean["published"] == pytest.approx(166.610363) and mean["bar"] == pytest.approx(0.02 * mean["ours"])
+
+
+EARLY = "makespan multi_gpu_v100=64_p100=0_k80=0 (repository figure)"
+
+
+@pytest.fixture
+def early_rates(tmp_path: Path) -> Path:
+    """A folder with rates in the form of 2019: those of fastsim on one GPU for every number of GPUs."""
+    oracle = Oracle.default()
+    alone = {(row["workload"], row["gpu_model"]): row["steps_per_s"] for row in oracle.table().to_pylist()
+             if row["num_gpu"] == 1 and row["colocated_workload"] is None}  # fmt: skip
+    rates = {
+        model: {
+            one: {"null": alone[one, model]}
+            | {two: [0.6 * alone[name, model] for name in (one, two)] for two in JOB_NAMES}
+            for one in JOB_NAMES
+        }
+        for model in oracle.gpu_models
+    }  # fmt: skip
+    path = tmp_path / figure.EARLY_RATES
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(rates), encoding="utf-8")
+    return tmp_path
+
+
+def test_makespans_of_2019_wait_for_all_jobs_but_one(early_rates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = figure.STATIC[EARLY]._replace(cluster="gavel:30:0:0", policies=("fifo_packed",), seeds=(0, 1))
+    monkeypatch.setitem(figure.STATIC, EARLY, few)
+    made = figure.gavel_reproduction(early_rates, True, 1, figures=(EARLY,))
+    mean = made.cells.filter(quantity="makespan").row(0, named=True)
+    spans_h = []
+    for seed in (0, 1):
+        point = figure.StaticPoint("gavel:30:0:0", True, "fifo_packed", 100, seed, table="2019-09")
+        scenario = figure._scenario(point, "default", str(early_rates / figure.EARLY_RATES))
+        result = played(scenario)[0]
+        ends = result.jobs["end_s"].sort()
+        assert len(ends) == 101 and scenario.realloc_s == 0.0
+        span_s = figure._early_span_s(result)
+        assert ends[-2] <= span_s <= min(ends[-1], ends[-2] + 1920)
+        assert span_s in result.frames["timeline"].filter(event="sample")["t_s"]
+        spans_h.append(span_s / 3600)
+    assert mean["ours"] == pytest.approx(sum(spans_h) / 2) and mean["verdict"] != "indicative"
+
+
+def test_makespans_of_2019_without_rates_of_then_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = figure.STATIC[EARLY]._replace(cluster="gavel:30:0:0", policies=("fifo_packed",), seeds=(0, 1))
+    monkeypatch.setitem(figure.STATIC, EARLY, few)
+    cells = figure.gavel_reproduction(None, True, 1, figures=(EARLY,)).cells
+    assert set(cells["verdict"]) == {"indicative"}
+    point = figure.StaticPoint("gavel:30:0:0", True, "fifo_packed", 100, 0, table="2019-09")
+    assert "jobs=100&seed=0&table=2020-05" in str(figure._scenario(point, "default").workload)
 
 
 def test_every_cluster_of_the_makespans_is_known() -> None:

@@ -80,6 +80,12 @@ def test_the_trace_generator_as_text() -> None:
         ({"slo_mix": {2.0: 1}}, "synth.slo_mix: found slos=False"),
         ({"seed": 1.5}, "synth.seed: found 1.5"),
         ({"table": "2020-06"}, "synth.table: found '2020-06', expected one of 2020-08, 2020-05"),
+        (
+            {"table": "2019-09", "multi_gpu": True},
+            "2019-09, with rates that lack some, expected rates of all types on 1",
+        ),
+        ({"table": "2019-09", "slos": True}, "synth.slos: found True, expected none of them with table=2019-09"),
+        ({"table": "2019-09", "durations": max}, "synth.durations: found max, expected none of them"),
         ({"multi_gpu": "no"}, "synth.multi_gpu: found 'no', expected true or false"),
     ],
 )
@@ -106,6 +112,14 @@ def test_jobs_are_drawn_from_the_table_of_a_month(kind: str) -> None:
     few = dataclasses.replace(few, kinds=tuple(("own", n) if name == "A3C" else (name, n) for name, n in few.kinds))
     with pytest.raises(ScenarioError, match="2020-05, with rates that lack 'A3C', expected rates of all types"):
         Workload.synth(kind, jobs=3, rates=few, table="2020-05")
+
+
+def test_jobs_of_2019_are_drawn_by_the_simulator_alone() -> None:
+    early = texts.workload_from("synth:gavel?jobs=300&table=2019-09").workload
+    assert min(early.table()["duration_s"].to_pylist()) >= 6000
+    assert early.table()["workload"] != Workload.synth("gavel", jobs=300, table="2020-05").table()["workload"]
+    with pytest.raises(ScenarioError, match=r"synth\.table: found '2019-09', expected one of 2020-08, 2020-05$"):
+        Workload.synth("gavel-trace", jobs=3, table="2019-09")
 
 
 def by_hand(recipe: ScriptRecipe, count: int) -> list[tuple[Any, ...]]:

@@ -15,9 +15,11 @@ import pytest
 from fastsim.errors import InputError, ScenarioError
 from fastsim.performance.gavel_rates import JOB_NAMES, JOB_TABLES
 from fastsim.performance.oracle import Oracle
-from fastsim.workload.generators.gavel_jobs import JobRecipe, JobStream
+from fastsim.workload.generators.gavel_jobs import EARLY_GPU_MIX, JobRecipe, JobStream, gavel_seconds
 
 ORACLE = Oracle.default()
+EVERY = tuple(name for name in JOB_NAMES if (name, 8) in ORACLE.kind_index)
+"""Workloads that run on any number of GPUs."""
 
 
 def by_hand(recipe: JobRecipe, count: int) -> list[tuple[Any, ...]]:
@@ -49,6 +51,25 @@ def told(batches: list[pa.RecordBatch]) -> list[tuple[Any, ...]]:
     names = ("submit_s", "workload", "num_gpu", "duration_s", "total_work", "weight", "slo")
     rows = pa.Table.from_batches(batches).to_pylist()
     return [tuple(row.get(name) for name in names) for row in rows]
+
+
+@pytest.mark.parametrize("flags", [(False, False), (True, False), (True, True)])
+@pytest.mark.parametrize("seconds", [None, 7200.0])
+def test_jobs_of_2019_are_drawn_in_another_order(flags: tuple[bool, bool], seconds: float | None) -> None:
+    recipe = JobRecipe(
+        ORACLE, 3, 0.0, *flags, durations=seconds or gavel_seconds, workloads=EVERY, gpu_mix=EARLY_GPU_MIX, early=True
+    )
+    jobs, rows = random.Random(5), []
+    for _ in range(400):
+        workload, num_gpu = jobs.choice(EVERY), 1
+        lasting = 60 * 10 ** jobs.uniform(2, 4) if seconds is None else seconds
+        if flags[0]:
+            r = jobs.uniform(0, 1)
+            num_gpu = 1 if r < 0.8 else 2 if r < 0.85 else 4 if r < 0.95 else 8
+        weight = (5.0 if jobs.uniform(0, 1) <= 0.2 else 1.0) if flags[1] else None
+        steps = lasting * ORACLE.alone__kg[ORACLE.kind_index[workload, num_gpu], 2]
+        rows.append((0.0, workload, num_gpu, lasting, steps, weight, None))
+    assert told([JobStream(recipe).take(400)]) == told(list(JobStream(recipe).batches(400, rows=7))) == rows
 
 
 @pytest.mark.parametrize("seed", [0, 11])
