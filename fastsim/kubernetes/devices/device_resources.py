@@ -27,7 +27,10 @@ VGPU_CORES = "volcano.sh/vgpu-cores"
 """The same under Volcano's names."""
 COUNTS = (GPU, f"{ALIBABA}gpu-count", f"{GPUSHARE}gpu-count", SHARED)
 """Resources that count devices of NVIDIA, or slots on them."""
-MODEL_LABELS = ("nvidia.com/gpu.product", f"{ALIBABA}gpu-card-model", "cloud.google.com/gke-accelerator")
+MODEL_LABELS = (
+    "nvidia.com/gpu.product", f"{ALIBABA}gpu-card-model", "cloud.google.com/gke-accelerator",
+    "karpenter.k8s.aws/instance-gpu-name", "k8s.amazonaws.com/accelerator", "aliyun.accelerator/nvidia_name",
+)  # fmt: skip
 """Labels that name the model of a node's devices."""
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 OTHERS: Mapping[str, tuple[str, ...]] = {
@@ -37,6 +40,15 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
     "aws.amazon.com/neuron": (INSTANCE_TYPE,),
     "aws.amazon.com/neurondevice": (INSTANCE_TYPE,),
     "google.com/tpu": ("cloud.google.com/gke-tpu-accelerator",),
+    "habana.ai/gaudi": (),
+    "huawei.com/Ascend310": (),
+    "huawei.com/Ascend310P": (),
+    "huawei.com/Ascend910": (),
+    "huawei.com/Ascend910A": (),
+    "huawei.com/Ascend910B": (),
+    "huawei.com/Ascend910B2": (),
+    "huawei.com/Ascend910B3": (),
+    "huawei.com/Ascend910B4": (),
 }
 """Resources that count devices of others, and the labels that name their models."""
 FOREIGN = (SHARED, *OTHERS)

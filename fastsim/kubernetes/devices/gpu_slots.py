@@ -24,9 +24,14 @@ from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.quantity import whole
 
 REPLICAS = "nvidia.com/gpu.replicas"
+"""Label with the number of pods that share one GPU, or one instance, by time-slicing."""
+GKE_CLIENTS, GKE_PARTITION = (
+    "cloud.google.com/gke-max-shared-clients-per-gpu",
+    "cloud.google.com/gke-gpu-partition-size",
+)
+"""Labels of GKE with that number, and with the profile of instances."""
 MOST_DIGITS = 15
 """Of a number in a label."""
-"""Label with the number of pods that share one GPU, or one instance, by time-slicing."""
 _SINGLE = re.compile(r"-MIG-(\d+g\.\d+gb)(\.me)?(?:-SHARED)?$")
 
 
@@ -54,7 +59,8 @@ def slots(node: Manifest) -> Slots:
         return WHOLE
     match = _SINGLE.search(model_label(node) or "")
     profile = match[1] + ("+me" if match[2] else "") if match else ""
-    return Slots(label_number(node, REPLICAS) or 1, profile)
+    profile = profile or str(node.part("metadata", "labels").get(GKE_PARTITION) or "")
+    return Slots(label_number(node, REPLICAS) or label_number(node, GKE_CLIENTS) or 1, profile)
 
 
 def common_division(nodes: Iterable[Manifest]) -> Mapping[str, Slots]:

@@ -154,7 +154,7 @@ def _count(where: str, amounts: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def _labelled_mib(node: Manifest) -> int | None:
-    label = label_number(node, "nvidia.com/gpu.memory")
+    label = label_number(node, "nvidia.com/gpu.memory") or label_number(node, "karpenter.k8s.aws/instance-gpu-memory")
     return label if not label or label < BYTES_FROM else label // BYTES_FROM
 
 

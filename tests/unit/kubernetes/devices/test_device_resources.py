@@ -72,7 +72,8 @@ def test_shares_in_annotations_go_to_gpus_that_can_be_shared(tmp_path: Path) -> 
         ("aws.amazon.com/neuron", {"node.kubernetes.io/instance-type": "trn1.32xlarge"}, "trn1.32xlarge"),
         ("aws.amazon.com/neurondevice", {"node.kubernetes.io/instance-type": "inf1.2xlarge"}, "inf1.2xlarge"),
         ("google.com/tpu", {"cloud.google.com/gke-tpu-accelerator": "tpu-v5p-slice"}, "tpu-v5p-slice"),
-        ("amd.com/gpu", {}, "amd.com/gpu"),
+        ("amd.com/gpu", {}, "amd.com/gpu"), ("habana.ai/gaudi", {}, "habana.ai/gaudi"),
+        ("huawei.com/Ascend910", {}, "huawei.com/Ascend910"), ("huawei.com/Ascend910B3", {}, "huawei.com/Ascend910B3"),
     ],
 )  # fmt: skip
 def test_devices_of_every_maker(tmp_path: Path, resource: str, labels: dict[str, str], model: str) -> None:
@@ -85,6 +86,21 @@ def test_devices_of_every_maker(tmp_path: Path, resource: str, labels: dict[str,
     known = Catalog.default().gpu.get(model)
     assert cluster_of(snapshot).watts["gpu_peak_w"].to_pylist() == [70, known.peak_w if known else 0]
     assert (f"nodes: GPU model {model} of unknown watts counts 0 W" in snapshot.notices) == (known is None)
+
+
+@pytest.mark.parametrize(
+    ("labels", "model", "memory_mib"),
+    [
+        ({"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}, "T4", 15109),
+        ({"karpenter.k8s.aws/instance-gpu-name": "a10g", "karpenter.k8s.aws/instance-gpu-memory": "22888"}, "A10G",
+         22888),
+        ({"k8s.amazonaws.com/accelerator": "nvidia-tesla-v100"}, "V100M16", 16160),
+        ({"aliyun.accelerator/nvidia_name": "Tesla-P40"}, "P40", 23040),
+    ],
+)  # fmt: skip
+def test_labels_of_clouds_name_the_model(labels: dict[str, str], model: str, memory_mib: int) -> None:
+    row, _ = row_of(node(labels=labels, amounts={"nvidia.com/gpu": "2"}))
+    assert (row["num_gpu"], row["gpu_model"], row["gpu_memory_mib"]) == (2, model, memory_mib)
 
 
 def test_two_names_of_the_same_devices_and_devices_of_a_second_kind() -> None:

@@ -29,6 +29,15 @@ def sliced(name: str = "sliced", **labels: str) -> dict[str, Any]:
     return node(name, {**SLICED, **labels}, amounts={"nvidia.com/gpu": "8"})
 
 
+def test_labels_of_gke_divide_gpus() -> None:
+    a100 = {"cloud.google.com/gke-accelerator": "nvidia-tesla-a100"}
+    shared = {**a100, "cloud.google.com/gke-max-shared-clients-per-gpu": "3"}
+    parts = {**a100, "cloud.google.com/gke-gpu-partition-size": "1g.5gb"}
+    assert slots(manifest(node("n", shared))) == Slots(3) and slots(manifest(node("n", parts))) == Slots(1, "1g.5gb")
+    division = common_division([manifest(node("n", parts, amounts={"nvidia.com/gpu": "7"}))])
+    assert division == {"nvidia.com/gpu": Slots(1, "1g.5gb")}
+
+
 def plain(name: str = "plain") -> dict[str, Any]:
     return node(name, T4, amounts={"nvidia.com/gpu": "2"})
 
