@@ -17,7 +17,7 @@ from fastsim.kubernetes.nodes import IN_BYTES, TAINT, UNSCHEDULABLE
 from fastsim.kubernetes.pod_rules.host_ports import TAKEN
 from fastsim.kubernetes.pod_rules.pod_affinity import APART, BESIDE, KEPT_AWAY
 from fastsim.kubernetes.pod_rules.resource_claims import AVAILABLE, CANNOT, refusal_text
-from fastsim.kubernetes.pod_rules.volumes import ABSENT, claim_text
+from fastsim.kubernetes.pod_rules.volumes import ABSENT, IMMEDIATE, NO_VOLUME, UNBOUND_TEXT, claim_text
 
 SUMMED = {
     "absent": "node(s) were not there", "no_gpu_memory": "Insufficient GPU memory",
@@ -32,7 +32,7 @@ SUMMED = {
     "beside_gang": "node(s) had room, but not beside the other pods of the gang",
 }  # fmt: skip
 """Texts of failed checks in the message about all nodes."""
-NO_CLAIM = ("persistentvolumeclaim ", 'resourceclaim "', "resourceclaim cannot")
+NO_CLAIM = ("persistentvolumeclaim ", UNBOUND_TEXT, 'resourceclaim "', "resourceclaim cannot")
 """Beginnings of texts about a claim that is not there, or cannot be honoured."""
 BETWEEN_PODS = {
     BESIDE: ("no pod that it must be beside is there", "node(s) didn't match pod affinity rules"),
@@ -188,7 +188,7 @@ def sentence(counts: Mapping[str, int], nodes: int) -> str:
     return f"0/{nodes} nodes are available: {', '.join(reasons)}."
 
 
-CLAIM, CORDONED, TAINTED, CLAIM_IN_USE, LABELLED, PORTS, SPREAD = range(7)
+CLAIM, CORDONED, TAINTED, CLAIM_IN_USE, LABELLED, PORTS, VOLUME, SPREAD = range(8)
 """The order of kube-scheduler's checks of labels; amounts come after ``PORTS``, rules between pods last."""
 CLAIMS = SPREAD + len(BETWEEN_PODS)
 """The last place before that of claims for devices."""
@@ -202,8 +202,10 @@ def _order(constraint: Constraint, conditions: Conditions) -> int:
         return CLAIMS + 1
     if refusal_text(constraint.key) is not None:
         return CLAIM
+    if constraint.key.startswith(NO_VOLUME):
+        return VOLUME
     if claim_text(constraint.key) is not None:
-        return CLAIM if constraint.key.startswith(ABSENT) else CLAIM_IN_USE
+        return CLAIM if constraint.key.startswith((ABSENT, IMMEDIATE)) else CLAIM_IN_USE
     if ports_text(*constraint.values[:1]) is not None:
         return PORTS
     if _for_spread(constraint, conditions):

@@ -45,7 +45,7 @@ Known = TypeVar("Known")
 READ = ("Node", "Pod", "PriorityClass", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "DaemonSet",
         "Job", "CronJob", "PodGroup", "Namespace", "LimitRange", "ResourceQuota", "PersistentVolume",
         "PersistentVolumeClaim", "RuntimeClass", "ResourceSlice", "DeviceClass", "ResourceClaim",
-        "ResourceClaimTemplate", "DeviceTaintRule", "PodDisruptionBudget")  # fmt: skip
+        "ResourceClaimTemplate", "DeviceTaintRule", "PodDisruptionBudget", "StorageClass")  # fmt: skip
 """Kinds that are read; others are counted in the notices."""
 
 WITHOUT_PART = (
@@ -360,7 +360,9 @@ class Snapshot:
         peers = Peers(listed, self._places.nodes, namespaces)
         priorities = priorities_of(self.of_kind("PriorityClass"))
         users = in_line(listed, priorities)
-        volumes = Volumes(self.of_kind("PersistentVolumeClaim"), self.of_kind("PersistentVolume"), users)
+        volumes = Volumes(
+            self.of_kind("PersistentVolumeClaim"), self.of_kind("PersistentVolume"), users, self.of_kind("StorageClass")
+        )
         ports = HostPorts(listed, lambda pod: peers.rules(pod).group)
         boards_of = {item.name: boards(item) for item in self.of_kind("Node")}
         budgets = PreemptionBudgets(self.objects, listed)

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.decisions.waiting_pods import waiting_pods
 from tests.objects import node, pod, written
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -309,3 +310,78 @@ WAITING: dict[str, tuple[Objects, dict[str, str | None]]] = {
 def test_rules_between_pods_that_wait(tmp_path: Path, name: str) -> None:
     objects, expected = WAITING[name]
     assert places(played(tmp_path, objects)) == expected
+
+
+# --- Volumes: a claim of WaitForFirstConsumer is bound where its pod goes, within the allowedTopologies of its class;
+# --- of Immediate ones a pod waits for the binding
+
+
+def storage(name: str, mode: str | None, zones: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
+    values = [{"matchLabelExpressions": [{"key": ZONE, "values": [zone]}]} for zone in zones]
+    body = {"kind": "StorageClass", "metadata": {"name": name}, "provisioner": "csi.example.com", **more}
+    body |= {"allowedTopologies": values} if values else {}
+    return body | ({} if mode is None else {"volumeBindingMode": mode})
+
+
+def claim(name: str, storage_class: str, size: str = "1Gi") -> dict[str, Any]:
+    spec = {"storageClassName": storage_class, "resources": {"requests": {"storage": size}},
+            "accessModes": ["ReadWriteOnce"]}  # fmt: skip
+    return {"kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec}
+
+
+def uses(name: str, *claims: str, **spec: Any) -> dict[str, Any]:
+    volumes = [{"name": one, "persistentVolumeClaim": {"claimName": one}} for one in claims]
+    return pod(name, {"cpu": 1}, volumes=volumes, **spec)
+
+
+def made_by_hand(name: str, zone: str, size: str = "10Gi", **spec: Any) -> dict[str, Any]:
+    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}]}
+    more = {"storageClassName": "local", "capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"]}
+    required = {"required": {"nodeSelectorTerms": [term]}}
+    return {"kind": "PersistentVolume", "metadata": {"name": name}, "spec": {**more, "nodeAffinity": required, **spec}}
+
+
+DELAYED, LOCAL = "WaitForFirstConsumer", "kubernetes.io/no-provisioner"
+ZONES = [zoned("a1", "a"), zoned("b1", "b"), zoned("c1", "c")]
+STORED: dict[str, tuple[Objects, str | None, str]] = {
+    "any zone": ([storage("s", DELAYED), claim("d", "s"), uses("p", "d")], "a1", ""),
+    "one zone": ([storage("s", DELAYED, ("b",)), claim("d", "s"), uses("p", "d")], "b1", ""),
+    "one of two zones": ([storage("s", DELAYED, ("z", "c")), claim("d", "s"), uses("p", "d")], "c1", ""),
+    "no zone that is there": (
+        [storage("s", DELAYED, ("z",)), claim("d", "s"), uses("p", "d")], None,
+        "0/3 nodes are available: 3 node(s) didn't find available persistent volumes to bind.",
+    ),
+    "immediate": (
+        [storage("s", "Immediate"), claim("d", "s"), uses("p", "d")], None,
+        "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
+    ),
+    "immediate without being said": ([storage("s", None), claim("d", "s"), uses("p", "d")], None, "unbound immediate"),
+    "too little room comes before no volume": (
+        [storage("s", DELAYED, ("z",)), claim("d", "s"), *(runs(f"r{n}", n, labels={}) for n in ("a1", "b1")),
+         uses("p", "d")], None,
+        "0/3 nodes are available: 1 node(s) didn't find available persistent volumes to bind, 2 Insufficient cpu.",
+    ),
+    "one of two claims is missing": (
+        [storage("s", DELAYED), claim("d", "s"), uses("p", "d", "e")], None,
+        '0/3 nodes are available: persistentvolumeclaim "e" not found.',
+    ),
+    "a free volume made by hand": (
+        [storage("local", DELAYED, provisioner=LOCAL), made_by_hand("v", "c"), claim("d", "local"), uses("p", "d")],
+        "c1", "",
+    ),
+    "volumes made by hand that are taken, or too small": (
+        [storage("local", DELAYED, provisioner=LOCAL), made_by_hand("v", "c", claimRef={"name": "other"}),
+         made_by_hand("w", "b", "1Mi"), claim("d", "local"), uses("p", "d")], None,
+        "0/3 nodes are available: 3 node(s) didn't find available persistent volumes to bind.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_claims_that_are_not_bound_yet(tmp_path: Path, name: str) -> None:
+    objects, expected, why = STORED[name]
+    result = played(tmp_path, [*ZONES, *objects])
+    assert places(result)["p"] == expected
+    text = f"kubernetes:{tmp_path / 'dump.json'}"
+    waiting = waiting_pods(fs.Scenario(cluster=text, workload=text, policy="best_fit"))["why"].to_list()
+    assert waiting == [] if expected else why in waiting[0]
