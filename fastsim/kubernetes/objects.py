@@ -214,7 +214,10 @@ def _snapshot(path: Path) -> Iterator[Manifest]:
             yield from _apart(f"{where}: {group} {number}", {**item, "kind": item.get("kind") or kind}, 0)
 
 
-KAI_KINDS = {"nodes": "Node", "pods": "Pod", "queues": "Queue", "podGroups": "PodGroup"}
+KAI_KINDS = {
+    "nodes": "Node", "pods": "Pod", "queues": "Queue", "podGroups": "PodGroup", "resourceClaims": "ResourceClaim",
+    "resourceSlices": "ResourceSlice", "deviceClasses": "DeviceClass",
+}  # fmt: skip
 """Kinds of the groups of a KAI snapshot; a group of another name holds a kind of that name."""
 
 

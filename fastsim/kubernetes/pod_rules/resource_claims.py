@@ -37,7 +37,7 @@ from fastsim.kubernetes.devices.device_resources import allocatable, is_device
 from fastsim.kubernetes.devices.published_gpus import gpu_columns, gpus_of
 from fastsim.kubernetes.devices.resource_slices import SLICE, TAINT_RULE, Identity, published
 from fastsim.kubernetes.nodes import label_key
-from fastsim.kubernetes.objects import Manifest, mapping, sequence
+from fastsim.kubernetes.objects import Manifest, counted_about, mapping, sequence
 from fastsim.kubernetes.pod_rules.node_affinity import node_terms
 from fastsim.kubernetes.quantity import quantity
 from fastsim.kubernetes.requests import pod_amounts
@@ -204,7 +204,7 @@ class ResourceClaims:
     def __init__(
         self, devices: ClaimedDevices, users: Iterable[PodManifest] = (), gpus: Mapping[str, int] = MappingProxyType({})
     ) -> None:
-        self.devices, self._gpus, self._examples = devices, gpus, dict[str, str]()
+        self.devices, self._gpus = devices, gpus
         self._users: dict[Key, list[Key]] = defaultdict(list)
         listed = list(users)
         for pod in listed:
@@ -218,7 +218,12 @@ class ResourceClaims:
 
     def on_nodes(self, rows: Sequence[dict[str, Any]], notices: Counter[str]) -> list[dict[str, Any]]:
         """Rows of nodes with their GPUs, the further resources that stand for devices, and labels about devices."""
-        return [self._on_node(row, notices) for row in rows]
+        found = []
+        for row in rows:
+            counted_about(notices, row["name"])
+            found.append(self._on_node(row, notices))
+        counted_about(notices, "")
+        return found
 
     def remaining(self, amounts: Amounts) -> dict[str, Fraction]:
         """Amounts of a pod without those that devices of classes stand for, but for GPUs."""
@@ -235,8 +240,7 @@ class ResourceClaims:
             needs = Needs(refusals=("claims of a pod that is not among the objects",))
         # Pods without nodes may meet their claims, classes and devices beside the nodes of other objects.
         for text in needs.refusals if self.devices.placed else ():
-            example = self._examples.setdefault(text, f"{pod.namespace}/{pod.name}")
-            notices[f"pods: fit nowhere because of their claims, such as {example}: {text}"] += 1
+            notices[f"pods: fit nowhere because of their claims: {text}"] += 1
         found = self._taken(needs, amounts)
         refused = [Constraint(f"{REFUSED}{text}", "Exists") for text in needs.refusals[:1]]
         expressions = [*refused, *needs.constraints]

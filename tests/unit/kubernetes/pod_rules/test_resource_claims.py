@@ -63,9 +63,11 @@ def on(*objects: dict[str, Any]) -> dict[str, str | None]:
 
 
 def refused(found: Placed) -> list[str]:
-    """Reasons why pods fit nowhere."""
-    beginning = "pods: fit nowhere because of their claims, such as default/"
-    return sorted(text.removeprefix(beginning) for text in found.notices if text.startswith(beginning))
+    """Reasons why pods fit nowhere, behind the first pod of each."""
+    beginning = "pods: fit nowhere because of their claims: "
+    listed = {text.removeprefix(beginning): text for text in found.notices if text.startswith(beginning)}
+    examples = found.snapshot.notices.examples
+    return sorted(f"{examples[text].removeprefix('default/')}: {reason}" for reason, text in listed.items())
 
 
 def test_a_claim_takes_a_device() -> None:
@@ -461,3 +463,16 @@ def test_the_tables_keep_what_claims_ask_for(tmp_path: Path) -> None:
     nodes, pods = (str(tmp_path / f"{name}.parquet") for name in ("nodes", "pods"))
     result = fs.simulate(nodes, pods, "best_fit")
     assert result.placements["node"].to_list() == ["a", "a", None]
+
+
+def test_alternatives_of_several_devices_do_not_mix() -> None:
+    """Two of three x, or two of three y: 6 devices are two pairs, not three; the first alternative counts here."""
+    parts = [device(f"{kind}{n}", attributes={"kind": kind}) for kind in "xy" for n in range(3)]
+    selectors = [[{"cel": {"expression": f"device.attributes['d.example.com'].kind == '{kind}'"}}] for kind in "xy"]
+    bodies = [
+        {"name": f"s{n}", "deviceClassName": "d", "count": 2, "selectors": one} for n, one in enumerate(selectors)
+    ]
+    found = Placed(node("a"), resource_slice("a", *parts, driver="d.example.com"), device_class("d", "true"),
+                   template("pair", {"name": "r", "firstAvailable": bodies}),
+                   *(claiming(f"p{number}", "pair") for number in range(3)))  # fmt: skip
+    assert found.nodes == {"p0": "a", "p1": None, "p2": None} and found.notices == {UNEQUAL: 3}
