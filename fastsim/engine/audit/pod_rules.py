@@ -87,7 +87,10 @@ def _bound(run: Evidence) -> list[int]:
 
 def _too_early(run: Evidence) -> Iterator[tuple[int, float, str]]:
     """Pods that started although gangs of their job had come before them, none of which had started."""
-    bound, begun = set(_bound(run)), dict(run.stays.group_by("pod_id").agg(pl.col("start_s").min()).iter_rows())
+    bound, begun = (
+        set(_bound(run)),
+        dict(run.stays.group_by("pod_id", maintain_order=True).agg(pl.col("start_s").min()).iter_rows()),
+    )
     gangs: dict[int, list[int]] = defaultdict(list)
     for pod_id, job, size, after in run.pods.select("pod_id", "job_id", "gang_size", "after_gang").rows():
         if (size or 1) > 1:
