@@ -2,7 +2,8 @@
 
 The table is `kubernetes/tables/kubernetes_fields.csv`. A field is written as the path of its keys, ``spec: taints:
 key``; the last may be a value, ``effect: NoExecute``, the beginning of a name, ``nvidia.com/mig-``, or ``*`` for any
-other one.
+other one. `kubernetes_unread_fields.csv` has the fields that no code looks up by their names, several in a row with
+commas between them.
 """
 
 from __future__ import annotations
@@ -39,14 +40,25 @@ class Field(NamedTuple):
 
 @cache
 def fields() -> tuple[Field, ...]:
-    """All fields, those of nodes first."""
-    with (TABLES / "kubernetes_fields.csv").open(encoding="utf-8", newline="") as text:
+    """Fields that the readers look up, those of nodes first."""
+    return _table("kubernetes_fields.csv")
+
+
+@cache
+def unread_fields() -> tuple[Field, ...]:
+    """Further fields of the kinds that have a part in scheduling."""
+    return _table("kubernetes_unread_fields.csv")
+
+
+def _table(name: str) -> tuple[Field, ...]:
+    with (TABLES / name).open(encoding="utf-8", newline="") as text:
         return tuple(Field(**row) for row in csv.DictReader(text))
 
 
 def chosen(words: tuple[str, ...] = ()) -> list[Field]:
     """Fields with one of the words in their objects, keys or standing; all fields without words."""
-    matching = [row for row in fields() if not words or any(word in part for word in words for part in row[:3])]
+    every = (*fields(), *unread_fields())
+    matching = [row for row in every if not words or any(word in part for word in words for part in row[:3])]
     if not matching:
         raise ScenarioError(f"kubernetes {' '.join(words)!r}", "no such field", "a part of a kind, a key or a resource")
     return matching

@@ -56,10 +56,10 @@ HONOURED = (
 """Fields of a pod's spec that are read."""
 HARMLESS = (
     "activeDeadlineSeconds", "automountServiceAccountToken", "dnsConfig", "dnsPolicy", "enableServiceLinks",
-    "ephemeralContainers", "hostAliases", "hostIPC", "hostPID", "hostname", "imagePullSecrets", "os",
-    "readinessGates",
-    "restartPolicy", "schedulerName", "securityContext", "serviceAccount", "serviceAccountName",
-    "setHostnameAsFQDN", "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds",
+    "ephemeralContainers", "evictionResponders", "hostAliases", "hostIPC", "hostPID", "hostUsers", "hostname",
+    "hostnameOverride", "imagePullSecrets", "os", "readinessGates", "restartPolicy", "schedulerName",
+    "securityContext", "serviceAccount", "serviceAccountName", "setHostnameAsFQDN", "shareProcessNamespace",
+    "subdomain", "terminationGracePeriodSeconds",
 )  # fmt: skip
 """Fields without influence on a pod's request or on its nodes."""
 

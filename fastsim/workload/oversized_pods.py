@@ -143,7 +143,9 @@ class Oversized:
 
     def _choosy(self, rows: Any, classes: PodClasses) -> list[int]:
         """Rows of requests that not every node may host, however large it is."""
-        choosy = np.array([bool(c.constraints or c.spread or c.pinned_node is not None) for c in classes.conditions])
+        choosy = np.array([
+            bool(c.constraints or c.spread or c.near or c.pinned_node is not None) for c in classes.conditions
+        ])  # fmt: skip
         chosen: list[int] = np.flatnonzero(choosy[rows["models"]]).tolist()
         return chosen
 
@@ -160,6 +162,9 @@ class Oversized:
             keys = tuple(rule.topology for rule in conditions.spread)
             for rule in conditions.spread:
                 marks &= np.array([domain is not None for domain in domains(rule, keys, nodes.labels)], bool)
+            for near in conditions.near:
+                if near.rule == "beside":
+                    marks &= np.array([near.topology in labels for labels in nodes.labels], bool)
             admitted.append(bool(marks.any()))
         return admitted
 

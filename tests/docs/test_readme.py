@@ -125,6 +125,7 @@ def test_the_first_week_prints_what_it_shows(
 ) -> None:
     """Lines that are shown are lines of the output, in order; blanks at their ends do not count."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
     for name, text in files("first_week"):
         Path(name).write_text(text)
     for words, lines in shown("first_week"):

@@ -51,6 +51,8 @@ HARMLESS = {
     **dict.fromkeys(("cluster", "workload", "policy", "typical", "telemetry", "failures"), TEXT),
     **dict.fromkeys(("maintenance", "rates", "quotas", "weights", "retarget"), TABLE),
     "deschedule": "steps are given one by one, and each looks at the pods once",
+    "mig:boards": "a bound: fewer boards are looked at", "synth:kubernetes:nodes": "at most 100,000, each a line",
+    "synth:kubernetes:pods": "at most 1,000,000, each a line",
     "until_s": "ends a run; the samples and steps until then are counted",
     "record": "how much is kept; rows are counted by sample_s, and otherwise follow from pods",
     "begin_s": "the grid of the first round", "profiling": "a part of a table", "interference": PART,

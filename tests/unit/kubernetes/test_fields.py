@@ -16,7 +16,7 @@ import fastsim.kubernetes
 from fastsim.cli.main import exit_code
 from fastsim.errors import ScenarioError
 from fastsim.hardware import mig, node_constraints
-from fastsim.kubernetes.fields import STANDINGS, STEP, chosen, fields, fields_text
+from fastsim.kubernetes.fields import STANDINGS, STEP, chosen, fields, fields_text, unread_fields
 from fastsim.kubernetes.pods import HARMLESS, HONOURED
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
@@ -101,9 +101,57 @@ def test_each_name_that_is_listed_is_looked_up() -> None:
 
 
 def test_every_row_is_complete_and_listed_once() -> None:
+    every = (*fields(), *unread_fields())
     assert {item.standing for item in fields()} == set(STANDINGS)
-    assert len({item[:2] for item in fields()}) == len(fields())
-    assert all(item.how for item in fields() if item.standing == "approximated")
+    assert len({item[:2] for item in every}) == len(every)
+    assert all(item.how for item in every if item.standing == "approximated")
+
+
+API = Path(__file__).with_name("api_fields.txt")
+"""Fields of version 1.37, as ``.ci/kubernetes_api.py`` prints them."""
+
+
+def paths(lines: list[str]) -> list[tuple[str, ...]]:
+    """Kind and keys of each field of an indented tree, outer fields before those in them."""
+    found: list[tuple[str, ...]] = []
+    above: list[str] = []
+    for line in lines:
+        depth = len(line) - len(line.lstrip())
+        above = [*above[:depth], line.strip()]
+        found.append(tuple(above))
+    return [path for path in found if len(path) > 1]
+
+
+def covered() -> set[tuple[str, ...]]:
+    """Kind and keys of each field that has a row, and of those above it; a row may have several fields."""
+    found: set[tuple[str, ...]] = set()
+    for item in (*fields(), *unread_fields()):
+        *outer, last = item.field.split(STEP)
+        for kind in item.object.split():
+            found |= {(kind, *outer, name) for name in last.split(", ")}
+    return found
+
+
+def test_every_field_of_the_api_has_a_standing() -> None:
+    """A field has a row of its own, or is within a field that has one and none for its own fields."""
+    known = covered()
+    outer = {path[:n] for path in known for n in range(2, len(path))}
+    missing, inside = [], set[tuple[str, ...]]()
+    for path in paths(API.read_text(encoding="utf-8").splitlines()):
+        if path[:-1] in inside or (path in known and path not in outer):
+            inside.add(path)
+        elif path not in known and path not in outer:
+            missing.append(STEP.join(path))
+            inside.add(path)
+    assert missing == []
+
+
+def test_unread_fields_are_fields_of_the_api() -> None:
+    there = set(paths(API.read_text(encoding="utf-8").splitlines()))
+    unknown = [(kind, *outer, name) for item in unread_fields() for *outer, last in [item.field.split(STEP)]
+               for kind in item.object.split() for name in last.split(", ")
+               if (kind, *outer, name) not in there]  # fmt: skip
+    assert unknown == []
 
 
 def test_fields_of_pods_stand_as_the_reader_takes_them() -> None:
@@ -144,8 +192,8 @@ def test_harmless_fields_are_not_in_the_notices(tmp_path: Path) -> None:
 
 
 def test_fields_are_chosen_and_printed() -> None:
-    assert {item.standing for item in chosen(("taints",))} == {"honoured", "approximated", "named"}
-    assert chosen() == list(fields())
+    assert {item.standing for item in chosen(("taints",))} == set(STANDINGS) - {"refused"}
+    assert chosen() == [*fields(), *unread_fields()]
     with pytest.raises(ScenarioError, match="no such field"):
         chosen(("tents",))
     (line, _, meaning) = fields_text(chosen(("PreferNoSchedule",))).splitlines()

@@ -10,7 +10,7 @@ import pytest
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.plan import OnlinePlan, PodRequest, ScoreTerm
-from fastsim.hardware.node_constraints import NONE, Conditions, SpreadRule
+from fastsim.hardware.node_constraints import NONE, Conditions, NearRule, SpreadRule
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
 from tests.reference.online.devices import bounded, devices, random_word
@@ -84,8 +84,10 @@ def test_filter_each_stage_in_its_order() -> None:
     crowded = crowded._replace(pods=2)
     stages.append(STAGES[stage(crowded, ask)])  # the node has no label of the zone
     ask = replace(ask, conditions=ask.conditions._replace(spread=()))
-    assert [*stages, STAGES[stage(crowded, ask)]] == list(STAGES)
-    assert stage(crowded, replace(ask, conditions=ask.conditions._replace(max_per_node=2))) == len(STAGES)
+    stages.append(STAGES[stage(crowded, ask)])
+    ask = replace(ask, conditions=ask.conditions._replace(max_per_node=2, near=(NearRule("beside", "web", "name"),)))
+    assert [*stages, STAGES[stage(crowded, ask, [crowded])]] == list(STAGES)
+    assert stage(crowded, replace(ask, conditions=ask.conditions._replace(near=())), [crowded]) == len(STAGES)
 
 
 def test_filter_a_device_without_the_memory_looks_full() -> None:
