@@ -99,8 +99,25 @@ OBJECTS: list[dict[str, Any]] = [
         "metadata": {"name": "q"},
         "spec": {"hard": {"requests.nvidia.com/gpu": "8", "pods": "50"}},
     },
-    {"kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": {"capacity": {"storage": "5Gi"}}},
-]
+    {"kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": {
+        "capacity": {"storage": "5Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "s"}},
+    {"kind": "PersistentVolumeClaim", "metadata": {"name": "c"}, "spec": {
+        "accessModes": ["ReadWriteOnce"], "storageClassName": "s", "resources": {"requests": {"storage": "1Gi"}}}},
+    {"kind": "StorageClass", "metadata": {"name": "s"}, "provisioner": "kubernetes.io/no-provisioner",
+     "volumeBindingMode": "WaitForFirstConsumer",
+     "allowedTopologies": [{"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]}]},
+    pod("p6", {"cpu": 1}, volumes=[{"name": "x", "persistentVolumeClaim": {"claimName": "c"}}],
+        workloadRef={"name": "w", "podGroup": "g", "podGroupReplicaKey": "0"}, preemptionPolicy="Never"),
+    {"apiVersion": "scheduling.k8s.io/v1alpha1", "kind": "Workload", "metadata": {"name": "w"}, "spec": {
+        "podGroups": [{"name": "g", "policy": {"gang": {"minCount": 1}}}]}},
+    {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": "h"}, "spec": {
+        "schedulingPolicy": {"gang": {"minCount": 2}}}},
+    pod("p7", {"cpu": 1}, labels={"app": "x"}, schedulingGroup={"podGroupName": "h"}, affinity={"podAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"labelSelector": {"matchLabels": {"app": "x"}}, "topologyKey": "zone"}]}}),
+    {"kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": {
+        "minAvailable": "50%", "selector": {"matchLabels": {"app": "x"}}}, "status": {"disruptionsAllowed": 1}},
+]  # fmt: skip
 _AMOUNTS = ("1", "500m", "1.5Gi", "0.1", "2e3", "+4", "-1", "12345678901234567890", "1E", "1e-9", "64Mi", ".5", "5.")
 _LAYOUTS = ("1g.10gb", "7*1g.10gb", "3g.40gb+4g.40gb", "2*1g.10gb+1g.20gb;", "1g.10gb+me", "3*2g.20gb;7g.80gb")
 

@@ -45,7 +45,7 @@ class Volumes:
         self._claims = {(str(item.part("metadata").get("namespace") or "default"), item.name): item for item in claims}
         self._volumes = {item.name: item for item in volumes}
         self._classes = {item.name: item for item in classes}
-        modes = {key: item.part("spec").get("accessModes") or () for key, item in self._claims.items()}
+        modes = {key: texts(item.part("spec"), "accessModes", item.where) for key, item in self._claims.items()}
         self._used_by: dict[tuple[str, str], str] = {}
         single = {key for key, listed in modes.items() if ONE_POD in listed}
         for pod in users if single else ():

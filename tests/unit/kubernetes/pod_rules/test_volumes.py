@@ -9,6 +9,7 @@ import pytest
 import fastsim as fs
 from fastsim.cluster.importers import cluster_of
 from fastsim.decisions.explain import explained
+from fastsim.errors import InputError
 from fastsim.kubernetes.pod_rules.volumes import UNBOUND, UNKNOWN
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
@@ -98,3 +99,10 @@ def test_one_pod_uses_a_claim_of_one_pod() -> None:
     assert placed(alone, volume("y"), first, second)[0] == ["b", None]
     over = {**holder, "status": {"phase": "Succeeded"}}
     assert placed(alone, volume("y"), over, second)[0] == ["b"]
+
+
+def test_access_modes_are_a_list() -> None:
+    wrong = claim()
+    wrong["spec"]["accessModes"] = 1.5
+    with pytest.raises(InputError, match="accessModes: found"):
+        constraints_of(wrong, asking())
