@@ -10,8 +10,10 @@ import json
 import os
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+from fastsim.errors import ScenarioError
 from fastsim.foundation.parquet import replacing
 
 Object = dict[str, Any]
@@ -227,6 +229,8 @@ class Dump:
 
 def write_dump(path: str | os.PathLike[str], nodes: int, pods: int, seed: int = 0, full: bool = False) -> None:
     """The dump as one ``List`` in JSON, complete or not at all."""
+    if Path(path).suffix != ".json":
+        raise ScenarioError(str(path), f"a name that ends in {Path(path).suffix or 'nothing'}", ".json")
     with replacing(path) as partial, open(partial, "w", encoding="utf-8", newline="\n") as file:
         file.write('{"apiVersion": "v1", "kind": "List", "items": [\n')
         for number, item in enumerate(Dump(nodes, pods, seed, full).objects()):

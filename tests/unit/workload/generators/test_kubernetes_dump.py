@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fastsim.decisions.live_cluster import ClusterState
+from fastsim.errors import ScenarioError
 from fastsim.kubernetes.objects import manifests
 from fastsim.workload.generators.kubernetes_dump import Dump, write_dump
 
@@ -36,3 +37,9 @@ def test_some_pods_that_wait_ask_for_instances() -> None:
     pods = [item for item in Dump(200, 2000).objects() if item["kind"] == "Pod"]
     asked = [item for item in pods if "nvidia.com/mig-1g.10gb" in str(item["spec"]["containers"])]
     assert asked and not any(item["spec"].get("nodeName") for item in asked)
+
+
+def test_only_json_is_written(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"found a name that ends in \.txt, expected \.json"):
+        write_dump(tmp_path / "now.txt", 1, 1)
+    assert list(tmp_path.iterdir()) == []
