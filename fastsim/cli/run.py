@@ -16,6 +16,7 @@ from fastsim.cli.grammar.saved_runs import reads_saved_runs
 from fastsim.cli.grammar.standard_streams import READ_NAME, READ_TEXT, FileWritten
 from fastsim.cli.strict import allow_code_option, refuse_run, refuse_scenario, strict_option
 from fastsim.foundation import interrupts
+from fastsim.foundation.limits.garbage import settled
 
 # Copies: importing the modules that define these would load the engine for every command.
 GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
@@ -97,6 +98,7 @@ GROUPS = ("size", "tenant", "hour")
 @strict_option
 @allow_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@settled()
 def run(
     scenario: str | None, out: Path | None, force: bool, checkpoint: str | None, keep_checkpoint: bool, as_json: bool,
     strict: bool, allow_code: bool, oversized: str | None, **options: Any,

@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fastsim.foundation.columns.equal_cells import distinct_rows
+
 
 def content_checksum(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> str:
     """SHA-256 of the rows themselves: batching, dictionaries and all-null columns make no difference."""
@@ -57,7 +59,9 @@ def _feed(hashers: dict[str, Any], path: str, column: pa.Array) -> None:
     elif pa.types.is_string(kind):
         _feed_text(hashers, path, column.fill_null(""))
     elif pa.types.is_nested(kind):
-        _feed_text(hashers, path, pa.array([json.dumps(value, sort_keys=True) for value in column.to_pylist()]))
+        first, places = distinct_rows([column])
+        texts = [json.dumps(value, sort_keys=True) for value in column.take(pa.array(first)).to_pylist()]
+        _feed_text(hashers, path, pa.array(texts, pa.string()).take(pa.array(places)))
     else:
         _feed_numbers(hashers, path, column)
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import local
+
+_here = local()
 
 
 @contextmanager
@@ -16,7 +19,21 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if was_on:
-            if not gc.get_freeze_count():
+            if getattr(_here, "settled", False):
+                gc.freeze()
+            elif not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
+
+
+@contextmanager
+def settled() -> Iterator[None]:
+    """Inside, no garbage collection looks through what ``uncollected`` code made: for a command, which soon ends."""
+    _here.settled = own = not gc.get_freeze_count()
+    try:
+        yield
+    finally:
+        _here.settled = False
+        if own:
+            gc.unfreeze()

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from fastsim.foundation.limits.garbage import uncollected
+from fastsim.foundation.limits.garbage import settled, uncollected
 
 
 def test_collection_is_off_inside_and_as_before_afterwards() -> None:
@@ -26,3 +26,21 @@ def test_collection_that_was_off_stays_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_what_was_made_is_left_out_until_the_command_ends() -> None:
+    gc.unfreeze()
+    with uncollected():
+        pass
+    assert not gc.get_freeze_count()
+    with settled():
+        with uncollected():
+            pass
+        assert gc.get_freeze_count()
+    assert not gc.get_freeze_count()
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    with settled(), uncollected():
+        pass
+    assert 0 < gc.get_freeze_count() <= frozen
+    gc.unfreeze()
