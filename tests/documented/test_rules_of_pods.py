@@ -68,6 +68,22 @@ def volume(zone: str) -> dict[str, Any]:
             "spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}}}  # fmt: skip
 
 
+def unbound(**spec: Any) -> dict[str, Any]:
+    """A claim that no volume is bound to."""
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "default"},
+            "spec": {"storageClassName": "fast", **spec}, "status": {"phase": "Pending"}}  # fmt: skip
+
+
+def storage_class(mode: str, **more: Any) -> dict[str, Any]:
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "fast"},
+            "provisioner": "csi.example.com", "volumeBindingMode": mode, **more}  # fmt: skip
+
+
+def budget(least: int) -> dict[str, Any]:
+    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"},
+            "spec": {"minAvailable": least, "selector": {"matchLabels": {"app": "guarded"}}}}  # fmt: skip
+
+
 def priority_class(name: str, value: int, **more: Any) -> dict[str, Any]:
     return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value,
             **more}  # fmt: skip
@@ -129,6 +145,18 @@ DUMPS = [
     Dump("pods with anti-affinity to their own kind are on nodes of their own",
          [*ZONES, *(pod(f"p{n}", CPU, labels=WEB, affinity=near("podAntiAffinity", WEB)) for n in range(3))],
          {"p0": {"a1", "b1"}, "p1": {"a1", "b1"}, "p2": ""}),
+    Dump("anti-affinity over zones holds among pods that wait",
+         [*ZONES, in_zone("a2", "a"), *(pod(f"p{n}", CPU, labels=WEB, affinity=near("podAntiAffinity", WEB, ZONE))
+                                        for n in range(3))],
+         {"p0": {"a1", "a2", "b1"}, "p1": {"a1", "a2", "b1"}, "p2": ""}),
+    Dump("anti-affinity to another kind that waits holds in both directions",
+         [node("n1"), pod("p", CPU, labels={"app": "p"}),
+          pod("q", CPU, affinity=near("podAntiAffinity", {"app": "p"}))],
+         {"p": "n1", "q": ""}),
+    Dump("a pod with affinity follows a pod that has just been placed",
+         [*ZONES, pod("web", CPU, labels=WEB, nodeSelector={ZONE: "b"}),
+          pod("p", CPU, affinity=near("podAffinity", WEB, ZONE))],
+         {"web": "b1", "p": "b1"}),
     Dump("maxSkew is the most by which a domain may exceed the one with the fewest",
          [*ZONES, pod("x", {"cpu": 7}, status=RUNS, nodeName="b1"), *spread_pods(4, spread(1))],
          {"x": "b1", "w0": {"a1", "b1"}, "w1": {"a1", "b1"}, "w2": "a1", "w3": ""}),
@@ -148,6 +176,13 @@ DUMPS = [
          [node("n1"), port("p", ip="10.0.0.1", status=RUNS, nodeName="n1"), port("s")], {"p": "n1", "s": ""}),
     Dump("a pod runs where its bound volume can be reached",
          [*ZONES, volume("b"), claim(), claiming("p")], {"p": "b1"}),
+    Dump("a claim that is not there keeps a pod waiting",
+         [node("n1"), claim(), volume("b"), claiming("p", "missing")], {"p": ""}),
+    Dump("an unbound claim of mode WaitForFirstConsumer lets a pod go where its class has topologies",
+         [*ZONES, unbound(), storage_class("WaitForFirstConsumer", allowedTopologies=[
+             {"matchLabelExpressions": [{"key": ZONE, "values": ["b"]}]}]), claiming("p")], {"p": "b1"}),
+    Dump("an unbound claim of mode Immediate keeps a pod waiting until it is bound",
+         [*ZONES, unbound(), storage_class("Immediate"), claiming("p")], {"p": ""}),
     Dump("a claim ReadWriteOncePod is for one pod",
          [node("n1"), {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": {}},
           claim("v", "ReadWriteOncePod"), claiming("p", status=RUNS, nodeName="n1"), claiming("q")],
@@ -161,6 +196,11 @@ DUMPS = [
            "spec": {"replicas": 1, "template": pod("d", {"cpu": 8})}}], {"p": "", "d-0": "n1"}),
     Dump("preemption makes room for a more important pod",
          [node("n1"), FULL, pod("p", {"cpu": 8}, priority=10)], {"low": "n1", "p": "n1"}, {"preempt": "priority"}),
+    Dump("pods of a budget that allows no disruption are preempted last",
+         [node("n1"), node("n2"), budget(1),
+          pod("kept", {"cpu": 8}, labels={"app": "guarded"}, status=RUNS, nodeName="n1", priority=0),
+          pod("free", {"cpu": 8}, status=RUNS, nodeName="n2", priority=0), pod("p", {"cpu": 8}, priority=10)],
+         {"kept": "n1", "free": "n2", "p": "n2"}, {"preempt": "priority"}),
     Dump("a pod with preemptionPolicy Never does not make room",
          [node("n1"), FULL, pod("p", {"cpu": 8}, priority=10, preemptionPolicy="Never")], {"low": "n1", "p": ""},
          {"preempt": "priority"}),

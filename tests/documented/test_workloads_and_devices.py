@@ -47,6 +47,29 @@ def members(count: int, requests: dict[str, object] | None = None, **more: Any) 
     return [pod(f"p{n}", requests or ONE, **more) for n in range(count)]
 
 
+def device_class() -> dict[str, Any]:
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"},
+            "spec": {"selectors": [{"cel": {"expression": "device.driver == 'gpu.example.com'"}}]}}  # fmt: skip
+
+
+def slice_of(name: str, devices: int) -> dict[str, Any]:
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": name},
+            "spec": {"driver": "gpu.example.com", "nodeName": name, "devices": [
+                {"name": f"g{n}", "attributes": {"productName": {"string": "Tesla-T4"}}} for n in range(devices)],
+                "pool": {"name": name, "generation": 1, "resourceSliceCount": 1}}}  # fmt: skip
+
+
+def claim_for(name: str, count: int, status: dict[str, Any] | None = None) -> dict[str, Any]:
+    request = {"name": "r", "exactly": {"deviceClassName": "gpu", "count": count}}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"devices": {"requests": [request]}}, "status": status or {}}  # fmt: skip
+
+
+def using(name: str, claim: str, **more: Any) -> dict[str, Any]:
+    return pod(name, {"cpu": 1}, resourceClaims=[{"name": "c", "resourceClaimName": claim}], **more)
+
+
 APP = {"app": "web"}
 HASHED = {**APP, "pod-template-hash": "abc"}
 RUNNING = [owned(f"web-abc-{n}", "ReplicaSet", "web-abc", HASHED, status=RUNS, nodeName="n1") for n in range(3)]
@@ -92,6 +115,24 @@ DUMPS = [
          [board("n1", 3), group(3), *members(3, **IN_GROUP)], dict.fromkeys(("p0", "p1", "p2"), "n1")),
     Dump("a group with fewer pods than its least number waits",
          [board("n1", 4), group(3), *members(2, **IN_GROUP), pod("q", ONE)], {"p0": "", "p1": "", "q": "n1"}),
+    Dump("a member beyond the least number starts only with its gang",
+         [board("n1", 1), board("n2", 1), group(3), *members(4, **IN_GROUP), pod("q", ONE)],
+         {**dict.fromkeys(("p0", "p1", "p2", "p3"), ""), "q": {"n1", "n2"}}),
+    Dump("a member beyond the least number starts after its gang",
+         [board("n1", 4), group(3), *members(4, **IN_GROUP)], dict.fromkeys(("p0", "p1", "p2", "p3"), "n1")),
+    Dump("a claim for devices is met by devices of one node",
+         [node("n1"), node("n2"), device_class(), slice_of("n2", 2), claim_for("two", 2), using("p", "two"),
+          claim_for("more", 1), using("q", "more")], {"p": "n2", "q": ""}),
+    Dump("a claim that is not there keeps a pod waiting",
+         [node("n1"), device_class(), slice_of("n1", 2), using("p", "missing")], {"p": ""}),
+    Dump("a device class that is not there keeps a pod waiting",
+         [node("n1"), slice_of("n1", 2), claim_for("one", 1), using("p", "one")], {"p": ""}),
+    Dump("devices that are allocated are not free",
+         [node("n1"), device_class(), slice_of("n1", 1), claim_for("old", 1, {"allocation": {"devices": {"results": [
+             {"request": "r", "driver": "gpu.example.com", "pool": "n1", "device": "g0"}]}},
+             "reservedFor": [{"resource": "pods", "name": "o", "uid": "1"}]}),
+          using("o", "old", status=RUNS, nodeName="n1", meta={"uid": "1"}), claim_for("new", 1), using("p", "new")],
+         {"o": "n1", "p": ""}),
     Dump("a pod asks for whole devices of one node",
          [board("n1", 1), board("n2", 1), pod("a", {GPU: "2"}), pod("b", ONE)], {"a": "", "b": {"n1", "n2"}}),
     Dump("instances of partitioned GPUs are resources by their names",
