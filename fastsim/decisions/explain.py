@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ from fastsim.engine.tables import REASONS, device_lists
 from fastsim.errors import InputError, PolicyError, ResultError
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.run_warnings import incomplete_gangs
+from fastsim.simulation.run_warnings import incomplete_gangs, rows_behind_gangs
 from fastsim.simulation.simulate import Prepared, Progress, RunWarning, prepared
 from fastsim_ext.online.decision_trace import ABSENT, NO_GPU_MEMORY
 
@@ -63,6 +63,8 @@ PLAIN_TEXTS = {
     "beside_gang": "other pods of its gang take the room",
 }  # fmt: skip
 """Texts of failed checks without figures."""
+AFTER_GANG = "it starts only when a gang of its job has"
+"""Text for pods that no decision was about, because they wait for a gang."""
 NEVER = {
     "too_large": "no empty node could host it",
     "no_match": "no node's labels, taints and name let it in",
@@ -335,6 +337,10 @@ def _refuse_other_placements(decisions: list[Decision], placements: pl.LazyFrame
             raise ResultError(f"pod {decision.pod.pod_id}: found {found}, expected {saved} as saved; {do}")
 
 
+def _listed(selected: Mapping[int, SelectedPod], seqs: Collection[int]) -> str:
+    return ", ".join(str(selected[seq].pod_id) for seq in sorted(seqs)[:5]) + (" …" if len(seqs) > 5 else "")
+
+
 def _warn_of_untried(workload: Workload, selected: Mapping[int, SelectedPod], decisions: list[Decision]) -> None:
     untried = selected.keys() - {decision.pod.seq for decision in decisions}
     incomplete = incomplete_gangs(workload, untried)
@@ -342,8 +348,12 @@ def _warn_of_untried(workload: Workload, selected: Mapping[int, SelectedPod], de
         gang = incomplete[seq]
         text = f"never tried: pod {selected[seq].pod_id}; its gang, that of job {gang.job}, has {gang.count_text}"
         warnings.warn(text, NeverTried, stacklevel=5)
-    untried -= incomplete.keys()
+    behind = rows_behind_gangs(workload, untried - incomplete.keys()).keys()
+    if behind:
+        text = f"never tried: pod {_listed(selected, behind)}; {AFTER_GANG}"
+        warnings.warn(text, NeverTried, stacklevel=5)
+    untried -= incomplete.keys() | behind
     if untried:
-        names = ", ".join(str(selected[seq].pod_id) for seq in sorted(untried)[:5]) + (" …" if len(untried) > 5 else "")
+        names = _listed(selected, untried)
         text = f"never tried: pod {names}; the run ended while others were ahead in the queue or before it arrived"
         warnings.warn(text, NeverTried, stacklevel=5)

@@ -6,11 +6,12 @@ from typing import Any
 
 import polars as pl
 
-from fastsim.decisions.explain import Explanation, explained, outcome
+from fastsim.decisions.explain import AFTER_GANG, Explanation, explained, outcome
 from fastsim.decisions.explained_source import Source, origin_of
 from fastsim.engine.result import Result
 from fastsim.errors import ResultError
 from fastsim.foundation.limits.forked_process import whole_process
+from fastsim.simulation.run_warnings import rows_behind_gangs
 from fastsim.simulation.simulate import Progress, played
 
 WAITING = ("pending", "unplaced")
@@ -40,8 +41,9 @@ def waiting_pods(
         return pl.DataFrame(schema=SCHEMA)
     inputs: Source = scenario if saved is None else saved
     explanation = explained(inputs, ids, allow_code=allow_code, progress=progress, **objects)
-    rows = [_row(explanation, decision) for decision in explanation.decisions]
-    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    rows = {decision.pod.pod_id: _row(explanation, decision) for decision in explanation.decisions}
+    rows |= _behind_gangs(explanation, set(ids) - rows.keys())
+    return pl.DataFrame([rows[pod_id] for pod_id in ids if pod_id in rows], schema=SCHEMA, orient="row")
 
 
 def _waiting_ids(result: Result) -> list[int]:
@@ -59,6 +61,19 @@ def _row(explanation: Explanation, decision: Any) -> tuple[Any, ...]:
         pod.pod_id, pod.native_id, decision.t_s, request.cpu_milli, request.memory_mib, request.num_gpu,
         request.gpu_milli, outcome(decision), why,
     )  # fmt: skip
+
+
+def _behind_gangs(explanation: Explanation, ids: set[int]) -> dict[int, tuple[Any, ...]]:
+    """Rows of pods that were never tried, because a gang of their job has not started."""
+    workload, places, first = explanation.inputs.workload, list[int](), 0
+    for batch in workload.batches() if ids else ():
+        places += [first + n for n, pod_id in enumerate(batch.column("pod_id").to_pylist()) if pod_id in ids]
+        first += batch.num_rows
+    request = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+    return {
+        row["pod_id"]: (row["pod_id"], row.get("native_id"), None, *(row[name] for name in request), "gang", AFTER_GANG)
+        for row in rows_behind_gangs(workload, places).values()
+    }
 
 
 def by_cause(table: pl.DataFrame) -> pl.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -185,6 +185,18 @@ def incomplete_gangs(workload: Workload, places: Collection[int]) -> dict[int, I
         for place, (job, size, number) in own.items()
         if (job, size) in lacking and number // size == gangs.count(job, size) // size
     }
+
+
+def rows_behind_gangs(workload: Workload, places: Collection[int]) -> dict[int, dict[str, Any]]:
+    """Of the pods at these places in the order of arrival, the rows of those that start only after a gang."""
+    found, first = dict[int, dict[str, Any]](), 0
+    for batch in workload.batches() if places and s.AFTER_GANG in workload.columns else ():
+        for place in (place for place in places if 0 <= place - first < batch.num_rows):
+            [row] = batch.slice(place - first, 1).to_pylist()
+            if row[s.AFTER_GANG] and (row.get(s.GANG_SIZE) or 1) == 1:
+                found[place] = row
+        first += batch.num_rows
+    return found
 
 
 class MissingValues:

@@ -213,6 +213,15 @@ def test_pods_beside_a_gang_that_is_too_large_leave_with_it(tmp_path: Path) -> N
     }  # fmt: skip
 
 
+def test_pods_that_wait_for_their_gang_are_listed_with_the_reason(tmp_path: Path) -> None:
+    objects = [node("x"), node("y"), runs("there", "y"), group(2), *members(8, 8, 1)]
+    text = f"kubernetes:{written(tmp_path / 'dump.json', *objects)}"
+    for queue in ("fifo_skip", "drop"):
+        found = waiting_pods(fs.Scenario(cluster=text, workload=text, policy="best_fit", queue=queue))
+        assert found["native_id"].to_list() == ["default/m0", "default/m1", "default/m2"]
+        assert found.row(2)[2:] == (None, 1000, 0, 0, 0, "gang", "it starts only when a gang of its job has")
+
+
 # --- Affinity between pods that wait: anti-affinity holds in both directions, affinity only beside a pod that is there,
 # --- but for the first of a series whose affinity is to itself
 
