@@ -88,6 +88,7 @@ HARMLESS = {
 RATIO, COMPARED = "a ratio or difference that results are compared with", "a time or size that is compared, not counted"
 HARMLESS |= {
     "fork:at_s": COMPARED, "export kubernetes:at_s": COMPARED, "plan:p95_wait_s": COMPARED,
+    "plan:pod_duration_s": COMPARED,
     "sweep knee:growth": RATIO, "compare:tolerance": RATIO, "sweep stats:level": RATIO, "sweep stats:tie_within": RATIO,
     "report:columns": "1 or 2", "import openb:time_scale": "a factor of times",
     "monitor export:slice_s": "1 s to a day; files have readings, or are not written",

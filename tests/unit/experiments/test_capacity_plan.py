@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,17 @@ from hypothesis import strategies as st
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.errors import InputError, ScenarioError
-from fastsim.experiments.capacity_plan import ENOUGH, FOUND, MORE, NEVER, Search, enlarged, smallest_additions, unit_of
+from fastsim.experiments.capacity_plan import (
+    ENOUGH,
+    FOUND,
+    MORE,
+    NEVER,
+    Search,
+    UnknownDurations,
+    enlarged,
+    smallest_additions,
+    unit_of,
+)  # fmt: skip
 from fastsim.simulation.simulate import simulate
 from fastsim.workload import Workload
 from tests.unit.decisions.test_kube_extender import node, pod
@@ -83,6 +94,22 @@ def test_pods_wait_less() -> None:
     for limit in (1e-9, 50.0, 200.0, 1e6):
         table = smallest_additions(base, ["t4"], p95_wait_s=limit)
         assert table["additions"][0] == next(size for size in range(7) if waits[size] < limit)
+
+
+def test_pods_of_a_cluster_as_it_is_end_if_a_duration_is_assumed(tmp_path: Path) -> None:
+    held = {**pod("held", 1), "spec": {**pod("held", 1)["spec"], "nodeName": "n"}, "status": {"phase": "Running"}}
+    (tmp_path / "now.json").write_text(json.dumps({"kind": "List", "items": [node("n", 1), held, pod("waits", 1)]}))
+    text = f"kubernetes:{tmp_path / 'now.json'}"
+    base: dict[str, Any] = {"cluster": text, "workload": text, "queue": "fifo"}
+    with pytest.warns(UnknownDurations, match="durations of 2 of 2 pods are unknown"):
+        table = smallest_additions(base, ["node:n"], p95_wait_s=1e6)
+    assert table["additions"].to_list() == [1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UnknownDurations)
+        table = smallest_additions(base, ["node:n"], p95_wait_s=1e6, pod_duration_s=100)
+    assert table["outcome"].to_list() == [ENOUGH] and 0 < table["wait_p95_s"][0] <= 100
+    with pytest.raises(ScenarioError, match="pod_duration_s: found 0, expected more than 0 s"):
+        smallest_additions(base, ["node:n"], pod_duration_s=0)
 
 
 def test_the_same_on_any_number_of_workers() -> None:
