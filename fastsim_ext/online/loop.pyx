@@ -247,7 +247,7 @@ cdef class OnlineLoop:
                 kind, t = SAMPLE, self.next_sample
             if self.freed and (t > self.now or kind > RETRY):
                 kind, t = RETRY, self.now
-            if kind == END or t > self.until or (t > self.now and self.over()):
+            if kind == END or t > self.until or ((t > self.now or kind == SAMPLE) and self.over()):
                 return DONE
             if t > self.gpu_sample_s or (t == self.gpu_sample_s and kind > SAMPLE):
                 self.next_s = t

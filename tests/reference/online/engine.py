@@ -119,7 +119,9 @@ class ReferenceEngine:
     def step(self, until_s: float) -> bool:
         """Process the next event not later than ``until_s``; False when there is none."""
         self._drop_stale()
-        if not self.events or self.events[0].t_s > until_s or (self.events[0].t_s > self.now and self._over()):
+        if not self.events or self.events[0].t_s > until_s:
+            return False
+        if (self.events[0].t_s > self.now or self.events[0].kind == SAMPLE) and self._over():
             return False
         event = heapq.heappop(self.events)
         handler: dict[int, Callable[[Event], bool]] = {

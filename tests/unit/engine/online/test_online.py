@@ -9,12 +9,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import fastsim as fs
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
 from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.engine.result import Result
 from fastsim.errors import InputError, PolicyError
 from fastsim.workload import Workload
+from fastsim.workload.schema import pod_schema
 from fastsim.workload.typical_pods import TypicalPods
 
 FGD = OnlinePlan((ScoreTerm("fgd"),), gpu_pick="fgd")
@@ -103,6 +105,19 @@ def test_a_node_that_leaves_takes_its_pods_along_and_one_that_comes_serves_the_q
     assert result.jobs["end_s"].to_list() == [4.0, 9.0]
     assert result.timeline["event"].to_list() == ["arrival", "arrival", "node", "node", "retry", "departure", "end"]
     assert result.timeline["gpu_milli_capacity"].to_list() == [1000, 1000, 0, 1000, 1000, 1000, 1000]
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"failures": "mtbf=8,mttr=2", "seed": 1, "until_s": 60.0}, {"maintenance": [("n", 50.0, 60.0)]},
+    {"deschedule": ("frag_one_pod:0.5@50",)},
+])  # fmt: skip
+def test_no_sample_stands_beside_the_row_of_the_end(options: dict[str, Any]) -> None:
+    pod = {"pod_id": 0, "submit_s": 9.0, "cpu_milli": 1, "memory_mib": 0, "num_gpu": 0, "gpu_milli": 0,
+           "duration_s": 10.0}  # fmt: skip
+    pods = fs.Workload.from_arrow(pa.Table.from_pylist([pod], pod_schema(pod)))
+    nodes = fs.Cluster.from_arrow(pa.Table.from_pylist([{"name": "n", "cpu_milli": 9, "memory_mib": 9, "num_gpu": 0}]))
+    rows = fs.simulate(nodes, pods, "best_fit", sample_s=1.0, **options).timeline.select("t_s", "event").rows()
+    assert rows[-2:] == [(18.0, "sample"), (19.0, "end")]
 
 
 def test_samples_stand_at_multiples_of_the_interval() -> None:
