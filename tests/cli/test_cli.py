@@ -292,10 +292,10 @@ def test_philly_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_kubernetes_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    nodes, pods = written(tmp_path / "n.json", node(), node("n2")), written(tmp_path / "p.json", pod(hostUsers=False))
+    nodes, pods = written(tmp_path / "n.json", node(), node("n2")), written(tmp_path / "p.json", pod(futureField=False))
     assert called("import", "kubernetes", nodes, pods, "-o", tmp_path / "p.parquet") == 0
     output = capsys.readouterr()
-    assert "1 pods" in output.out and output.err == "not honoured: pods: spec.hostUsers: 1, such as default/p1\n"
+    assert "1 pods" in output.out and output.err == "not honoured: pods: spec.futureField: 1, such as default/p1\n"
     assert called("import", "kubernetes", nodes, "--nodes", "-o", tmp_path / "n.parquet") == 0
     assert "2 nodes" in capsys.readouterr().out
 
