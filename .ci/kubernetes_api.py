@@ -1,7 +1,8 @@
-"""Fields of Kubernetes' API as an indented tree: python .ci/kubernetes_api.py GIT_DIR > api_fields.txt
+"""Fields of Kubernetes' API: python .ci/kubernetes_api.py GIT_DIR > api_fields.txt
 
-`tests/unit/kubernetes` has the tree of one version. GIT_DIR is the git directory of the public repository of the API's
-types. Templates of pods, labels and selectors are leaves; so are types of other packages.
+`tests/unit/kubernetes` has the fields of one version; the fields within a field stand in parentheses. GIT_DIR is the
+git directory of the public repository of the API's types. Templates of pods, labels and selectors are leaves; so are
+types of other packages.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 GROUPS = {
     "core/v1": ("Node", "Pod", "PersistentVolumeClaim", "PersistentVolume", "LimitRange", "ResourceQuota", "Namespace"),
@@ -39,8 +40,8 @@ def structs_of(git_dir: str) -> Structs:
     return found
 
 
-def tree(structs: Structs, folder: str, kind: str, above: tuple[str, ...] = ()) -> Iterator[tuple[int, str]]:
-    """Depth and name of each field of a struct and of the structs within it."""
+def fields_of(structs: Structs, folder: str, kind: str, above: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Each field of a struct: its name, and the fields within it as `in_line` writes them."""
     bare = re.sub(r"^(\*|\[\]|map\[[^\]]*\])+", "", kind)
     name = bare.split(".")[-1]
     home = next((one for one in (folder, "core/v1") if (one, name) in structs), None)
@@ -48,20 +49,40 @@ def tree(structs: Structs, folder: str, kind: str, above: tuple[str, ...] = ()) 
         return
     for field, inner in structs[home, name]:
         if not field:
-            yield from tree(structs, home, inner, (*above, name))
+            yield from fields_of(structs, home, inner, (*above, name))
         elif above or field not in ("kind", "apiVersion", "metadata"):
-            yield 1, field
-            yield from ((depth + 1, text) for depth, text in tree(structs, home, inner, (*above, name)))
+            yield field, in_line(fields_of(structs, home, inner, (*above, name)))
+
+
+def in_line(fields: Iterable[tuple[str, str]]) -> str:
+    """Names with blanks between, the fields within a field in parentheses."""
+    return " ".join(f"{name}({inner})" if inner else name for name, inner in fields)
+
+
+def opened(text: str) -> Iterator[str]:
+    """The parts of a text between blanks that are outside parentheses."""
+    depth, part = 0, ""
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == " " and depth == 0:
+            yield part
+            part = ""
+        else:
+            part += letter
+    if part:
+        yield part
 
 
 def main() -> None:
-    """Print the kinds with their fields."""
+    """Print the kinds, a line for each field of their specs and statuses."""
     structs = structs_of(sys.argv[1])
     for folder, kinds in GROUPS.items():
         for kind in kinds:
             print(kind)
-            for depth, field in tree(structs, folder, kind):
-                print(" " * depth + field)
+            for name, inner in fields_of(structs, folder, kind):
+                print(f" {name}")
+                for part in opened(inner):
+                    print(f"  {part}")
 
 
 if __name__ == "__main__":

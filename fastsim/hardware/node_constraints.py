@@ -22,7 +22,10 @@ MAX_GPUS = 64
 MOST_SPREAD = 8
 """Most rules of spread of one pod, and most rules about pods near."""
 
-NEAR_RULES = ("beside", "apart", "kept_away")
+BESIDE = "beside"
+"""The rule about pods near that wants a domain with a pod of the set; the others want a domain without."""
+
+NEAR_RULES = (BESIDE, "apart", "kept_away")
 """Rules about pods near, in the order of the checks; the last means the same as ``apart``, by a rule of others."""
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")

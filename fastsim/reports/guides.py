@@ -21,7 +21,7 @@ from fastsim.foundation.folder_lock import held
 from fastsim.foundation.parquet import replacing_folder
 
 TOPICS = (
-    "evaluation", "pods", "rounds", "adaptive", "traces", "policies", "first_week", "kubernetes", "telemetry",
+    "evaluation", "pods", "rounds", "adaptive", "traces", "policies", "kubernetes", "telemetry",
     "capacity", "sweeps", "papers", "originals", "figures", "agents", "exactness",
 )  # fmt: skip
 """Topics in the order in which they are listed; each is a file of ``fastsim/guides``."""

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from fastsim.errors import InputError, ScenarioError, suggestion
 from fastsim.foundation.columns.content_equality import ValueByObject
 from fastsim.hardware.eligible_nodes import EligibleNodes
-from fastsim.hardware.node_constraints import domains, node_labels
+from fastsim.hardware.node_constraints import BESIDE, domains, node_labels
 from fastsim.kubernetes.nodes import amount_text
 from fastsim.workload import schema as s
 
@@ -163,7 +163,7 @@ class Oversized:
             for rule in conditions.spread:
                 marks &= np.array([domain is not None for domain in domains(rule, keys, nodes.labels)], bool)
             for near in conditions.near:
-                if near.rule == "beside":
+                if near.rule == BESIDE:
                     marks &= np.array([near.topology in labels for labels in nodes.labels], bool)
             admitted.append(bool(marks.any()))
         return admitted

@@ -6,36 +6,17 @@ are tried in their order until none starts; one starts where and when a node has
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import polars as pl
-import pyarrow as pa
 import pytest
 
-import fastsim as fs
-from fastsim.cluster.importers import cluster_of
-from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import node, pod, written
+from tests.objects import node, pod
+from tests.timed_objects import CPUS, HOST, RACK, ZONE, Body, Stay, cpu, played
 
-ZONE, RACK, HOST = "topology.kubernetes.io/zone", "rack", "kubernetes.io/hostname"
 HARD = "requiredDuringSchedulingIgnoredDuringExecution"
-CPUS = 8000
-"""Milli-CPU of a node."""
-
-Body = Mapping[str, Any]
-
-
-class Stay(NamedTuple):
-    """A pod on a node until an instant; infinite if it stays."""
-
-    body: Body
-    node: str
-    end_s: float
 
 
 def nodes_of(rng: random.Random, count: int) -> list[dict[str, Any]]:
@@ -131,45 +112,18 @@ def hosts(body: Body, nodes: Mapping[str, Body], there: list[Stay]) -> Iterator[
             yield name
 
 
-def cpu(body: Body) -> int:
-    """Milli-CPU of a pod."""
-    return int(body["spec"]["containers"][0]["resources"]["requests"]["cpu"][:-1])
-
-
-def timed(workload: fs.Workload, rng: random.Random) -> fs.Workload:
-    """The same pods, of which those that wait arrive one after another and end some time."""
-    rows, clock = workload.table().to_pylist(), 0.0
-    for row in rows:
-        if row.get("bound_node") is None:
-            clock += rng.random()
-        row["submit_s"], row["duration_s"] = clock, rng.uniform(0.5, 8.0) if row.get("bound_node") is None else None
-    fields = [field for field in workload.table().schema if field.name != "duration_s"]
-    table = pa.Table.from_pylist(rows, pa.schema([*fields, pa.field("duration_s", pa.float64())]))
-    made = fs.Workload.from_arrow(table)
-    made.metadata |= workload.metadata
-    return made
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(16))
 def test_pods_start_when_and_where_a_plain_reading_lets_them(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     nodes, bodies = nodes_of(rng, 8), pods_of(rng, 40)
-    snapshot = Snapshot.read(written(tmp_path / "a.json", *nodes, *bodies))
-    named = {f"{body['metadata']['namespace']}/{body['metadata']['name']}": body for body in bodies}
+    run = played(nodes, bodies, tmp_path / "a.json", rng, all_end=False)
     by_name = {at["metadata"]["name"]: at for at in nodes}
-    workload = timed(workload_of(snapshot), rng)
-    nodes_alone = dataclasses.replace(cluster_of(snapshot), snapshot=None)  # those that run are in the workload
-    result = fs.simulate(cluster=nodes_alone, workload=workload, policy="best_fit", queue="fifo_skip")
-    starts = {row["pod_id"]: row for row in result.placements.filter(pl.col("start_s").is_not_null()).to_dicts()}
-    arrivals = [(row["submit_s"], row["pod_id"], row["native_id"], row.get("bound_node"))
-                for row in workload.table().to_pylist()]  # fmt: skip
-    ends = {row["end_s"] for row in starts.values() if row["end_s"] is not None}
     there: list[Stay] = []
     waiting: list[tuple[int, str]] = []
 
     def starts_now(entry: tuple[int, str], now: float) -> bool:
-        row, body = starts.get(entry[0]), named[entry[1]]
+        row, body = run.starts.get(entry[0]), run.bodies[entry[1]]
         bound = body["spec"].get("nodeName")
         open_ = {bound} if bound else set(hosts(body, by_name, there))
         if open_:
@@ -181,13 +135,13 @@ def test_pods_start_when_and_where_a_plain_reading_lets_them(tmp_path: Path, see
         while started := [entry for entry in list(waiting) if starts_now(entry, now)]:
             waiting[:] = [entry for entry in waiting if entry not in started]
 
-    for now in sorted({item[0] for item in arrivals} | ends):
+    for now in run.instants:
         there = [stay for stay in there if stay.end_s > now]
         walk(now)
-        for _, pod_id, name, _ in (item for item in arrivals if item[0] == now):
-            if starts_now((pod_id, name), now):
+        for _, number, name in (item for item in run.arrivals if item[0] == now):
+            if starts_now((number, name), now):
                 walk(now)
             else:
-                waiting.append((pod_id, name))
-        assert all(starts[pod_id]["start_s"] > now for pod_id, _ in waiting if pod_id in starts), (seed, now)
-    assert {pod_id for pod_id, _ in waiting} == {item[1] for item in arrivals} - set(starts)
+                waiting.append((number, name))
+        assert all(run.starts[number]["start_s"] > now for number, _ in waiting if number in run.starts), (seed, now)
+    assert {number for number, _ in waiting} == run.never_started

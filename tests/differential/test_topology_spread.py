@@ -6,34 +6,15 @@ the line until none starts; one starts where and when a node has room and every 
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import polars as pl
-import pyarrow as pa
 import pytest
 
-import fastsim as fs
-from fastsim.cluster.importers import cluster_of
-from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import node, pod, written
-
-ZONE, RACK, HOST = "topology.kubernetes.io/zone", "rack", "kubernetes.io/hostname"
-CPUS = 8000
-"""Milli-CPU of a node."""
-
-
-class Stay(NamedTuple):
-    """A pod on a node from one instant to another; infinite if it stays."""
-
-    body: Mapping[str, Any]
-    node: str
-    start_s: float
-    end_s: float
+from tests.objects import node, pod
+from tests.timed_objects import CPUS, HOST, RACK, ZONE, Stay, cpu, played
 
 
 def nodes_of(rng: random.Random, count: int) -> list[dict[str, Any]]:
@@ -141,57 +122,29 @@ def hosts(body: Mapping[str, Any], nodes: list[dict[str, Any]], there: list[Stay
     return {name for name in names if used[name] + cpu(body) <= CPUS}
 
 
-def cpu(body: Mapping[str, Any]) -> int:
-    """Milli-CPU of a pod."""
-    return int(body["spec"]["containers"][0]["resources"]["requests"]["cpu"][:-1])
-
-
-def timed(workload: fs.Workload, rng: random.Random) -> fs.Workload:
-    """The same pods, of which those that wait arrive one after another; all end some time."""
-    rows, clock = workload.table().to_pylist(), 0.0
-    for row in rows:
-        if row.get("bound_node") is None:
-            clock += rng.random()
-        row["submit_s"], row["duration_s"] = clock, rng.uniform(0.5, 8.0)
-    fields = [field for field in workload.table().schema if field.name != "duration_s"]
-    table = pa.Table.from_pylist(rows, pa.schema([*fields, pa.field("duration_s", pa.float64())]))
-    made = fs.Workload.from_arrow(table)
-    made.metadata |= workload.metadata
-    return made
-
-
 @pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.PodNeverFits")
 @pytest.mark.parametrize("seed", range(12))
 def test_pods_start_when_and_where_a_plain_reading_lets_them(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     nodes, bodies = nodes_of(rng, 8), pods_of(rng, 40)
-    snapshot = Snapshot.read(written(tmp_path / "a.json", *nodes, *bodies))
-    named = {f"{body['metadata']['namespace']}/{body['metadata']['name']}": body for body in bodies}
-    workload = timed(workload_of(snapshot), rng)
-    nodes_alone = dataclasses.replace(cluster_of(snapshot), snapshot=None)  # those that run are in the workload
-    result = fs.simulate(cluster=nodes_alone, workload=workload, policy="best_fit", queue="fifo_skip")
-    starts = {row["pod_id"]: row for row in result.placements.filter(pl.col("start_s").is_not_null()).to_dicts()}
-    arrivals = [(row["submit_s"], row["pod_id"], row["native_id"], row.get("bound_node"))
-                for row in workload.table().to_pylist()]  # fmt: skip
-    ends = {row["end_s"] for row in starts.values() if row["end_s"] is not None}
+    run = played(nodes, bodies, tmp_path / "a.json", rng, all_end=True)
     there: list[Stay] = []
     waiting: list[tuple[int, str]] = []
-    for now in sorted({item[0] for item in arrivals} | ends):
+    for now in run.instants:
         there = [stay for stay in there if stay.end_s > now]
-        for _, pod_id, name, _ in (item for item in arrivals if item[0] == now):
-            waiting.append((pod_id, name))
+        waiting += [(number, name) for second, number, name in run.arrivals if second == now]
         tried = True
         while tried:
             tried = False
             for entry in list(waiting):
-                row, body = starts.get(entry[0]), named[entry[1]]
+                row, body = run.starts.get(entry[0]), run.bodies[entry[1]]
                 bound = body["spec"].get("nodeName")
                 open_ = {bound} if bound else hosts(body, nodes, there)
                 if not open_:
                     assert row is None or row["start_s"] > now, (seed, now, entry)
                     continue
                 assert row is not None and row["start_s"] == now and row["node"] in open_, (seed, now, entry, open_)
-                there.append(Stay(body, row["node"], now, row["end_s"]))
+                there.append(Stay(body, row["node"], row["end_s"]))
                 waiting.remove(entry)
                 tried = True
-    assert {pod_id for pod_id, _ in waiting} == {item[1] for item in arrivals} - set(starts)
+    assert {number for number, _ in waiting} == run.never_started

@@ -120,15 +120,15 @@ def test_commands_and_their_options_exist(words: list[str]) -> None:
     assert {word for word in words if word.startswith("-")} <= known
 
 
-def test_the_first_week_prints_what_it_shows(
+def test_the_week_with_a_cluster_prints_what_it_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Lines that are shown are lines of the output, in order; blanks at their ends do not count."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
-    for name, text in files("first_week"):
+    for name, text in files("kubernetes"):
         Path(name).write_text(text)
-    for words, lines in shown("first_week"):
+    for words, lines in shown("kubernetes"):
         assert exit_code(words[1:]) == 0, words
         printed = iter(line.rstrip() for line in capsys.readouterr().out.splitlines())
         missing = [line for line in lines if line not in printed]

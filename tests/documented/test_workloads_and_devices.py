@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.documented.dumps import FORMS, Dump, unexpected
-from tests.objects import node, pod
+from tests.objects import claim, device_class, gpu, node, pod, request, resource_slice
 
 GPU = "nvidia.com/gpu"
 ONE: dict[str, object] = {GPU: "1"}
@@ -47,23 +47,12 @@ def members(count: int, requests: dict[str, object] | None = None, **more: Any) 
     return [pod(f"p{n}", requests or ONE, **more) for n in range(count)]
 
 
-def device_class() -> dict[str, Any]:
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"},
-            "spec": {"selectors": [{"cel": {"expression": "device.driver == 'gpu.example.com'"}}]}}  # fmt: skip
-
-
 def slice_of(name: str, devices: int) -> dict[str, Any]:
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": name},
-            "spec": {"driver": "gpu.example.com", "nodeName": name, "devices": [
-                {"name": f"g{n}", "attributes": {"productName": {"string": "Tesla-T4"}}} for n in range(devices)],
-                "pool": {"name": name, "generation": 1, "resourceSliceCount": 1}}}  # fmt: skip
+    return resource_slice(name, *[gpu(f"g{number}", "Tesla-T4") for number in range(devices)])
 
 
 def claim_for(name: str, count: int, status: dict[str, Any] | None = None) -> dict[str, Any]:
-    request = {"name": "r", "exactly": {"deviceClassName": "gpu", "count": count}}
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"devices": {"requests": [request]}}, "status": status or {}}  # fmt: skip
+    return claim(name, request(count=count), status=status, meta={"namespace": "default"})
 
 
 def using(name: str, claim: str, **more: Any) -> dict[str, Any]:
@@ -129,7 +118,7 @@ DUMPS = [
          [node("n1"), slice_of("n1", 2), claim_for("one", 1), using("p", "one")], {"p": ""}),
     Dump("devices that are allocated are not free",
          [node("n1"), device_class(), slice_of("n1", 1), claim_for("old", 1, {"allocation": {"devices": {"results": [
-             {"request": "r", "driver": "gpu.example.com", "pool": "n1", "device": "g0"}]}},
+             {"request": "gpu", "driver": "gpu.nvidia.com", "pool": "n1", "device": "g0"}]}},
              "reservedFor": [{"resource": "pods", "name": "o", "uid": "1"}]}),
           using("o", "old", status=RUNS, nodeName="n1", meta={"uid": "1"}), claim_for("new", 1), using("p", "new")],
          {"o": "n1", "p": ""}),

@@ -22,7 +22,7 @@ from tests.fuzz.trial import Trial
 
 SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
 """Whether every access to memory is looked at, which takes several times as long."""
-CASE_CPU_S = 90 if SANITIZED else 30
+CASE_CPU_S = 60 if SANITIZED else 10
 """Longest that a case may compute, seconds of a processor; the clock would depend on what else the machine does."""
 CASE_S = 90.0
 """Longest that a case may take by the clock, as one that waits does not compute."""

@@ -12,9 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from fastsim.engine.audit.inputs import Evidence
-
-BESIDE = "beside"
-"""The rule for domains that hold a pod of the set; others are for domains that hold none."""
+from fastsim.hardware.node_constraints import BESIDE, node_labels
 
 
 class SetStay(NamedTuple):
@@ -40,6 +38,7 @@ def _misplaced(run: Evidence) -> Iterator[tuple[int, float, str]]:
     """Pods whose domains held others than their rules about pods near allow."""
     rows = {row["pod_id"]: row for row in run.pods.select("pod_id", "near", "spread_sets").to_dicts()}
     bound = set(_bound(run))
+    labels = [node_labels(node) for node in run.nodes]
     stays = run.stays.select("pod_id", "attempt", "node_id", "start_s", "end_s").rows()
     members: dict[str, list[SetStay]] = defaultdict(list)
     for pod_id, _, node, start_s, end_s in stays:
@@ -49,32 +48,26 @@ def _misplaced(run: Evidence) -> Iterator[tuple[int, float, str]]:
         rules = () if attempt == 0 and pod_id in bound else rows[pod_id]["near"] or ()
         besides = [rule for rule in rules if rule["rule"] == BESIDE]
         own = rows[pod_id]["spread_sets"] or ()
-        first = all(rule["pods"] in own and not _held(run, rule, members, pod_id, start_s) for rule in besides)
+        first = all(rule["pods"] in own and not _held(labels, rule, members, pod_id, start_s) for rule in besides)
         for rule in rules:
-            place = _domain(run, rule, node)
-            there = _held(run, rule, members, pod_id, start_s, rule["rule"] == BESIDE)
+            place = labels[node].get(rule["topology"])
+            there = _held(labels, rule, members, pod_id, start_s, rule["rule"] == BESIDE)
             allowed = place in there or first if rule["rule"] == BESIDE else place is None or place not in there
             if not allowed or (rule["rule"] == BESIDE and place is None):
                 yield pod_id, start_s, f"{rule['rule']} by {rule['topology']}"
 
 
 def _held(
-    run: Evidence, rule: dict[str, Any], members: dict[str, list[SetStay]], pod_id: int, t_s: float,
+    labels: list[dict[str, str]], rule: dict[str, Any], members: dict[str, list[SetStay]], pod_id: int, t_s: float,
     perhaps: bool = False,
 ) -> set[str]:  # fmt: skip
     """Domains that hold another pod of the set of a rule at an instant, in any order; ``perhaps``: in some order."""
     held = {
-        _domain(run, rule, stay.node) for stay in members[rule["pods"]]
+        labels[stay.node].get(rule["topology"]) for stay in members[rule["pods"]]
         if stay.pod_id != pod_id
         and (stay.start_s <= t_s <= stay.end_s if perhaps else stay.start_s < t_s < stay.end_s)
     }  # fmt: skip
     return {place for place in held if place is not None}
-
-
-def _domain(run: Evidence, rule: dict[str, Any], node: int) -> str | None:
-    row, label = run.nodes[node], rule["topology"]
-    found: str | None = row["name"] if label == "name" else dict(row["labels"] or ()).get(label)
-    return found
 
 
 def _bound(run: Evidence) -> list[int]:

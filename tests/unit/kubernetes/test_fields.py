@@ -112,13 +112,15 @@ API = Path(__file__).with_name("api_fields.txt")
 
 
 def paths(lines: list[str]) -> list[tuple[str, ...]]:
-    """Kind and keys of each field of an indented tree, outer fields before those in them."""
+    """Kind and keys of each field, outer fields before the fields within them, which stand in parentheses."""
     found: list[tuple[str, ...]] = []
     above: list[str] = []
     for line in lines:
         depth = len(line) - len(line.lstrip())
-        above = [*above[:depth], line.strip()]
-        found.append(tuple(above))
+        for mark, name in re.findall(r"([ (]|\)+ ?|^)(\w+)", line.lstrip()):
+            depth += mark.count("(") - mark.count(")")
+            above = [*above[:depth], name]
+            found.append(tuple(above))
     return [path for path in found if len(path) > 1]
 
 
