@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster as Cluster
     from fastsim.decisions.explain import NeverTried as NeverTried
     from fastsim.decisions.explain import explain as explain
+    from fastsim.decisions.tenant_usage import tenant_usage as tenant_usage
     from fastsim.decisions.waiting_pods import waiting_pods as waiting_pods
     from fastsim.engine.online.closing_stages import Deschedule as Deschedule
     from fastsim.engine.result import Result as Result
@@ -63,6 +64,7 @@ _HOMES = {
     "cluster.cluster": ("Cluster",),
     "errors": ("FastsimError", "InputError", "PolicyError", "ResultError", "ScenarioError", "SolverError"),
     "decisions.explain": ("NeverTried", "explain"),
+    "decisions.tenant_usage": ("tenant_usage",),
     "decisions.waiting_pods": ("waiting_pods",),
     "performance.oracle": ("Oracle",),
     "reports.comparison": ("Comparison", "compare"),

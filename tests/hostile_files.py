@@ -89,6 +89,7 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
     "explain": (Command("runs/pods 0", True), Command("runs/pods --sample 1 --strict", True)),
     "audit": (Command("runs/pods"),),
     "fairness": (Command("runs/jobs", True),),
+    "tenants": (Command("runs/pods"),),
     **{f"import {name}": (Command(f"table.csv {TABLE}"),) for name in (
         "openb", "gavel", "gavel-rates", "sia", "pollux", "synergy", "philly", "kubernetes", "csv", "helios", "acme",
         "pai", "swf", "slurm", "alibaba", "tiresias", "opendc")},

@@ -1,4 +1,4 @@
-"""Pods of Kubernetes objects that arrive one after another and end some time, and the run that a plain reading checks."""
+"""Pods of Kubernetes objects that arrive one after another and end some time, and the run that plain readings check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Verbs for figures of a saved run: audit recomputes them, fairness divides completion times by those alone."""
+"""Verbs for figures of a saved run.
+
+audit recomputes them, fairness divides completion times by the times of jobs alone, tenants has them by team.
+"""
 
 from __future__ import annotations
 
@@ -72,3 +75,29 @@ def fairness(folder: Path, workers: int, csv: Path | None, allow_code: bool, as_
         return
     for name, value in fairness_figures(ratios).items():
         click.echo(f"{name:12} {value:.4g}")
+
+
+@click.command()
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--csv", type=click.Path(path_type=Path), help="Write the table to this file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+@reads_saved_runs
+def tenants(folder: Path, csv: Path | None, as_json: bool) -> None:
+    """Pods, GPUs, GPU-hours, cost, CO2 and waits of a saved run by tenant, against quotas.
+
+    RUN is the folder of a saved run, whose inputs must be unchanged. A tenant is a namespace, a team label or a queue,
+    as the workload has it. CO2 of the run is divided by GPU-hours.
+    """
+    from fastsim.decisions.tenant_usage import COLUMNS, tenant_usage
+    from fastsim.foundation.parquet import replacing
+    from fastsim.reports import text_tables
+
+    table = tenant_usage(folder)
+    if csv:
+        with replacing(csv) as partial:
+            table.write_csv(partial)
+    if as_json:
+        click.echo(text_tables.table_json(table), nl=False)
+        return
+    shown = [column for column in COLUMNS if column[0] == "tenant" or table[column[0]].null_count() < len(table)]
+    click.echo(text_tables.text_table(table, shown, left=("tenant",)))

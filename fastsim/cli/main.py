@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from fastsim.cli.audit import audit, fairness
+from fastsim.cli.audit import audit, fairness, tenants
 from fastsim.cli.data import profile, synth
 from fastsim.cli.experiments import plan, reproduce, sweep
 from fastsim.cli.grammar.messages import Messages, with_messages
@@ -47,8 +47,8 @@ LIGHT = {"list", "describe", "guide", "new-policy", "-h", "--help", "--version"}
 """Words of commands that load no large library, and need little memory."""
 
 VERBS: list[click.Command] = [
-    run, resume, fork, sweep, reproduce, demo, compare, report, plot, explain, audit, fairness, import_, synth,
-    trace, profile, monitor, plan, consolidate, mig, export, serve_extender, list_, describe,
+    run, resume, fork, sweep, reproduce, demo, compare, report, plot, explain, audit, fairness, tenants, import_,
+    synth, trace, profile, monitor, plan, consolidate, mig, export, serve_extender, list_, describe,
     new_policy, guide,
 ]  # fmt: skip
 with_examples(VERBS)

@@ -33,6 +33,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "explain": ("{run}", "3"),
     "audit": ("{run}",),
     "fairness": ("{run}",),
+    "tenants": ("{run}",),
     "synth openb": ("--pods", "4", "-o", "{out}.parquet"),
     "synth kubernetes": ("--nodes", "2", "--pods", "4", "-o", "{out}.json"),
     "trace lint": ("{pods}",),

@@ -139,6 +139,8 @@ def test_every_verb_with_json_prints_json_alone(tmp_path: Path) -> None:
         ("explain", run, "3"),
         ("audit", run),
         ("fairness", jobs),
+        ("run", "--cluster", f"kubernetes:{now}", "--workload", f"kubernetes:{now}", "--out", tmp_path / "teams"),
+        ("tenants", tmp_path / "teams"),
         ("trace", "lint", pods),
         ("trace", "stats", pods),
         ("sweep", tmp_path / "sweep.toml", "--out", tmp_path / "runs"),

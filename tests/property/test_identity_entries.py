@@ -75,7 +75,8 @@ PODS = {
 """Verbs that write, show or take rows of pods, and what is tested with them."""
 OTHERS = {
     "sweep run", "sweep init", "sweep stats", "sweep knee", "reproduce", "compare", "report", "plot", "audit",
-    "fairness", "import gavel-rates", "import simon", "trace lint", "trace stats", "profile synergy", "profile gavel",
+    "fairness", "tenants", "import gavel-rates", "import simon", "trace lint", "trace stats", "profile synergy",
+    "profile gavel",
     "monitor serve", "monitor export", "monitor import", "monitor plot", "monitor dashboard", "plan", "export sia-log",
     "serve-extender", "list", "describe", "new-policy", "guide",
 }  # fmt: skip
@@ -98,7 +99,7 @@ NO_ROWS = {
     "Catalog", "Cluster", "ColumnIgnored", "Comparison", "Deschedule", "FastsimError", "InputError", "NeverTried",
     "Oracle", "PodTooLarge", "PolicyError", "Prices", "Report", "ResultError", "Scenario", "ScenarioError",
     "Sensitivity", "SolverError", "Sweep", "Telemetry", "TypicalPods", "compare", "job_chart", "plot", "report",
-    "stats", "__version__", "policies",
+    "stats", "tenant_usage", "__version__", "policies",
 }  # fmt: skip
 """Public names of which none has rows of pods."""
 

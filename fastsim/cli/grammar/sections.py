@@ -8,7 +8,7 @@ import click
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Run": ("run", "resume", "fork", "sweep", "reproduce", "demo"),
-    "Look": ("compare", "report", "plot", "explain", "audit", "fairness"),
+    "Look": ("compare", "report", "plot", "explain", "audit", "fairness", "tenants"),
     "Data": ("import", "synth", "trace", "profile", "monitor"),
     "Decide and export": ("plan", "consolidate", "mig", "export", "serve-extender"),
     "Learn": ("guide", "list", "describe", "new-policy"),
@@ -31,6 +31,7 @@ EXAMPLES: Mapping[str, str] = {
     "explain": "runs/mix 17 --attempt first",
     "audit": "runs/mix",
     "fairness": "runs/las",
+    "tenants": "runs/now",
     "import": "csv jobs.csv --map 'submit_s=start[iso],num_gpu=gpus' -o jobs.parquet",
     "import openb": "pods.csv -o pods.parquet",
     "import gavel": "jobs.trace -o jobs.parquet",

@@ -167,7 +167,7 @@ def _pair(one: Result, two: Result, names: tuple[str, str]) -> tuple[pl.DataFram
         **{part: pl.col(f"{part}_a") - pl.col(f"{part}_b") for part in PARTS},
     )
     hour = (pl.col("submit_s") / HOUR_S).floor().cast(pl.Int64) % DAY_H
-    both = both.join(_requests(one), on="pod_id", how="left", maintain_order="left").with_columns(hour=hour)
+    both = both.join(job_requests(one), on="pod_id", how="left", maintain_order="left").with_columns(hour=hour)
     sides = [f"{name}_{run}" for name in columns for run in SIDES]
     ordered = both.select(
         "pod_id", "native_id", "submit_s", "size", "tenant", "hour", "jct_a", "jct_b", "difference", *PARTS,
@@ -191,7 +191,7 @@ def _refuse_other_workload(one: Result, two: Result, names: tuple[str, str]) -> 
         )
 
 
-def _requests(run: Result) -> pl.DataFrame:
+def job_requests(run: Result) -> pl.DataFrame:
     """By ``pod_id``: GPUs asked for and tenant; null where neither the run's jobs nor its inputs tell."""
     jobs = run.jobs
     size = pl.col("num_gpu").cast(pl.Float64) if "num_gpu" in jobs.columns else pl.lit(None, pl.Float64)
