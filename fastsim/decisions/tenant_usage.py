@@ -20,8 +20,8 @@ from fastsim.scenario.run_rules import OTHER_TENANTS, quotas_from
 GPU_MILLI = 1000
 COLUMNS = (
     ("tenant", "tenant"), ("pods", "pods"), ("waiting", "waiting"), ("gpus", "GPUs"), ("quota_gpus", "quota"),
-    ("quota_pct", "of quota, %"), ("gpu_hours", "GPU-hours"), ("share_pct", "share, %"), ("cost", "cost, $"),
-    ("co2_kg", "CO2, kg"), ("wait_mean_s", "mean wait, s"), ("wait_p95_s", "p95 wait, s"),
+    ("quota_pct", "quota %"), ("gpu_hours", "GPU-h"), ("share_pct", "share %"), ("cost", "cost $"),
+    ("co2_kg", "CO2 kg"), ("wait_mean_s", "wait s"), ("wait_p95_s", "p95 wait s"),
 )  # fmt: skip
 """Columns with their headings in a terminal."""
 

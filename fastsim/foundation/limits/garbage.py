@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from threading import local
 
 _here = local()
+FEW = 10_000
+"""New objects that a collection looks through in less time than it takes to count the objects that are frozen."""
 
 
 @contextmanager
@@ -19,21 +21,30 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if was_on:
-            if getattr(_here, "settled", False):
-                gc.freeze()
-            elif not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()
+            if gc.get_count()[0] > FEW:
+                _age()
             gc.enable()
+
+
+def _age() -> None:
+    """Let later collections of young objects leave out what there is now, and all of them within `settled`."""
+    if getattr(_here, "settled", False):
+        if _here.own is None:
+            _here.own = not gc.get_freeze_count()
+        if _here.own:
+            gc.freeze()
+    elif not gc.get_freeze_count():  # what somebody else has frozen stays frozen
+        gc.freeze()
+        gc.unfreeze()
 
 
 @contextmanager
 def settled() -> Iterator[None]:
     """Inside, no garbage collection looks through what ``uncollected`` code made: for a command, which soon ends."""
-    _here.settled = own = not gc.get_freeze_count()
+    _here.settled, _here.own = True, None
     try:
         yield
     finally:
         _here.settled = False
-        if own:
+        if _here.own:
             gc.unfreeze()

@@ -85,7 +85,10 @@ def test_a_run_without_tenants_is_refused() -> None:
         tenant_usage(fs.simulate(CLUSTER, bare, policy="best_fit", queue="fifo_skip"))
 
 
-def test_the_verb_prints_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_verb_prints_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     folder = fs.simulate(**RUN).save(tmp_path / "run")
     assert exit_code(["tenants", str(folder), "--csv", str(tmp_path / "teams.csv")]) == 0
     lines = capsys.readouterr().out.splitlines()

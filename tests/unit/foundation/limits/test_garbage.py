@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from fastsim.foundation.limits.garbage import settled, uncollected
+from fastsim.foundation.limits.garbage import FEW, settled, uncollected
 
 
 def test_collection_is_off_inside_and_as_before_afterwards() -> None:
@@ -28,19 +28,35 @@ def test_collection_that_was_off_stays_off() -> None:
         gc.enable()
 
 
+def made() -> list[list[int]]:
+    """Enough objects that stay."""
+    with uncollected():
+        return [[] for _ in range(FEW + 1)]
+
+
 def test_what_was_made_is_left_out_until_the_command_ends() -> None:
     gc.unfreeze()
-    with uncollected():
-        pass
+    kept = [made()]
     assert not gc.get_freeze_count()
     with settled():
-        with uncollected():
-            pass
-        assert gc.get_freeze_count()
+        kept.append(made())
+        assert gc.get_freeze_count() > FEW
     assert not gc.get_freeze_count()
+
+
+def test_objects_that_others_have_frozen_stay_frozen() -> None:
     gc.freeze()
     frozen = gc.get_freeze_count()
-    with settled(), uncollected():
-        pass
+    with settled():
+        kept = made()
+    assert len(kept) <= frozen and 0 < gc.get_freeze_count() <= frozen
+    kept = made()
     assert 0 < gc.get_freeze_count() <= frozen
     gc.unfreeze()
+
+
+def test_few_objects_are_left_to_the_collector() -> None:
+    with settled():
+        with uncollected():
+            few = [[] for _ in range(FEW // 2)]
+        assert few and not gc.get_freeze_count()
