@@ -33,9 +33,10 @@ def scene(round_s: float) -> AdaptiveSetting:
 @pytest.mark.parametrize(
     ("policy", "round_s", "budget"), [(Sia(), 60.0, 250.0), (Pollux(), 60.0, 3000.0), (Rotation(), 360.0, 20.0)]
 )
-def bench_run(policy: Any, round_s: float, budget: float, timed: Timed) -> None:
+def bench_run(policy: Any, round_s: float, budget: float, timed: Timed, part: int) -> None:
     """160 jobs to their end, with an empty cache of fits."""
     setting, jobs = scene(round_s), jobs_of(workload_from(JOBS).workload)
+    jobs = jobs[: len(jobs) // part]
 
     def run() -> Any:
         _fitted.cache_clear()

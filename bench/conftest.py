@@ -53,6 +53,12 @@ def clock_of_benchmarks(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
 
 
 @pytest.fixture
+def part(request: pytest.FixtureRequest) -> int:
+    """Into how many parts long work is divided, of which one is done: 8 under --benchmark-disable, else 1."""
+    return 8 if request.config.getoption("benchmark_disable") else 1
+
+
+@pytest.fixture
 def timed(benchmark: BenchmarkFixture) -> Timed:
     """Run work several times; ``items`` is what one run does, ``budget`` the ratio it may not exceed.
 
