@@ -58,5 +58,5 @@ def test_objects_that_others_have_frozen_stay_frozen() -> None:
 def test_few_objects_are_left_to_the_collector() -> None:
     with settled():
         with uncollected():
-            few = [[] for _ in range(FEW // 2)]
+            few: list[list[int]] = [[] for _ in range(FEW // 2)]
         assert few and not gc.get_freeze_count()
