@@ -15,7 +15,7 @@ RUNS: dict[str, dict[str, Any]] = {
         "cluster": "gavel:2:2:2", "policy": "max_min_fairness(mode=base)",
         "workload": "synth:gavel?jobs=8&rate_per_hour=2&priorities=true&seed=3", "round_s": 3600.0,
     },
-    "ordered": {
+    "orders": {
         "cluster": "gavel:4:4:4", "workload": "synth:gavel?jobs=8&rate_per_hour=2&priorities=true&seed=3",
         "policy": "srtf",
     },

@@ -128,7 +128,7 @@ def _describe_policy(policy: str, as_json: bool) -> None:
     if as_json:
         print_json(dataclasses.asdict(description))
         return
-    click.echo(f"{description.name} [{description.socket}]\n\n{description.text}\n\nparameters")
+    click.echo(f"{description.name} [{description.engine}]\n\n{description.text}\n\nparameters")
     for parameter in description.parameters:
         unit = f" [{parameter.unit}]" if parameter.unit else ""
         choices = f" ({', '.join(parameter.choices)})" if parameter.choices else ""
@@ -164,7 +164,7 @@ def _known_names(kind: str) -> dict[str, str]:
         from fastsim.policies import registry
 
         descriptions = [registry.describe(name) for name in registry.names()]
-        return {policy.name: f"[{policy.socket}] {policy.title}" for policy in descriptions}
+        return {policy.name: f"[{policy.engine}] {policy.title}" for policy in descriptions}
     from fastsim.cluster.texts import PRESETS
     from fastsim.workload.texts import SYNTHETIC
 

@@ -18,7 +18,6 @@ from fastsim.errors import InputError
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import simulate as simulation
-from fastsim.simulation.scenario_checks import is_monitored_policy, is_round_policy
 from fastsim.workload.texts import nodes_from
 
 SCHEMA: dict[str, Any] = {
@@ -45,7 +44,7 @@ class JobExplanation:
 def plays_jobs(scenario: Scenario) -> bool:
     """Whether the policy of a scenario gives GPUs to jobs, in rounds or as a scheduler that reads metrics."""
     policy: Any = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
-    return bool(is_round_policy(policy) or is_monitored_policy(policy))
+    return registry.engine_of(policy) != "pods"
 
 
 def job_explanation(

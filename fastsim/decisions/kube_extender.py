@@ -29,7 +29,6 @@ from fastsim.foundation.nested_text import json_value
 from fastsim.kubernetes.objects import Manifest
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.scenario_checks import is_round_policy
 from fastsim.simulation.simulate import prepared
 from fastsim.workload.importers.kubernetes import workload_of_rows
 from fastsim.workload.typical_pods import TypicalPods
@@ -49,8 +48,8 @@ class Extender:
 
     def __init__(self, live: LiveSnapshot, policy: str = "fgd", *, typical: Workload | str | None = None) -> None:
         parsed: Any = registry.parse(policy)
-        if is_round_policy(parsed):
-            raise InputError(f"policy {policy}", "a policy for jobs in rounds", "one that places pods")
+        if registry.engine_of(parsed) != "pods":
+            raise InputError(f"policy {policy}", "a policy of another engine", "one that places pods")
         self.live, self.policy, self.typical = live, policy, typical
         self._lock = threading.Lock()
         self._last: tuple[Any, ClusterState, Decision] | None = None

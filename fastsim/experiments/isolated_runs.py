@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePolicy, AdaptiveSetting, NodeGroup
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptivePolicy, AdaptiveSetting, NodeGroup
 from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.engine.result import Result
 from fastsim.errors import InputError, PolicyError, ResultError
@@ -49,11 +49,12 @@ class Interpolation(NamedTuple):
 class IsolatedRuns:
     """Runs of single jobs, each played once; equal jobs that arrive at the same time within a round share one.
 
-    Requests do not count under a policy that ``ignores_requests``.
+    ``plan`` says whether jobs have what they requested, and whether requests count.
     """
 
     setting: AdaptiveSetting
     policy: AdaptivePolicy
+    plan: AdaptivePlan
     seconds_of: dict[SingleRun, float] = field(default_factory=dict)
 
     def seconds(self, job: AdaptiveJob, share_gpus: float) -> float:
@@ -98,7 +99,7 @@ class IsolatedRuns:
 
     def _interpolation(self, job: AdaptiveJob, number: int, share_gpus: float) -> Interpolation | None:
         group = self.setting.groups[number]
-        if job.mode == "rigid" or getattr(self.policy, "held", False):  # so many GPUs for a part of the time
+        if job.mode == "rigid" or self.plan.held:  # so many GPUs for a part of the time
             fits = job.num_gpu <= group.gpus
             return Interpolation(job.num_gpu, job.num_gpu, 0.0, max(job.num_gpu / share_gpus, 1.0)) if fits else None
         if share_gpus < 1:
@@ -111,7 +112,7 @@ class IsolatedRuns:
     def _alone(self, job: AdaptiveJob) -> AdaptiveJob:
         """The job with its arrival within a round, and with the same request as others where none counts."""
         alone = job._replace(submit_s=math.fmod(job.submit_s, self.setting.round_s))
-        if job.mode == "adaptive" and getattr(self.policy, "ignores_requests", False):
+        if job.mode == "adaptive" and self.plan.ignores_requests:
             least = self.setting.applications[job.application].init_batch
             return alone._replace(num_gpu=1, batch_size=least)
         return alone
@@ -159,10 +160,10 @@ def finish_time_ratios(
     `share_gpus` is null, as their parts change while they run.
     """
     policy: Any = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
-    if not getattr(policy, "adaptive", False):
+    if registry.engine_of(policy) != "adaptive":
         return _against_isolated(scenario, result, progress)
     prepared = prepared_adaptive(scenario, policy)
-    runs = IsolatedRuns(prepared.setting, policy)
+    runs = IsolatedRuns(prepared.setting, policy, prepared.plan)
     jobs = dict(zip(prepared.workload.table()["pod_id"].to_pylist(), prepared.jobs, strict=True))
     finished = result.jobs.select("pod_id", "contention", "jct_s").filter(pl.col("jct_s").is_not_null()).rows()
     fair = [(jobs[number], prepared.setting.gpus / contention) for number, contention, _ in finished]

@@ -70,7 +70,7 @@ class Order(RoundRule):
     """Jobs in an order; every round gives out all GPUs anew."""
 
     citation: ClassVar[str] = SYNERGY
-    ordered: ClassVar[bool] = True
+    engine: ClassVar[str] = "orders"
     key: ClassVar[tuple[str, ...]] = ()
     """Terms of the sort key, see ``fastsim.scenario.sort_keys``; -starving comes before them."""
 

@@ -78,6 +78,10 @@ ORIGINAL_NAMES = {
 }  # fmt: skip
 """Names in Gavel's command line -> the same policy as a text, with its parameters."""
 
+METHODS = {"pods": "plan", "shares": "begin", "orders": "begin", "adaptive": "begin", "monitored": "watch"}
+"""Engines, and the method of a policy that each of them asks."""
+FLAGS = {"adaptive": "adaptive", "orders": "ordered"}
+"""Attributes by which policies with a method ``begin`` may also say their engine."""
 T = TypeVar("T")
 MOST = 2**64
 """Size that numbers of parameters stay below; seeds are the largest of them."""
@@ -116,18 +120,14 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Description:
-    """Idea of a policy, its parameters and its publication (BibTeX).
-
-    ``socket`` is the engine it plugs into: ``pods`` are placed one by one, ``rounds`` divide GPU time among jobs,
-    ``monitored`` schedulers read GPU metrics while pods run.
-    """
+    """Idea of a policy, its parameters, its publication (BibTeX) and the engine that plays it."""
 
     name: str
     title: str
     text: str
     parameters: tuple[Parameter, ...]
     citation: str
-    socket: str
+    engine: str
 
 
 def names() -> list[str]:
@@ -175,6 +175,31 @@ def create(name: str, parameters: Mapping[str, object]) -> OnlinePolicy | RoundP
     except TypeError as error:
         raise PolicyError(f"policy {name}", str(error), "its required parameters") from None
     return instance
+
+
+def engine_of(policy: Any) -> str:
+    """The engine that plays a policy, which is an object or a class: its attribute ``engine``, else by its methods.
+
+    "" for what is no policy.
+    """
+    named = getattr(policy, "engine", None)
+    if named is not None:
+        return _checked_engine(policy, named)
+    has = {method: callable(getattr(policy, method, None)) for method in METHODS.values()}
+    if has["watch"]:
+        return "monitored"
+    if has["begin"]:
+        return next((engine for engine, flag in FLAGS.items() if getattr(policy, flag, False)), "shares")
+    return "pods" if has["plan"] else ""
+
+
+def _checked_engine(policy: Any, named: Any) -> str:
+    """The name of an engine whose method the policy has."""
+    if not isinstance(named, str) or named not in METHODS:
+        raise PolicyError(f"policy {label(policy)}: engine", short(named), f"one of {', '.join(METHODS)}")
+    if not callable(getattr(policy, METHODS[named], None)):
+        raise PolicyError(f"policy {label(policy)}", f"engine {named!r} without a method", f"{METHODS[named]}(...)")
+    return named
 
 
 def check_parameters(made: object) -> None:
@@ -227,8 +252,7 @@ def describe(name: str) -> Description:
         for field in dataclasses.fields(cls)
         if field.init
     )
-    socket = "rounds" if hasattr(cls, "begin") else "monitored" if hasattr(cls, "watch") else "pods"
-    return Description(name, text.partition("\n")[0], text, fields, getattr(cls, "citation", ""), socket)
+    return Description(name, text.partition("\n")[0], text, fields, getattr(cls, "citation", ""), engine_of(cls))
 
 
 def parse(text: str) -> OnlinePolicy | RoundPolicy:
@@ -273,7 +297,7 @@ user_code.ANSWERS.append(imports_code)
 def placing(text: str) -> OnlinePolicy:
     """The policy written as ``text``, which must be one that places pods; others are a :class:`PolicyError`."""
     parsed: Any = parse(text)
-    if hasattr(parsed, "begin") or hasattr(parsed, "watch"):
+    if engine_of(parsed) != "pods":
         raise PolicyError(f"policy {text!r}", "a policy of another engine", "one that places pods")
     online: OnlinePolicy = parsed
     return online

@@ -25,7 +25,7 @@ PROGRAM_COMPAT = about("of many optima the one where the published program ends;
 
 @dataclass(frozen=True)
 class RoundRule:
-    """A policy of the rounds engine; its parameters are checked on construction."""
+    """A policy for jobs in rounds; its parameters are checked on construction."""
 
     policy_name: ClassVar[str] = ""
     citation: ClassVar[str] = GAVEL
@@ -59,6 +59,8 @@ class RoundRule:
 @dataclass(frozen=True)
 class ShareRule(RoundRule):
     """A policy that is one linear program, or several."""
+
+    engine: ClassVar[str] = "shares"
 
     mode: str = field(default="perf", metadata=MODE)
     solution: str = field(default="centered", metadata=SOLUTION)

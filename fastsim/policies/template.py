@@ -268,8 +268,7 @@ class $cls(RoundRule):
     """
 
     citation: ClassVar[str] = ""
-    adaptive: ClassVar[bool] = True
-    """Its jobs train epoch by epoch."""
+    engine: ClassVar[str] = "adaptive"
 
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
         """Rounds in which jobs keep their sizes and batch sizes."""

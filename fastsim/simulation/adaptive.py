@@ -56,11 +56,6 @@ class PreparedAdaptive(NamedTuple):
     """Warnings for the user."""
 
 
-def is_adaptive(policy: Any) -> bool:
-    """Whether a policy is for jobs that may change their batch sizes."""
-    return bool(getattr(policy, "adaptive", False))
-
-
 def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
     """The objects of a scenario for adaptive jobs."""
     refuse_options(scenario, "adaptive")
@@ -74,7 +69,7 @@ def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
     typical = texts.typical_from(scenario.typical, untuned, cluster)
     unused = UnusedColumns("adaptive", facts_of(workload, scenario))
     jobs = jobs_of(workload)
-    if getattr(policy, "held", False) and scenario.until_s is None:
+    if plan.held and scenario.until_s is None:
         _refuse_wide(jobs, setting)
     messages = checked_columns(workload, cluster, unused, by_model=False)
     return PreparedAdaptive(cluster, workload, setting, plan, jobs, typical, messages)

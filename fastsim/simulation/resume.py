@@ -39,8 +39,6 @@ from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
 from fastsim.scenario.user_code import refuse_user_code
 from fastsim.simulation import simulate as simulation
-from fastsim.simulation.adaptive import is_adaptive
-from fastsim.simulation.scenario_checks import is_round_policy
 from fastsim.simulation.simulate import OTHER_ENGINE
 
 if TYPE_CHECKING:
@@ -276,8 +274,9 @@ def fork_rounds(
         raise ScenarioError(f"fork: {wrong[0]}", "a change of the past", f"changes of {', '.join(ROUND_FORK_FIELDS)}")
     before, after = stored(checkpoint.note["scenario"]), stored(checkpoint.note["scenario"], {"log": None} | changes)
     after.check()
-    kind = "adaptive jobs" if is_adaptive(_policy(before)) else "jobs"
-    if not is_round_policy(_policy(after)) or is_adaptive(_policy(after)) != is_adaptive(_policy(before)):
+    engine, adaptive = registry.engine_of(_policy(after)), registry.engine_of(_policy(before)) == "adaptive"
+    kind = "adaptive jobs" if adaptive else "jobs"
+    if registry.METHODS[engine] != "begin" or (engine == "adaptive") != adaptive:
         raise PolicyError("fork: policy", str(after.policy), f"a policy for {kind}, as before", OTHER_ENGINE)
     if at_s is not None and at_s < checkpoint.now_s and checkpoint.note["forked_from"] is not None:
         expected = f"{checkpoint.now_s!r} or more, the time of the checkpoint: earlier is the past of another run"
@@ -309,7 +308,7 @@ def _rounds_played(
     path = work / f".{STATE}.past.partial"
     note = RoundCheckpointWriter(work, Checkpoints(), checkpoint.note["scenario"], start).note
     schedule, policy = CheckpointSchedule(path, at_end=True, note=note), _policy(scenario)
-    if is_adaptive(policy):
+    if registry.engine_of(policy) == "adaptive":
         driven_adaptive(scenario, prepared_adaptive(scenario, policy), progress, schedule, start)
     else:
         driven(scenario, prepared_rounds(scenario, policy), progress, schedule, start)

@@ -1,4 +1,4 @@
-"""Checks of scenario fields that need policies, clusters or workloads, and the engine that a policy needs.
+"""Checks of scenario fields that need policies, clusters or workloads.
 
 Loading this module registers the checks of fields.
 """
@@ -26,7 +26,7 @@ def _check_policy(value: Any) -> None:
     elif isinstance(value, type):
         expected = "a policy, which is an object of such a class"
         raise PolicyError("policy", kind_of(value), expected, f"write {value.__name__}()")
-    elif not (callable(getattr(value, "plan", None)) or is_round_policy(value) or is_monitored_policy(value)):
+    elif not registry.engine_of(value):
         expected = "a text or an object with a method plan(cluster, workload), begin(setting) or watch()"
         raise PolicyError("policy", kind_of(value), expected, _policy_written(value))
     else:
@@ -91,16 +91,6 @@ def _check_workload(value: Any, cluster: Any = None) -> None:
         except FastsimError:  # the mistake of the other field
             return
     texts.workload_from(value, beside)
-
-
-def is_round_policy(policy: Any) -> bool:
-    """Whether a policy is for jobs in rounds instead of pods."""
-    return callable(getattr(policy, "begin", None))
-
-
-def is_monitored_policy(policy: Any) -> bool:
-    """Whether a policy is a scheduler that reads metrics of GPUs which pods share."""
-    return callable(getattr(policy, "watch", None))
 
 
 spec.CHECKS.update(

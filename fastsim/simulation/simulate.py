@@ -32,9 +32,8 @@ from fastsim.simulation.run_warnings import ColumnIgnored as ColumnIgnored
 from fastsim.simulation.run_warnings import Message, MissingValues, absent_tenants, large_pods, rounded_points, warn
 from fastsim.simulation.run_warnings import PodTooLarge as PodTooLarge
 from fastsim.simulation.run_warnings import RunWarning as RunWarning
-from fastsim.simulation.scenario_checks import is_monitored_policy, is_round_policy
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
-from fastsim.simulation.uses.options import engine_of, option_facts, refuse_options, unused_options
+from fastsim.simulation.uses.options import option_facts, refuse_options, unused_options
 from fastsim.simulation.work_estimate import refuse_large
 from fastsim.workload import texts
 
@@ -157,7 +156,7 @@ def prepared(scenario: Scenario, **rest: Any) -> Prepared:
     cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
     interrupts.check()
     policy: OnlinePolicy = _policy(scenario)
-    if is_round_policy(policy) or is_monitored_policy(policy):
+    if registry.engine_of(policy) != "pods":
         raise PolicyError(f"policy {policy}", "a policy of another engine", "one that places pods")
     plan = _plan(policy, cluster, workload, scenario)
     typical = texts.typical_from(scenario.typical, untuned, cluster)
@@ -185,8 +184,7 @@ def played(
         out = None if scenario.out is None else Path(scenario.out).absolute()
         if out is not None and start is None:
             stack.enter_context(held(out, overwrite))
-        in_rounds = is_round_policy(policy) or is_monitored_policy(policy)
-        play = _played_rounds if in_rounds else _played_pods
+        play = _played_pods if registry.engine_of(policy) == "pods" else _played_rounds
         return play(stack, scenario, out, progress, overwrite, checkpoints, start, keep_inputs)
 
 
@@ -194,7 +192,7 @@ def checked_policy(scenario: Scenario) -> Any:
     """The policy of a scenario whose fields are right, each by itself and for this policy."""
     scenario.check()
     policy = _policy(scenario)
-    refuse_options(scenario, engine_of(policy))
+    refuse_options(scenario, registry.engine_of(policy))
     refuse_unrecorded(scenario)
     return policy
 
@@ -261,13 +259,14 @@ def _played_rounds(
     checkpoints: Checkpoints | None, start: Checkpoint | RoundCheckpoint | None, keep_inputs: bool,
 ) -> tuple[Result, list[Message]]:  # fmt: skip
     from fastsim.engine.rounds.checkpoint import RoundCheckpoint, opened_writer
-    from fastsim.simulation.adaptive import is_adaptive, played_adaptive
+    from fastsim.simulation.adaptive import played_adaptive
     from fastsim.simulation.rounds import played_rounds
 
     if start is not None and not isinstance(start, RoundCheckpoint):
         raise PolicyError("policy", str(scenario.policy), "a policy for pods, as in the checkpoint", OTHER_ENGINE)
     policy = _policy(scenario)
-    if is_monitored_policy(policy) and checkpoints is not None:
+    engine = registry.engine_of(policy)
+    if engine == "monitored" and checkpoints is not None:
         raise ScenarioError("checkpoint", "one", f"none: policy {policy} keeps no checkpoints")
     if scenario.ideal and checkpoints is not None:
         raise ScenarioError("checkpoint", "one", "none: the ideal keeps no checkpoints")
@@ -275,11 +274,11 @@ def _played_rounds(
         None if checkpoints is None else opened_writer(stack, scenario.written(), out, overwrite, checkpoints, start)
     )
     messages: Sequence[Message] = ()
-    if is_monitored_policy(policy):
+    if engine == "monitored":
         from fastsim.simulation.monitored import played_monitored
 
         result, messages = played_monitored(scenario, policy, progress)
-    elif is_adaptive(policy):
+    elif engine == "adaptive":
         result, messages = played_adaptive(scenario, policy, progress, writer)
     else:
         result, messages = played_rounds(scenario, policy, progress, writer)
@@ -295,7 +294,7 @@ def _played_rounds(
         interrupts.check()
         result = _named(stack, result, out)
     facts = option_facts(scenario, policy, cluster_from(scenario.cluster))
-    return result, [*messages, *unused_options(engine_of(policy), facts)]
+    return result, [*messages, *unused_options(engine, facts)]
 
 
 def _sampled(scenario: Scenario, policy: Any, result: Result, folder: Path | None) -> Result:
@@ -305,7 +304,7 @@ def _sampled(scenario: Scenario, policy: Any, result: Result, folder: Path | Non
 
     telemetry = telemetry_from(scenario.telemetry)
     assert telemetry is not None
-    if is_monitored_policy(policy):
+    if registry.engine_of(policy) == "monitored":
         from fastsim.simulation.monitored import plan_of, watched
 
         telemetry = watched(plan_of(scenario, policy), telemetry)

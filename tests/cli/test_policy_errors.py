@@ -55,7 +55,7 @@ class InOrders(RoundRule):
 class InAdaptive(RoundRule):
     """A decider that answers with a list."""
 
-    adaptive = True
+    engine = "adaptive"
 
     def begin(self, setting: Any) -> Any:
         """The plan."""

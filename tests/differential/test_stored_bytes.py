@@ -23,7 +23,7 @@ SCENARIOS: list[dict[str, Any]] = [
     RUNS["pods"] | {"failures": "mtbf=20000,mttr=2000", "on_node_loss": "requeue"},
     RUNS["shares"],
     RUNS["shares"] | {"policy": "max_min_fairness(mode=packed)"},
-    RUNS["ordered"],
+    RUNS["orders"],
     *(ADAPTIVE | {"policy": policy} for policy in ("pollux(generations=5)", "sia", "optimus", "rotation")),
 ]
 FILLED = ("90", "165")

@@ -40,7 +40,7 @@ RUNS: dict[str, dict[str, Any]] = {
         "cluster": "gavel:2:2:2", "policy": "max_min_fairness(mode=packed)", "workload": f"synth:{SLOW}",
         "checkpoint_pods": 8, "record": "summary",
     },
-    "ordered": {"cluster": "gavel:4:4:4", "policy": "srtf", "workload": f"synth:{SLOW}", "checkpoint_pods": 8},
+    "orders": {"cluster": "gavel:4:4:4", "policy": "srtf", "workload": f"synth:{SLOW}", "checkpoint_pods": 8},
     "pollux": {"cluster": "sia:1:0:1", "workload": "synth:sia?jobs=8", "policy": "pollux", "checkpoint_pods": 5,
                "until_s": 1100.0},
     "sia": {"cluster": "sia:1:0:1", "workload": "synth:sia?jobs=8", "policy": "sia", "checkpoint_pods": 5,

@@ -25,7 +25,7 @@ from tests.fuzz.scenario_fields import first_difference
 from tests.fuzz.trial import Trial
 from tests.property.test_audit import CLOCKED, ROUNDS_S, SHIFT_S, same
 
-ENGINES = ("pods", "shares", "ordered", "adaptive", "monitored")
+ENGINES = ("pods", "shares", "orders", "adaptive", "monitored")
 INSTANTS = ("submit_s", "start_s", "end_s", "deadline_s", "bound_s", "t_s")
 """Columns of times of the clock."""
 TIMES = ("submit_s", "duration_s", "est_duration_s", "deadline_s", "total_work")

@@ -26,13 +26,13 @@ from fastsim.simulation.uses.cells import REFUSED, cells
 from tests.fuzz import small_runs, trial
 from tests.fuzz.trial import Trial
 
-ENGINES = {"pods": "pods", "shares": "shares", "ordered": "orders", "adaptive": "adaptive", "monitored": "monitored"}
-"""Engines of small runs, and their names in the table of uses."""
+ENGINES = ("pods", "shares", "orders", "adaptive", "monitored")
+"""Engines of small runs, as the table of uses names them."""
 GIVEN = ("cluster", "workload", "policy", "queue", "preempt", "on_node_loss", "quotas", "weights")
 """Fields that a small run has and that hang on each other: rules of a queue, tenants of a workload."""
 FEW, OFTEN = 0.15, 0.4
 """Parts of the fields that are given, in most runs and in some."""
-UNIT_S = {"pods": 1.0, "shares": 1800.0, "ordered": 1800.0, "adaptive": 300.0, "monitored": 15.0}
+UNIT_S = {"pods": 1.0, "shares": 1800.0, "orders": 1800.0, "adaptive": 300.0, "monitored": 15.0}
 """Some part of what small runs last, seconds."""
 
 
@@ -100,7 +100,7 @@ def _typical(of: Drawn) -> Any:
 def _rates(of: Drawn) -> Any:
     if of.engine == "adaptive":
         return Applications.default()
-    return of.one(None, "default", *(["synergy"] if of.engine == "ordered" else []))
+    return of.one(None, "default", *(["synergy"] if of.engine == "orders" else []))
 
 
 def _window(of: Drawn) -> str | tuple[int, int]:
@@ -149,7 +149,7 @@ OF_ONLOOKERS = ("co2_kg",)
 def usable(engine: str) -> list[str]:
     """Fields that runs of this engine may have."""
     table = cells("options")
-    return [name for name in FIELDS if table[name][ENGINES[engine]].use != REFUSED]
+    return [name for name in FIELDS if table[name][engine].use != REFUSED]
 
 
 def scenario_of(engine: str, draw: random.Random, folder: Path) -> fs.Scenario:

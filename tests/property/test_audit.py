@@ -16,9 +16,6 @@ from fastsim.cluster.texts import cluster_from
 from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.policies import registry
 from fastsim.policies.online.by_readings import Watched
-from fastsim.policies.orders import Order
-from fastsim.simulation.adaptive import is_adaptive
-from fastsim.simulation.scenario_checks import is_monitored_policy, is_round_policy
 from fastsim.simulation.simulate import run
 from fastsim.workload import texts
 from tests.strategies import Scenario, ruled, scenarios, scenarios_per_run
@@ -29,7 +26,7 @@ SHIFT_S, ROUNDS_S = 12_345.625, 3600.0
 """A constant, and whole rounds of every length here, because ordered and adaptive rounds begin at multiples of it,
 GPUs are sampled at multiples of 15 s, and a monitored scheduler asks for the readings of whole seconds."""
 
-GRIDDED = ("ordered", "adaptive")
+GRIDDED = ("orders", "adaptive")
 """Engines whose rounds begin at multiples of a round from second 0 on, as those of Synergy and Sia do."""
 CLOCKED = (*GRIDDED, "monitored")
 """Engines with events at fixed times of the clock, whenever the first job comes."""
@@ -56,18 +53,13 @@ def roomiest(nodes: Any, pod: Any) -> Any:
 
 def engine_of(name: str) -> str:
     """The engine that plays a policy."""
-    policy = registry.parse(SPELLED.get(name, name))
-    if is_monitored_policy(policy):
-        return "monitored"
-    if not is_round_policy(policy):
-        return "pods"
-    return "adaptive" if is_adaptive(policy) else "ordered" if isinstance(policy, Order) else "shares"
+    return registry.engine_of(registry.parse(SPELLED.get(name, name)))
 
 
 def scenario_of(engine: str, policy: str, rng: random.Random) -> fs.Scenario:
     """A small random run of this policy."""
     made: dict[str, Callable[[random.Random], dict[str, Any]]] = {
-        "pods": pods, "shares": jobs, "ordered": jobs, "adaptive": adaptive, "monitored": monitored,
+        "pods": pods, "shares": jobs, "orders": jobs, "adaptive": adaptive, "monitored": monitored,
     }  # fmt: skip
     return fs.Scenario(**made[engine](rng), policy=SPELLED.get(policy, policy), seed=rng.randrange(9))
 

@@ -14,7 +14,6 @@ from fastsim.policies import registry
 from fastsim.scenario.carbon import Carbon
 from fastsim.simulation.simulate import run
 from fastsim.simulation.uses.cells import REFUSED, cells
-from fastsim.simulation.uses.options import engine_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
 END_S = 1.5
@@ -62,7 +61,7 @@ def test_an_event_after_the_last_end_changes_no_figure(field: str, queue: str) -
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("field", LATER)
 def test_no_engine_counts_time_after_the_last_end(field: str, policy: str) -> None:
-    if cells("options")[field][engine_of(registry.parse(policy))].use == REFUSED:
+    if cells("options")[field][registry.engine_of(registry.parse(policy))].use == REFUSED:
         with pytest.raises(fs.ScenarioError, match=field):
             run(scenario(policy, **{field: LATER[field]}))
         return

@@ -27,10 +27,10 @@ EXTREMES: dict[str, dict[str, list[float]]] = {
     "one instant, no duration": {"submit_s": [5.0] * 3, "duration_s": [0.0] * 3},
 }
 CLUSTERS = {
-    "pods": fs.Cluster.uniform(nodes=1, gpu="V100M32", gpus=1), "shares": "gavel:0:0:1", "ordered": "gavel:0:0:1",
+    "pods": fs.Cluster.uniform(nodes=1, gpu="V100M32", gpus=1), "shares": "gavel:0:0:1", "orders": "gavel:0:0:1",
     "monitored": "uniform?nodes=1&gpu=T4&gpus=1", "adaptive": "sia:0:0:1",
 }  # fmt: skip
-STEPPED = ("shares", "ordered", "monitored", "adaptive")
+STEPPED = ("shares", "orders", "monitored", "adaptive")
 """Engines with work at every round or second between the first and the last end, whose runs of years are refused."""
 YEARS = ("late arrivals", "long durations", "last exact integers")
 ARRIVALS = ("no duration", "one instant")

@@ -33,7 +33,7 @@ WATCHED, WATCHED_W = "uniform?nodes=1&gpu=T4&gpus=2", 45 + 2 * 10
 """A cluster of monitored GPUs, and its watts while nothing runs."""
 REFRESHED = "3600?refresh_s=6&devices=recorded"
 """Exporters that refresh every six seconds, so that idle hours do not move refreshes against jobs."""
-SHARING = [name for name in registry.names() if engine_of(name) in ("pods", "shares", "ordered")]
+SHARING = [name for name in registry.names() if engine_of(name) in ("pods", "shares", "orders")]
 """Policies of the engines that play jobs of given lengths."""
 UNTOLD = ("energy_kwh", "mean_", "makespan_s", "utilization", "rounds", "policy_calls", "gpu_demand_pct", "round_",
           "fair_share_pct", "lease_", "at_capacity_", "contention_")  # fmt: skip

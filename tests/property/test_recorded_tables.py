@@ -93,7 +93,7 @@ def test_readers_say_which_record_they_need(engine: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("record", RECORDS)
-@pytest.mark.parametrize("engine", ["pods", "shares", "ordered", "monitored"])
+@pytest.mark.parametrize("engine", ["pods", "shares", "orders", "monitored"])
 def test_a_recorded_table_without_rows_is_an_empty_frame(engine: str, record: str) -> None:
     scenario = {**RUNS[engine], "workload": EMPTY, "record": record, "telemetry": 60.0}
     run = fs.simulate(**scenario)

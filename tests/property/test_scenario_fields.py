@@ -62,11 +62,11 @@ def a_second_later(scenario: fs.Scenario, overwrite: bool = False) -> fs.Result:
     ],
 )
 def test_a_figure_that_is_wrong_is_found(fields: Any, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    scenario = fs.Scenario(**RUNS["ordered"], **fields)
-    drawn.require_true("ordered", scenario)
+    scenario = fs.Scenario(**RUNS["orders"], **fields)
+    drawn.require_true("orders", scenario)
     monkeypatch.setattr(drawn, "run", a_second_later)
     with pytest.raises(AssertionError, match=text):
-        drawn.require_true("ordered", scenario)
+        drawn.require_true("orders", scenario)
 
 
 def test_searches_take_every_seed_that_a_scenario_may_have() -> None:

@@ -15,7 +15,6 @@ from fastsim.engine.shares.plan import RoundPolicy, SharePlan
 from fastsim.engine.shares.run import run_rounds
 from fastsim.policies import registry
 from fastsim.policies.shares.max_sum_throughput import MaxSumThroughput
-from fastsim.simulation.adaptive import is_adaptive
 from tests.views import setting
 
 ROOM = setting([5, 4], [[1.0, 2.0], [0.5, 1.5]], sizes=(1, 2))
@@ -25,7 +24,7 @@ def rules() -> list[RoundPolicy]:
     """Every policy of shares, in every mode, with and without deadlines."""
     made: list[Any] = []
     for cls in registry.classes():
-        if cls.__module__.startswith("fastsim.policies.shares.") and not is_adaptive(cls()):
+        if registry.engine_of(cls) == "shares":
             known = {item.name: item for item in fields(cls)}
             modes = known["mode"].metadata["choices"] if "mode" in known else ("",)
             for given in ({"mode": mode} if mode else {} for mode in modes):

@@ -28,7 +28,7 @@ _SIA = "synth:sia?jobs=4&seed={seed}"
 ENGINES: dict[str, dict[str, Any]] = {
     "pods": {**RUNS["pods"], "workload": "synth:openb?pods=60&seed={seed}"},
     "shares": {**RUNS["shares"], "workload": _JOBS},
-    "ordered": {**RUNS["ordered"], "workload": _JOBS},
+    "orders": {**RUNS["orders"], "workload": _JOBS},
     # Decisions of pollux take long: a few of them are enough.
     "adaptive, pollux": {**RUNS["adaptive"], "workload": _SIA, "until_s": 240.0},
     "adaptive, sia": {**RUNS["adaptive"], "workload": _SIA, "policy": "sia", "until_s": 600.0},

@@ -132,7 +132,8 @@ class AdaptivePlan:
     ``tuned``: adaptive jobs choose their batch sizes; else all keep those of their requests. ``merged``: one fit of
     step times holds for all GPU models; else each model has its own. ``measured``: jobs arrive with all measurements of
     their application on at most so many nodes and GPUs (nodes, GPUs). ``fit_stop``: a fit ends when its loss falls by
-    less than this part. ``policy``: the policy, as errors name it.
+    less than this part. ``held``: each job has the GPUs that it requested, or none. ``ignores_requests``: adaptive jobs
+    run the same whatever GPUs and batch sizes they requested. ``policy``: the policy, as errors name it.
     """
 
     decider: Decider
@@ -140,6 +141,8 @@ class AdaptivePlan:
     merged: bool = False
     measured: tuple[int, int] = (0, 0)
     fit_stop: float = STOP
+    held: bool = False
+    ignores_requests: bool = False
     policy: str = ""
 
 

@@ -197,7 +197,7 @@ def instant_reasons(run: Evidence) -> dict[str, str]:
         reasons |= dict.fromkeys((*CLASSES, *FRAGMENTS), "measured against another target at the end")
     if run.in_rounds:
         reasons |= {"arrived_cpu_milli": "rounds count GPUs"}
-    if run.engine == "ordered":
+    if run.engine == "orders":
         reasons |= dict.fromkeys(MECHANISM, "follows from the mechanism, which placements do not show")
     return reasons
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MONITORED = "monitored"
 """The engine in which any number of containers share a GPU."""
 MARKS = (
-    (MONITORED, "jobs", "admitted"), ("adaptive", "summary", "restarts_mean"), ("ordered", "summary", "reclaims"),
+    (MONITORED, "jobs", "admitted"), ("adaptive", "summary", "restarts_mean"), ("orders", "summary", "reclaims"),
     ("shares", "summary", "policy_calls"),
 )  # fmt: skip
 """Engines by a column that only they have; the first one that is there counts, and pods have none of them."""

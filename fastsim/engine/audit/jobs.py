@@ -44,7 +44,7 @@ def ideal(run: Evidence, table: pl.DataFrame) -> pl.Series:
     null = pl.lit(None, pl.Float64)
     lasts = pl.col("duration_s").fill_nan(None) if "duration_s" in table.columns else null
     by_work = pl.col("total_work").is_not_null() if "total_work" in table.columns else pl.lit(False)
-    unknown = by_work if run.engine in ("shares", "ordered") else pl.lit(run.engine == "adaptive")
+    unknown = by_work if run.engine in ("shares", "orders") else pl.lit(run.engine == "adaptive")
     return table.with_columns(pl.when(~unknown).then(lasts).alias("ideal_s"))["ideal_s"]
 
 

@@ -20,7 +20,7 @@ from fastsim.errors import ScenarioError, suggestion
 
 TABLES = Path(__file__).parent
 
-ROUND_ENGINES = ("shares", "ordered", "adaptive")
+ROUND_ENGINES = ("shares", "orders", "adaptive")
 """Engines of jobs in rounds."""
 ENGINES = ("pods", *ROUND_ENGINES, "monitored")
 """All engines."""

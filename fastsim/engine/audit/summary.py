@@ -55,7 +55,7 @@ def round_figures(run: Evidence, expected: pl.DataFrame) -> Figures:
     weighed = counting.drop("weight", strict=False).join(weights, on="pod_id")
     for (weight,), rows in weighed.group_by("weight", maintain_order=True):
         figures[f"jct_mean_weight_{weight:g}_s"] = rows["jct_s"].mean()
-    if run.engine == "ordered":
+    if run.engine == "orders":
         figures["gpu_demand_pct"] = gpu_demand_pct(run, expected)
     if run.engine == "adaptive":
         figures["gpu_hours_mean"] = expected["gpu_hours"].mean()

@@ -1,5 +1,5 @@
 """Pods placed one by one.
 
 In come a cluster, a stream of pods and a plan, out go rows of events, stays and pods. The loop itself is compiled.
-Open ``plan`` first: it is the socket of policies. Then ``run``.
+Open ``plan`` first: policies plug in there. Then ``run``.
 """

@@ -1,5 +1,5 @@
 """Rounds in an order, with CPUs and memory of servers (Synergy).
 
 In come jobs with demands and sort keys, out go records of jobs and rounds.
-Open ``plan`` first: it is the socket of policies. Then ``run``.
+Open ``plan`` first: policies plug in there. Then ``run``.
 """

@@ -1,5 +1,5 @@
 """Rounds from shares of the time (Gavel), and their ideal without rounds.
 
 In come jobs, rates and an allocator, out go records of tasks.
-Open ``plan`` first: it is the socket of policies. Then ``run``.
+Open ``plan`` first: policies plug in there. Then ``run``.
 """

@@ -91,10 +91,11 @@ def _policy(text: str) -> Any:
 
 def _refuse_mismatch(scenario: Scenario) -> None:
     """Refuse options that have no effect in the engine of this policy."""
-    from fastsim.simulation.uses.options import engine_of, refuse_options
+    from fastsim.policies import registry
+    from fastsim.simulation.uses.options import refuse_options
 
     policy = _policy(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
-    refuse_options(scenario, engine_of(policy))
+    refuse_options(scenario, registry.engine_of(policy))
     if scenario.window is not None and parted(str(scenario.workload))[0] in WINDOWED:
         refuse_beyond(window_from(scenario.window), workload_from(scenario.workload)[0])
 

@@ -34,8 +34,7 @@ class Optimus(RoundRule):
     """
 
     citation: ClassVar[str] = OPTIMUS
-    adaptive: ClassVar[bool] = True
-    """Its jobs train epoch by epoch; `fastsim.engine.adaptive.run` runs them."""
+    engine: ClassVar[str] = "adaptive"
 
     interval_s: float = field(
         default=600.0, metadata=about("time between two choices of all sizes; jobs that arrive start small", unit="s")

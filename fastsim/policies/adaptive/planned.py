@@ -32,10 +32,7 @@ class Planned(RoundRule):
     """
 
     citation: ClassVar[str] = SHOCKWAVE
-    adaptive: ClassVar[bool] = True
-    """Its jobs train epoch by epoch; `fastsim.engine.adaptive.run` runs them."""
-    held: ClassVar[bool] = True
-    """Each job has the GPUs it requested, or none."""
+    engine: ClassVar[str] = "adaptive"
 
     ahead: int = field(default=5, metadata=about("number of rounds of a plan"))
     makespan: float = field(default=1.0, metadata=about("weight of the end of the last job"))
@@ -55,4 +52,5 @@ class Planned(RoundRule):
         from fastsim.engine.adaptive.plan import AdaptivePlan
         from fastsim.policies.deciders.planned_decider import PlannedDecider
 
-        return AdaptivePlan(PlannedDecider(setting, self.ahead, self.makespan, self.fairness), tuned=False)
+        decider = PlannedDecider(setting, self.ahead, self.makespan, self.fairness)
+        return AdaptivePlan(decider, tuned=False, held=True)

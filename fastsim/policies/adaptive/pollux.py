@@ -35,8 +35,7 @@ class Pollux(RoundRule):
     """
 
     citation: ClassVar[str] = POLLUX
-    adaptive: ClassVar[bool] = True
-    """Its jobs may change their batch sizes; `fastsim.engine.adaptive.run` runs them."""
+    engine: ClassVar[str] = "adaptive"
 
     power: float = field(default=-1.0, metadata=about("fairness: the smaller, the more small speedups count"))
     tuned: bool = field(default=True, metadata=about("jobs choose GPUs and batch sizes; else as requested"))
@@ -55,15 +54,12 @@ class Pollux(RoundRule):
         if isinstance(stop, bool) or not isinstance(stop, int | float) or not 0 <= stop <= 1:
             raise PolicyError(self.where("fit_stop"), repr(stop), "a number from 0 to 1")
 
-    @property
-    def ignores_requests(self) -> bool:
-        """Whether adaptive jobs run the same whatever GPUs and batch sizes they requested."""
-        return self.tuned
-
     def begin(self, setting: AdaptiveSetting) -> AdaptivePlan:
         """Rounds in which the search decides."""
         from fastsim.engine.adaptive.plan import AdaptivePlan
         from fastsim.policies.deciders.pollux_decider import PolluxDecider
 
         decider = PolluxDecider(setting, float(self.power), self.generations, self.tuned, self.apart)
-        return AdaptivePlan(decider, tuned=self.tuned, merged=True, fit_stop=float(self.fit_stop))
+        return AdaptivePlan(
+            decider, self.tuned, merged=True, fit_stop=float(self.fit_stop), ignores_requests=self.tuned
+        )

@@ -25,10 +25,7 @@ class Rotation(RoundRule):
     finish-time fairness it is in the style of Themis.
     """
 
-    adaptive: ClassVar[bool] = True
-    """Its jobs train epoch by epoch; `fastsim.engine.adaptive.run` runs them."""
-    held: ClassVar[bool] = True
-    """Each job has the GPUs it requested, or none."""
+    engine: ClassVar[str] = "adaptive"
 
     shares: str = field(default="max_sum_throughput", metadata=about("the program of the shares", choices=PROGRAMS))
 
@@ -39,7 +36,7 @@ class Rotation(RoundRule):
 
         steady = self.shares != "finish_time_fairness"  # remaining work changes with every round
         decider = RotationDecider(setting, self._allocator(), self.shares == PROGRAMS[0], steady)
-        return AdaptivePlan(decider, tuned=False)
+        return AdaptivePlan(decider, tuned=False, held=True)
 
     def _allocator(self) -> ShareAllocator:
         if self.shares == "max_sum_throughput":

@@ -28,10 +28,7 @@ class Served(RoundRule):
     `served(order=demotion, first_h=16, nodes=emptiest)`.
     """
 
-    adaptive: ClassVar[bool] = True
-    """Its jobs train epoch by epoch; `fastsim.engine.adaptive.run` runs them."""
-    held: ClassVar[bool] = True
-    """Each job has the GPUs it requested, or none."""
+    engine: ClassVar[str] = "adaptive"
 
     order: str = field(default="tiresias", metadata=about("order of service", choices=ORDERS))
     first_h: float = field(default=1.0, metadata=about("end of the first of two queues", unit="GPU hours"))
@@ -49,6 +46,5 @@ class Served(RoundRule):
         from fastsim.engine.adaptive.plan import AdaptivePlan
         from fastsim.policies.deciders.fixed_size_decider import ServedDecider
 
-        return AdaptivePlan(
-            ServedDecider(setting, self.order, (self.first_h * HOUR_S,), self.nodes == "emptiest"), tuned=False
-        )
+        decider = ServedDecider(setting, self.order, (self.first_h * HOUR_S,), self.nodes == "emptiest")
+        return AdaptivePlan(decider, tuned=False, held=True)

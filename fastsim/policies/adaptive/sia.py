@@ -43,8 +43,7 @@ class Sia(RoundRule):
     """
 
     citation: ClassVar[str] = SIA
-    adaptive: ClassVar[bool] = True
-    """Its jobs may change their batch sizes; `fastsim.engine.adaptive.run` runs them."""
+    engine: ClassVar[str] = "adaptive"
 
     power: float = field(default=-0.5, metadata=about("fairness: below 0 small goodput counts most"))
     unserved: float = field(default=1.1, metadata=about("term of a job without GPUs in the sum"))

@@ -64,6 +64,7 @@ class Exclusive:
     """
 
     citation: ClassVar[str] = ""
+    engine: ClassVar[str] = "monitored"
 
     def watch(self) -> MonitoredPlan:
         """The plan of this scheduler."""
@@ -87,6 +88,7 @@ class GpuShare:
     """
 
     citation: ClassVar[str] = ""
+    engine: ClassVar[str] = "monitored"
 
     unit_mib: int = field(default=1024, metadata=about("unit in which memory is allocated", unit="MiB"))
 

@@ -43,6 +43,7 @@ class Knots:
     """
 
     citation: ClassVar[str] = KUBE_KNOTS
+    engine: ClassVar[str] = "monitored"
 
     variation: float = field(default=0.5, metadata=about("free memory that varies less is shared by its percentile"))
     percentile: float = field(default=0.8, metadata=about("part of the readings of used memory that count as use"))

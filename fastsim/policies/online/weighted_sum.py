@@ -37,6 +37,7 @@ class Summand:
 
     policy_name: ClassVar[str] = ""
     citation: ClassVar[str] = ""
+    engine: ClassVar[str] = "pods"
 
     gpu_pick: str | None = field(
         default=None,
@@ -92,6 +93,8 @@ class Summand:
 @dataclass(frozen=True)
 class WeightedSum:
     """Sum of policies, each with an exact weight; the node with the largest total wins."""
+
+    engine: ClassVar[str] = "pods"
 
     parts: tuple[tuple[Fraction, Summand], ...]
 

@@ -30,6 +30,7 @@ class Allox(RoundRule):
   booktitle = {EuroSys},
   year = {2020}
 }"""
+    engine: ClassVar[str] = "shares"
 
     alpha: float = field(
         default=1.0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from fastsim.errors import PolicyError
 from fastsim.policies.registry import about, policy
@@ -26,6 +26,8 @@ class Fifo(RoundRule):
     perf: the fastest with room, chosen anew each time; packed: perf, then waiting jobs join the running job r for
     which rate together / rate alone, summed over both, is largest, if it is above 1.5.
     """
+
+    engine: ClassVar[str] = "shares"
 
     mode: str = field(
         default="base",

@@ -30,6 +30,7 @@ class Gandiva(RoundRule):
   booktitle = {USENIX OSDI},
   year = {2018}
 }"""
+    engine: ClassVar[str] = "shares"
 
     def begin(self, setting: Setting) -> SharePlan:
         """Rounds in which pairs are candidates too."""

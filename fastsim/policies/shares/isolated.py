@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from fastsim.policies.registry import about, policy
 from fastsim.policies.round_policy import RoundRule
@@ -20,6 +20,8 @@ class Isolated(RoundRule):
 
     share[j, g] = N[g] / m / s[j], divided by max(1, sum over g); N[g] = GPUs of a model, s[j] = GPUs of the job.
     """
+
+    engine: ClassVar[str] = "shares"
 
     per_gpu: bool = field(
         default=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from fastsim.policies.registry import about, policy
 from fastsim.policies.round_policy import SOLUTION, RoundRule
@@ -23,6 +23,8 @@ class MaxSumThroughput(RoundRule):
     maximise sum_i sum_g rate_ig * share_ig, divided by the price of g with ``per_cost``; with deadlines also
     rate_i >= left_i / time to the deadline_i, unless no allocation keeps them all.
     """
+
+    engine: ClassVar[str] = "shares"
 
     mode: str = field(
         default="perf", metadata=about("perf: measured rates; packed: pairs may share GPUs", choices=SUM_MODES)

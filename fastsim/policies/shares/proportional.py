@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from fastsim.policies.registry import policy
 from fastsim.policies.round_policy import RoundRule
@@ -20,6 +20,8 @@ class Proportional(RoundRule):
 
     share[j, g] = N[g] / sum of N; N[g] = GPUs of a model. More is promised than there is if jobs outnumber GPUs.
     """
+
+    engine: ClassVar[str] = "shares"
 
     def begin(self, setting: Setting) -> SharePlan:
         """Equal shares; each round fills the GPU models in an order drawn anew."""

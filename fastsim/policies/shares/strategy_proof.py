@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from fastsim.policies.registry import about, policy
 from fastsim.policies.round_policy import RoundRule
@@ -23,6 +23,8 @@ class StrategyProof(RoundRule):
     maximise product_i rate_i; share_i times product over k != i of rate_k / (rate_k if i were not there). A job that
     takes much from the others pays with time, so reporting false rates does not help it.
     """
+
+    engine: ClassVar[str] = "shares"
 
     mode: str = field(
         default="perf",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fastsim.engine.orders.plan import OrderPlan
-from fastsim.simulation.uses.options import engine_of
+from fastsim.policies.registry import engine_of
 
 if TYPE_CHECKING:
     from fastsim.scenario.scenario import Scenario

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.engine.rounds.options import LATE_SHARES, ORDERED_QUIRKS, QUIRKS, USE_FROM_ZERO
 from fastsim.errors import ScenarioError
+from fastsim.policies.registry import engine_of
 from fastsim.scenario.compat import switches_on
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.run_warnings import Message, OptionUnused
@@ -97,17 +98,6 @@ CONDITIONS: Conditions = {
     "pairs": (lambda facts: facts.pairs, "a policy that lets jobs share GPUs"),
 }  # fmt: skip
 """Conditions of cells: whether it holds, and what a run needs for it."""
-
-
-def engine_of(policy: Any) -> str:
-    """The engine that a policy needs, as far as the policy alone says it."""
-    if callable(getattr(policy, "watch", None)):
-        return "monitored"
-    if not callable(getattr(policy, "begin", None)):
-        return "pods"
-    if getattr(policy, "adaptive", False):
-        return "adaptive"
-    return "orders" if getattr(policy, "ordered", False) else "shares"
 
 
 def given(scenario: Scenario) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ def test_times_of_a_job_follow_each_other_and_are_its_stays(engine: str, tmp_pat
 
 
 def test_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    small_run("ordered").save(tmp_path / "run")
+    small_run("orders").save(tmp_path / "run")
     assert exit_code(["explain", str(tmp_path / "run"), "0", "--csv", str(tmp_path / "why.csv")]) == 0
     assert capsys.readouterr().out.startswith("job 0\n")
     assert pl.read_csv(tmp_path / "why.csv").columns == [*SCHEMA]

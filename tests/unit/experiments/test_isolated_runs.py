@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.engine.adaptive.plan import AdaptiveJob, NodeGroup
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveSetting, NodeGroup
 from fastsim.errors import FastsimError
 from fastsim.experiments.isolated_runs import (
     IsolatedRuns,
@@ -27,6 +27,11 @@ from tests.adaptive import adaptive_setting
 from tests.cli.terminal import fastsim
 
 JOB = AdaptiveJob(30.0, "cifar10", 2, 1024)
+
+
+def isolated(setting: AdaptiveSetting, policy: Any) -> IsolatedRuns:
+    """Runs of single jobs under this policy."""
+    return IsolatedRuns(setting, policy, policy.begin(setting))
 
 
 def test_a_job_alone_in_the_cluster_is_treated_fairly() -> None:
@@ -52,7 +57,7 @@ def test_any_number_of_workers_finds_the_same(policy: str) -> None:
 
 
 def test_runs_are_made_once() -> None:
-    runs = IsolatedRuns(adaptive_setting(2, 1, 0), Sia())
+    runs = isolated(adaptive_setting(2, 1, 0), Sia())
     needed = [*runs.needed(JOB, 3.0), *runs.needed(JOB, 6.0)]
     assert [run[1:] for run in needed] == [(0, 3), (0, 3), (1, 3), (1, 3), (0, 4), (0, 8), (1, 6), (1, 6)]
     assert [*runs.play(needed)][-1] == len(runs.seconds_of) == 5
@@ -64,18 +69,18 @@ def test_runs_are_made_once() -> None:
 @pytest.mark.parametrize("other", [{"num_gpu": 7}, {"batch_size": 128}, {"num_gpu": 64, "batch_size": 4096}])
 def test_requests_of_adaptive_jobs_do_not_count_under_pollux(other: dict[str, Any]) -> None:
     setting, changed = adaptive_setting(2, 1, 0), JOB._replace(**other)
-    runs = IsolatedRuns(setting, Pollux(generations=5))
+    runs = isolated(setting, Pollux(generations=5))
     assert [*runs.needed(JOB, 3.0)] == [*runs.needed(changed, 3.0)]
     for gpus, number in ((3, 0), (8, 0), (7, 1)):
         assert _run(setting, runs.policy, changed, number, gpus) == _run(setting, runs.policy, JOB, number, gpus)
     for job in (JOB._replace(mode="scale-gpus"), JOB._replace(mode="rigid")):
         assert [*runs.needed(job, 3.0)] != [*runs.needed(job._replace(**other), 3.0)]
-    fixed = IsolatedRuns(setting, Pollux(generations=5, tuned=False))
+    fixed = isolated(setting, Pollux(generations=5, tuned=False))
     assert [*fixed.needed(JOB, 3.0)] != [*fixed.needed(changed, 3.0)]
 
 
 def test_between_two_sizes_times_lie_on_a_line() -> None:
-    runs = IsolatedRuns(adaptive_setting(2, 0, 0), Sia())
+    runs = isolated(adaptive_setting(2, 0, 0), Sia())
     two, four, six = (runs.seconds(JOB, gpus) for gpus in (2.0, 4.0, 6.0))
     assert runs.seconds(JOB, 3.5) == pytest.approx((runs.seconds(JOB, 3.0) + four) / 2)
     assert six == pytest.approx((four + runs.seconds(JOB, 8.0)) / 2)
@@ -84,13 +89,13 @@ def test_between_two_sizes_times_lie_on_a_line() -> None:
 
 
 def test_who_is_held_to_its_gpus_waits_for_its_part_of_the_time() -> None:
-    runs = IsolatedRuns(adaptive_setting(2, 0, 0, 360.0), Rotation())
+    runs = isolated(adaptive_setting(2, 0, 0, 360.0), Rotation())
     assert runs.seconds(JOB, 1.0) == 2 * runs.seconds(JOB, 2.0) == 2 * runs.seconds(JOB, 8.0)
     assert math.isnan(runs.seconds(JOB._replace(num_gpu=64), 2.0))
 
 
 def test_models_count_by_their_gpus() -> None:
-    both, aws, dgx = (IsolatedRuns(adaptive_setting(*nodes), Sia()) for nodes in ((2, 1, 0), (2, 0, 0), (0, 1, 0)))
+    both, aws, dgx = (isolated(adaptive_setting(*nodes), Sia()) for nodes in ((2, 1, 0), (2, 0, 0), (0, 1, 0)))
     assert both.seconds(JOB, 4.0) == pytest.approx((aws.seconds(JOB, 4.0) + dgx.seconds(JOB, 4.0)) / 2)
 
 

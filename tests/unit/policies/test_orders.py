@@ -43,7 +43,7 @@ def test_an_order_is_a_key(text: str) -> None:
 @pytest.mark.parametrize("name", sorted({text.partition("(")[0] for text in KEYS}))
 def test_descriptions_are_complete(name: str) -> None:
     described = registry.describe(name)
-    assert described.title.endswith(".") and "key[j] =" in described.text and described.socket == "rounds"
+    assert described.title.endswith(".") and "key[j] =" in described.text and described.engine == "orders"
     assert all(parameter.text for parameter in described.parameters)
     assert described.citation.startswith("@")
 

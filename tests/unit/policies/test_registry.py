@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import fastsim as fs
 import fastsim.policies
 from fastsim.errors import PolicyError
 from fastsim.policies import registry
@@ -36,10 +37,10 @@ def test_every_family_is_registered() -> None:
 @pytest.mark.parametrize("name", ROUNDS)
 def test_policies_of_the_rounds_engine_are_told_apart(name: str) -> None:
     described = registry.describe(name)
-    assert described.socket == "rounds"
+    assert described.engine == "shares"
     assert described.title.endswith(".") and all(parameter.text for parameter in described.parameters)
     assert described.citation.startswith("@")
-    assert registry.describe("fgd").socket == "pods"
+    assert registry.describe("fgd").engine == "pods"
 
 
 def test_parameters_of_a_round_policy_are_read_and_written() -> None:
@@ -267,10 +268,38 @@ def known(text: str) -> bool:
 @pytest.mark.parametrize("name", [name for name, text in ORIGINAL_NAMES.items() if known(text)])
 def test_a_name_is_a_round_policy(name: str) -> None:
     policy = registry.parse(ORIGINAL_NAMES[name])
-    assert registry.describe(ORIGINAL_NAMES[name].partition("(")[0]).socket == "rounds"
+    assert registry.describe(ORIGINAL_NAMES[name].partition("(")[0]).engine == "shares"
     assert registry.parse(str(policy)) == policy
 
 
 def test_no_two_names_mean_the_same() -> None:
     texts = [str(registry.parse(text)) for text in ORIGINAL_NAMES.values() if known(text)]
     assert len(set(texts)) == len(texts) > 0
+
+
+def test_every_policy_names_its_engine_and_has_its_method() -> None:
+    for cls in registry.classes():
+        assert registry.engine_of(cls) == cls.engine and callable(getattr(cls, registry.METHODS[cls.engine])), cls
+
+
+def test_a_class_without_the_attribute_is_known_by_its_methods() -> None:
+    places, gives, reads = (type(name, (), {method: print}) for name, method in
+                            (("Places", "plan"), ("Gives", "begin"), ("Reads", "watch")))  # fmt: skip
+    assert [registry.engine_of(cls()) for cls in (places, gives, reads)] == ["pods", "shares", "monitored"]
+    assert registry.engine_of(type("Sorts", (gives,), {"ordered": True})()) == "orders"
+    assert registry.engine_of(type("Adapts", (gives,), {"adaptive": True})()) == "adaptive"
+    assert registry.engine_of(3) == ""
+
+
+@pytest.mark.parametrize(
+    ("engine", "found"),
+    [
+        ("rounds", "policy Mine: engine: found 'rounds', expected one of pods, shares, orders, adaptive, monitored"),
+        (3, "policy Mine: engine: found 3, expected one of pods"),
+        ("monitored", r"policy Mine: found engine 'monitored' without a method, expected watch\(...\)"),
+    ],
+)
+def test_an_engine_that_is_none_or_lacks_its_method_is_refused(engine: object, found: str) -> None:
+    mine = type("Mine", (), {"engine": engine, "begin": print})()
+    with pytest.raises(PolicyError, match=found):
+        fs.simulate("gavel:2:2:2", "synth:gavel?jobs=3", mine)

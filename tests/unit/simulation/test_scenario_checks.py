@@ -6,19 +6,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.errors import FastsimError, ScenarioError
-from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.scenario_checks import is_monitored_policy, is_round_policy
-
-
-def test_policies_know_their_engine() -> None:
-    assert is_round_policy(registry.parse("isolated"))
-    assert not is_round_policy(registry.parse("fgd"))
-    assert [is_monitored_policy(registry.parse(name)) for name in ("fgd", "isolated", "gpushare")] == [
-        False,
-        False,
-        True,
-    ]
 
 
 def test_a_load_is_checked_with_the_cluster_beside_it() -> None:

@@ -21,7 +21,7 @@ from tests.engines import RUNS, small_run
 pytestmark = pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
 PODS: dict[str, Any] = {"cluster": "openb:4", "workload": "synth:openb?pods=80&seed=5", "queue": "fifo"}
 
-OTHER = {"pods": "best_fit", "shares": "gandiva", "ordered": "fcfs", "adaptive": "sia"}
+OTHER = {"pods": "best_fit", "shares": "gandiva", "orders": "fcfs", "adaptive": "sia"}
 """Another policy of the same engine."""
 
 
@@ -105,7 +105,7 @@ def test_a_run_that_was_written_to_a_folder_has_no_difference(tmp_path: Path) ->
 
 
 @pytest.mark.spread(2)
-@pytest.mark.parametrize("engine", ["pods", "shares", "ordered", "adaptive"])
+@pytest.mark.parametrize("engine", ["pods", "shares", "orders", "adaptive"])
 def test_runs_to_a_folder_resumed_and_forked_ones_have_the_same_figures(engine: str, tmp_path: Path) -> None:
     given = RUNS[engine] | {"deschedule": ()} if engine == "pods" else RUNS[engine]
     whole = fs.simulate(**given)
@@ -164,7 +164,7 @@ def test_inputs_must_be_those_of_the_run() -> None:
 
 
 @pytest.mark.spread(1)
-@pytest.mark.parametrize("engine", ["shares", "ordered", "adaptive"])
+@pytest.mark.parametrize("engine", ["shares", "orders", "adaptive"])
 def test_tables_of_jobs_in_rounds_are_checked(engine: str) -> None:
     run = small_run(engine)
     for column in ("start_s", "jct_s", "num_gpu"):

@@ -79,7 +79,7 @@ def test_every_definition_is_complete() -> None:
 
 def test_definitions_are_chosen_by_name_and_table() -> None:
     (model,) = chosen(["utilization_v100_pct"], "summary")
-    assert model.column == "utilization_{model}_pct" and model.engines == ("shares", "ordered", "adaptive")
+    assert model.column == "utilization_{model}_pct" and model.engines == ("shares", "orders", "adaptive")
     assert chosen(["utilization_{model}_pct"]) == [model]
     assert [one.table for one in chosen(["end_s"])] == ["jobs", "placements"]
     assert {one.table for one in chosen(table="jobs")} == {"jobs"} and chosen() == list(definitions())
@@ -90,7 +90,7 @@ def test_definitions_are_chosen_by_name_and_table() -> None:
 def test_a_definition_is_told_with_what_there_is_to_say() -> None:
     (plain,) = chosen(["policy_calls"])
     assert definition_text(plain).splitlines() == [
-        "summary.policy_calls: how often the policy was asked for an allocation (shares, ordered, adaptive)",
+        "summary.policy_calls: how often the policy was asked for an allocation (shares, orders, adaptive)",
         "  formula: count", "  over: first arrival to end of the run",
     ]  # fmt: skip
     (energy,) = chosen(["energy_kwh"])

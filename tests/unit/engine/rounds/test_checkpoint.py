@@ -39,7 +39,7 @@ from tests.views import setting
 
 WHERE = setting((2, 1), [[1.0, 2.0]])
 JOBS = [Job(100.0 * job, 0, 1, 1000.0) for job in range(8)]
-ROUND_ENGINES = ("shares", "ordered", "adaptive")
+ROUND_ENGINES = ("shares", "orders", "adaptive")
 SIMULATED_JOBS = "synth:gavel?jobs=25&rate_per_hour=4&seed=1"
 
 
@@ -293,7 +293,7 @@ def resume_changed(engine: str, folder: Path, name: str, kind: Any, change: Call
 
 @pytest.mark.spread(2)
 @pytest.mark.parametrize(
-    ("engine", "field", "value"), [*((one, "kind", len(EVENTS)) for one in ROUND_ENGINES), ("ordered", "seq", 1 << 40)]
+    ("engine", "field", "value"), [*((one, "kind", len(EVENTS)) for one in ROUND_ENGINES), ("orders", "seq", 1 << 40)]
 )
 def test_rows_of_unknown_events_and_rounds_are_refused(engine: str, field: str, value: int, tmp_path: Path) -> None:
     def change(rows: Any) -> None:
@@ -315,7 +315,7 @@ def test_stays_without_their_first_round_are_refused(engine: str, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("engine", "value", "told"),
-    [*((one, 1 << 40, "mark") for one in ROUND_ENGINES), *((one, -1, "touched") for one in ("shares", "ordered"))],
+    [*((one, 1 << 40, "mark") for one in ROUND_ENGINES), *((one, -1, "touched") for one in ("shares", "orders"))],
 )
 def test_nodes_in_use_without_the_mark_of_their_round_are_refused(
     engine: str, value: int, told: str, tmp_path: Path
@@ -337,7 +337,7 @@ def test_fitted_step_times_that_are_no_numbers_are_refused(value: float, tmp_pat
 
 
 def test_records_that_are_cut_are_refused(tmp_path: Path) -> None:
-    fs.simulate(**RUNS["ordered"], out=tmp_path / "run", checkpoint_pods=3, keep_checkpoint=True)
+    fs.simulate(**RUNS["orders"], out=tmp_path / "run", checkpoint_pods=3, keep_checkpoint=True)
     file = tmp_path / "run.checkpoint" / STATE
     state = RoundCheckpoint.read(file)
     dataclasses.replace(state, arrays={**state.arrays, "tasks": state.arrays["tasks"][:0]}).write(file)

@@ -93,7 +93,7 @@ def test_runs_look_at_states_where_they_are_taken(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=r"Even: state\(\)\['a'\]: found \{1\} \(set\)"):
         played(Even({"a": {1}}), checkpoint=every)
     decider = SimpleNamespace(decide=lambda view: {}, solver_s=0.0, state=lambda: 3, restore=print)
-    policy: Any = SimpleNamespace(begin=lambda setting: AdaptivePlan(decider), adaptive=True)
+    policy: Any = SimpleNamespace(begin=lambda setting: AdaptivePlan(decider), engine="adaptive")
     with pytest.raises(PolicyError, match=r"SimpleNamespace: state\(\): found 3 \(int\)"):
         fs.simulate("sia:1:1:1", "synth:sia?jobs=2&seed=1", policy, out=tmp_path / "run", checkpoint_s=0)
 

@@ -104,7 +104,7 @@ def test_it_is_a_policy_like_all_others() -> None:
     runs = [fs.simulate("sia:2:1:1", "synth:sia?jobs=12&seed=3", "optimus", seed=1) for _ in range(2)]
     assert runs[0].jobs.equals(runs[1].jobs) and "peng2018optimus" in runs[0].cite()
     described = registry.describe("optimus")
-    assert described.socket == "rounds" and "gain[j, k] =" in described.text
+    assert described.engine == "adaptive" and "gain[j, k] =" in described.text
     assert str(registry.parse("optimus(interval_s=60)")) == "optimus(interval_s=60)"
     with pytest.raises(PolicyError, match="parameter interval_s: found -1, expected seconds of 0 or more"):
         Optimus(interval_s=-1)

@@ -130,7 +130,7 @@ def test_no_turn_before_the_next_event() -> None:
 
 def test_as_a_policy() -> None:
     assert str(parse("monitored(percentile=0.9, heap_ties=True)")) == "monitored(percentile=0.9, heap_ties=True)"
-    assert describe("monitored").socket == "monitored"
+    assert describe("monitored").engine == "monitored"
     with pytest.raises(PolicyError, match="percentile"):
         parse("monitored(percentile=2)")
 

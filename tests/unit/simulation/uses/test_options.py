@@ -20,7 +20,7 @@ from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.run_warnings import OptionUnused
 from fastsim.simulation.simulate import run
 from fastsim.simulation.uses.cells import DESCRIBES, IGNORED, REFUSED, USED, cells
-from fastsim.simulation.uses.options import CONDITIONS, ENGINES_OF_SCENARIOS, engine_of, given, refuse_options
+from fastsim.simulation.uses.options import CONDITIONS, ENGINES_OF_SCENARIOS, given, refuse_options
 
 N = 8
 SHORT: dict[str, Any] = {
@@ -173,7 +173,7 @@ def test_the_table_has_every_field_and_every_engine() -> None:
 
 
 def test_policies_know_their_engine() -> None:
-    assert [engine_of(registry.parse(PLAIN[engine]["policy"])) for engine in ENGINES_OF_SCENARIOS] == [
+    assert [registry.engine_of(registry.parse(PLAIN[engine]["policy"])) for engine in ENGINES_OF_SCENARIOS] == [
         *ENGINES_OF_SCENARIOS
     ]
 
@@ -205,13 +205,13 @@ def test_defaults_are_no_request() -> None:
 def test_a_refusal_says_why(policy: str, changed: dict[str, Any], text: str) -> None:
     scenario = Scenario(workload="w", policy=policy, **changed)
     with pytest.raises(ScenarioError) as refused:
-        refuse_options(scenario, engine_of(registry.parse(policy)))
+        refuse_options(scenario, registry.engine_of(registry.parse(policy)))
     assert text in str(refused.value)
 
 
 def test_options_of_all_engines_are_welcome() -> None:
     for policy in ("fgd", "isolated", "monitored", "pollux"):
-        refuse_options(Scenario(workload="w", prices="fixed?T4=1"), engine_of(registry.parse(policy)))
+        refuse_options(Scenario(workload="w", prices="fixed?T4=1"), registry.engine_of(registry.parse(policy)))
     refuse_options(Scenario(workload="w", policy="pollux", interference=0.5), "adaptive")
 
 
