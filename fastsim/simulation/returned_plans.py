@@ -84,7 +84,8 @@ RULES: dict[str, dict[str, Rule | Callable[[], Rule]]] = {
     },
     "fastsim.engine.adaptive.plan:AdaptivePlan": {
         "decider": _with_solver_s("decide"), "tuned": TRUTH, "merged": TRUTH,
-        "measured": _tuple_of(Integral, "a tuple of nodes and GPUs"), "fit_stop": NUMBER, "policy": TEXT,
+        "measured": _tuple_of(Integral, "a tuple of nodes and GPUs"), "fit_stop": NUMBER, "held": TRUTH,
+        "ignores_requests": TRUTH, "policy": TEXT,
     },
     "fastsim.engine.monitored.plan:MonitoredPlan": {
         "scheduler": FUNCTION,

@@ -212,9 +212,9 @@ def test_describe(capsys: pytest.CaptureFixture[str], name: str) -> None:
     text = capsys.readouterr().out
     assert called("describe", name, "--json") == 0
     content = json.loads(capsys.readouterr().out)
-    assert content["name"] == name and text.startswith(f"{name} [{content['socket']}]\n")
+    assert content["name"] == name and text.startswith(f"{name} [{content['engine']}]\n")
     assert all(f"\n  {parameter['name']}={parameter['default']}" in text for parameter in content["parameters"])
-    assert ("gpu_pick=None" in text) == (content["socket"] == "pods")
+    assert ("gpu_pick=None" in text) == (content["engine"] == "pods")
 
 
 def test_compare_reads_saved_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
