@@ -11,7 +11,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -115,8 +115,10 @@ class Scenario:
                 object.__setattr__(self, name, text(getattr(self, name)))
         if isinstance(self.window, Sequence) and not isinstance(self.window, str):
             object.__setattr__(self, "window", ":".join(map(str, self.window)))
-        if isinstance(self.deschedule, str):
+        if isinstance(self.deschedule, str) or hasattr(self.deschedule, "policy"):  # one step
             object.__setattr__(self, "deschedule", (self.deschedule,))
+        elif isinstance(self.deschedule, Iterable) and not isinstance(self.deschedule, Mapping):
+            object.__setattr__(self, "deschedule", tuple(self.deschedule))
         for item in fields(self):
             value = getattr(self, item.name)
             if isinstance(value, os.PathLike) and (
@@ -138,10 +140,7 @@ class Scenario:
         if unknown:
             found, expected = f"unknown field {', '.join(unknown)}", f"fields among {', '.join(known)}"
             raise ScenarioError(where, found, expected, suggestion(unknown[0], known))
-        arguments = dict(values)
-        if isinstance(arguments.get("deschedule"), list):
-            arguments["deschedule"] = tuple(arguments["deschedule"])
-        return cls(**arguments)
+        return cls(**values)
 
     @classmethod
     def from_toml(cls, path: str | Path, allow_code: bool = False) -> Scenario:

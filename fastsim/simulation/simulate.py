@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from fastsim.cluster.texts import cluster_from
 from fastsim.engine.checkpoint_folder import Checkpoints
@@ -33,6 +32,7 @@ from fastsim.simulation.run_warnings import Message, MissingValues, absent_tenan
 from fastsim.simulation.run_warnings import PodTooLarge as PodTooLarge
 from fastsim.simulation.run_warnings import RunWarning as RunWarning
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
+from fastsim.simulation.uses.option_types import CHECKPOINTS, Options, Text, refuse_unknown, spelled_out
 from fastsim.simulation.uses.options import option_facts, refuse_options, unused_options
 from fastsim.simulation.work_estimate import refuse_large
 from fastsim.workload import texts
@@ -42,16 +42,10 @@ if TYPE_CHECKING:
 
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.checkpoint_folder import Checkpoint
-    from fastsim.engine.online.closing_stages import Deschedule
     from fastsim.engine.online.run import OnlineOptions
     from fastsim.engine.result import Result
     from fastsim.engine.rounds.checkpoint import RoundCheckpoint
     from fastsim.engine.shares.plan import RoundPolicy
-    from fastsim.performance.oracle import Oracle
-    from fastsim.performance.sensitivity import Sensitivity
-    from fastsim.scenario.carbon import Carbon
-    from fastsim.scenario.prices import Prices
-    from fastsim.telemetry.telemetry import Telemetry
     from fastsim.workload import Workload
     from fastsim.workload.typical_pods import TypicalPods
 
@@ -76,31 +70,9 @@ FASTSIM = """@software{fastsim,
 }"""
 
 
-Text = str | os.PathLike[str]
-"""A text that names something, or the path of a file or folder."""
-Span = float | str
-"""A length of time: seconds, or a text such as ``1h``."""
-
-
 def simulate(
     cluster: Cluster | Text, workload: Workload | Text, policy: OnlinePolicy | RoundPolicy | str = "fgd", *,
-    seed: int = 0, typical: TypicalPods | Workload | Text | None = None,
-    queue: str = "drop", gpu_pick: str | None = None,
-    sample_s: Span | None = None, until_s: Span | None = None, record: str = "all",
-    deschedule: Sequence[Deschedule | str] = (), inflation: float | None = None,
-    retarget: TypicalPods | Workload | Text | None = None,
-    preempt: str = "none", on_node_loss: str = "lost", checkpoint_every_s: Span | None = None, restart_s: Span = 0.0,
-    quotas: Mapping[str, Mapping[str, int]] | str = "", weights: Mapping[str, float] | str = "",
-    failures: Mapping[str, Span] | str = "", maintenance: Any = None, compat: str = "",
-    round_s: Span | None = None, realloc_s: Span | None = None, begin_s: Span | None = None,
-    window: str | Sequence[int] | None = None, rates: Oracle | Sensitivity | Text | None = None,
-    prices: Prices | Mapping[str, float] | Text | None = None, carbon: Carbon | float | Text | None = None,
-    global_queue: bool = False, profiling: float = 1.0, references: int | None = None, ideal: bool = False,
-    interference: float = 0.0,
-    telemetry: Telemetry | float | str | None = None, out: Text | None = None,
-    log: Text | None = None, overwrite: bool = False, checkpoint_pods: int | None = None,
-    checkpoint_s: float | None = None, keep_checkpoint: bool = False, keep_inputs: bool = False,
-    progress: Progress | None = None,
+    overwrite: bool = False, keep_inputs: bool = False, progress: Progress | None = None, **options: Unpack[Options],
 ) -> Result:  # fmt: skip
     """The result of running a workload under a policy on this cluster: pods placed one by one, or jobs in rounds.
 
@@ -112,18 +84,17 @@ def simulate(
     >>> simulate("openb:20", "synth:openb?pods=50&seed=1", "fgd", queue="fifo").summary["pods_finished"].item()
     50
     """
-    fields = dict(locals())
-    if isinstance(deschedule, Iterable) and not isinstance(deschedule, str | Mapping):
-        fields["deschedule"] = tuple(deschedule)
-    elif hasattr(deschedule, "policy"):  # one step; other values are refused with the scenario
-        fields["deschedule"] = (deschedule,)
-    report, force, keep_inputs = (fields.pop(name) for name in ("progress", "overwrite", "keep_inputs"))
-    pods, seconds, keep = (fields.pop(name) for name in ("checkpoint_pods", "checkpoint_s", "keep_checkpoint"))
-    checkpoints = None if pods is None and seconds is None else Checkpoints(pods, seconds, keep)
-    return run(Scenario(**fields), report, force, checkpoints, keep_inputs=keep_inputs)
+    refuse_unknown("simulate", options)
+    fields: dict[str, Any] = dict(options)
+    pods, seconds, keep = (fields.pop(name, None) for name in CHECKPOINTS)
+    checkpoints = None if pods is None and seconds is None else Checkpoints(pods, seconds, bool(keep))
+    scenario = Scenario(cluster, workload, policy, **fields)
+    return run(scenario, progress, overwrite, checkpoints, keep_inputs=keep_inputs)
 
 
-simulate.__doc__ = documented(simulate.__doc__, inspect.signature(simulate).parameters, RUNNING)
+SIGNATURE = spelled_out(inspect.signature(simulate))
+simulate.__doc__ = documented(simulate.__doc__, SIGNATURE.parameters, RUNNING)
+simulate.__signature__ = SIGNATURE  # type: ignore[attr-defined]
 
 
 def run(

@@ -94,7 +94,7 @@ def test_every_mistake_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(spec, "CHECKS", {"policy": check, "queue": lambda value: None})
     anything: Any = {"workload": "", "policy": "fdg", "seed": -1, "sample_s": 0, "record": "some", "queue": 3}
-    wrong = Scenario(**anything, until_s=float("nan"), inflation=0.5, deschedule=["x"])  # type: ignore[arg-type]
+    wrong = Scenario(**anything, until_s=float("nan"), inflation=0.5, deschedule=3)  # type: ignore[arg-type]
     problems = wrong.problems()
     assert [problem.path for problem in problems] == [
         *("workload", "seed", "record", "sample_s", "until_s", "inflation", "deschedule", "queue", "policy")
