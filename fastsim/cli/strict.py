@@ -34,16 +34,22 @@ def refuse_not_honoured(notices: Iterable[str]) -> None:
 
 
 def refuse_scenario(scenario: Scenario) -> None:
-    """InputError if the Kubernetes objects of a scenario have fields that are not honoured; nothing is run."""
+    """InputError if the Kubernetes objects of a scenario have fields that are not honoured; nothing is run.
+
+    Preferences of pods are honoured by policies that have scores of them.
+    """
     from fastsim.cluster.texts import cluster_from
+    from fastsim.simulation.uses.columns import unscored_preferences
     from fastsim.workload import texts
 
+    unscored: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for text, reader in ((scenario.cluster, cluster_from), (scenario.workload, texts.workload_from)):
             if str(text).strip().startswith("kubernetes:"):
-                reader(text)
-    refuse_not_honoured(text for text in dict.fromkeys(map(_notice, caught)) if text)
+                read = reader(text)
+                unscored += unscored_preferences(read.workload, scenario) if isinstance(read, texts.OfferedPods) else []
+    refuse_not_honoured([*(text for text in dict.fromkeys(map(_notice, caught)) if text), *unscored])
 
 
 def refuse_run(folder: Path) -> None:

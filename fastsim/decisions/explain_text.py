@@ -11,6 +11,7 @@ from fastsim.decisions.explain import CHECKS, Explanation
 from fastsim.decisions.job_explanation import JobExplanation
 from fastsim.decisions.refusal_text import expression
 from fastsim.decisions.waiting_pods import by_cause
+from fastsim.engine.online.plan import PREFERENCE_KERNELS
 from fastsim.errors import on_one_line
 from fastsim.foundation.csv_table import without_formulas
 from fastsim.foundation.parquet import replacing
@@ -93,9 +94,15 @@ def footer(nodes: pl.DataFrame) -> str:
 
 
 def _score_columns(explanation: Explanation, nodes: pl.DataFrame) -> dict[str, str]:
-    """Columns of feasible nodes and their headings, without columns that repeat the one before."""
+    """Columns of feasible nodes and their headings, without columns that repeat the one before.
+
+    Scores of preferences that tell no nodes apart are left out, too.
+    """
+    hosts = nodes.filter("feasible")
     columns = {"rank": "rank", "node": "node", "position": "position"}
     for name, term in zip(explanation.terms, explanation.inputs.plan.terms, strict=True):
+        if term.kernel in PREFERENCE_KERNELS and hosts[f"{name}_raw"].n_unique() < 2:
+            continue
         columns[f"{name}_raw"] = f"{name}\nraw"
         if term.normalise != "none":
             columns[f"{name}_points"] = f"{name}\npoints"

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastsim.engine.online.plan import PodRequest
+from fastsim.engine.online.plan import PREFERENCE_KERNELS, PodRequest
 from fastsim.engine.online.run import OnlineRun
 from fastsim.engine.tables import REASONS
 from fastsim.errors import InputError, ScenarioError
@@ -62,6 +62,8 @@ NAMES = {
     BESIDE_GANG: "beside_gang",
 }  # fmt: skip
 """Checks by their numbers in a decision."""
+UNTAINTED, BEST = "taint_toleration", 100
+"""The score of taints, and what it is where no node has one."""
 REASON_BYTES, FIGURE_BYTES = 4, 8
 """Bytes of a reason, and of each figure, of one node in a decision."""
 LACKS = {"no_gpu": LACKS_GPU, "no_cpu": LACKS_CPU, "no_memory": LACKS_MEMORY, "no_pod_slot": LACKS_POD_SLOT}
@@ -229,8 +231,7 @@ class DecisionRecorder:
         ruled = self.run.online if isinstance(self.run.online, RulesDecisionTrace) else None
         (partial(filtered, select) if ruled is None else ruled.filtered)(cls, reason, found, needed)
         if not reason.all():
-            for term in range(terms):
-                (partial(scored, select) if ruled is None else ruled.scored)(cls, term, raw[term], points[term])
+            self._score(cls, reason == 0, raw, points)
             (partial(picked, select) if ruled is None else ruled.picked)(cls, gpus)
         request = self.run.scorers.request(cls)
         decision = Decision(pod, number, t_s, request, reason, found, needed, raw, points, gpus)
@@ -239,6 +240,22 @@ class DecisionRecorder:
         lacks, columns = np.zeros(nodes, np.int32), self.run.rule_columns
         (partial(lacking, select) if ruled is None else ruled.lacking)(cls, lacks)
         return dataclasses.replace(decision, lacks__n=lacks, extras=() if columns is None else tuple(columns.extras))
+
+    def _score(self, cls: int, hosts: Any, raw: Any, points: Any) -> None:
+        """Points of all terms on the nodes that can host a class; without rules no node has a taint to be avoided."""
+        ruled = self.run.online if isinstance(self.run.online, RulesDecisionTrace) else None
+        own = partial(scored, self.run.select) if ruled is None else ruled.scored
+        number = 0
+        for row, term in enumerate(self.run.plan.terms):
+            if term.kernel not in PREFERENCE_KERNELS:
+                own(cls, number, raw[row], points[row])
+                number += 1
+                continue
+            if ruled is not None:
+                ruled.preferred(cls, PREFERENCE_KERNELS.index(term.kernel), raw[row])
+            elif term.kernel == UNTAINTED:
+                raw[row] = np.where(hosts, BEST, 0)
+            points[row] = raw[row]
 
 
 class Replay(OnlineRun):

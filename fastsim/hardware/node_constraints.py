@@ -28,6 +28,13 @@ BESIDE = "beside"
 NEAR_RULES = (BESIDE, "apart", "kept_away")
 """Rules about pods near, in the order of the checks; the last means the same as ``apart``, by a rule of others."""
 
+WRITTEN_PREFERENCES = ("labels", "taint", "spread", "near")
+"""Kinds of preferences that are written as such."""
+PREFERENCES = (*WRITTEN_PREFERENCES, "required", "image")
+"""Kinds of preferences; the last two follow from required affinity of other pods, and from images."""
+IMAGE = "image:"
+"""Beginning of the labels of nodes that have an image; the value is its size, bytes."""
+
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 """Comparisons of a node's label with the values of a constraint."""
 
@@ -70,12 +77,30 @@ class NearRule(NamedTuple):
     topology: str
 
 
+class Preference(NamedTuple):
+    """One thing that makes a node better or worse for a pod, of a kind of :data:`PREFERENCES`.
+
+    ``labels``: `weight` for nodes where all expressions of `nodes` hold. ``taint``: such nodes are avoided. ``near``
+    and ``required``: `weight` for each pod of a set, `pods`, in the node's domain of the label `topology`; a negative
+    one is for staying away. ``spread``: few pods of the set in the node's domain, of the nodes where `nodes` hold;
+    differences below `max_skew` count less. ``image``: `weight` containers have the image of the label `topology`.
+    """
+
+    rule: str
+    weight: int = 1
+    pods: str = ""
+    topology: str = ""
+    max_skew: int = 1
+    nodes: tuple[Constraint, ...] = ()
+
+
 class Conditions(NamedTuple):
     """Further requests of one pod: MiB of memory on each device, amounts of named resources, which nodes may host it.
 
     ``max_per_node`` counts the pods of ``group`` on a node, this one included; both are None without a limit.
     ``spread_sets`` are the sets that the pod is in, for rules of ``spread`` and ``near``, its own and those of others.
-    ``budgets`` are names of disruption budgets and how many pods of each are to keep running.
+    ``budgets`` are names of disruption budgets and how many pods of each are to keep running. ``preferences`` forbid no
+    node; ``preference_sets`` are the sets that the pod is in, for preferences of others and its own.
     """
 
     gpu_memory_mib: int = 0
@@ -88,13 +113,20 @@ class Conditions(NamedTuple):
     spread_sets: tuple[str, ...] = ()
     budgets: tuple[tuple[str, int], ...] = ()
     near: tuple[NearRule, ...] = ()
+    preferences: tuple[Preference, ...] = ()
+    preference_sets: tuple[str, ...] = ()
+
+    @property
+    def without_preferences(self) -> Conditions:
+        """What must hold."""
+        return self._replace(preferences=(), preference_sets=())
 
 
 NONE = Conditions()
 """The conditions of a pod without further requests."""
 COLUMNS = (
     "gpu_memory_mib", "extra_resources", "mig", "pinned_node", "constraints", "group", "max_per_node", "spread",
-    "spread_sets", "budgets", "near",
+    "spread_sets", "budgets", "near", "preferences", "preference_sets",
 )  # fmt: skip
 """The pod columns that conditions are made of."""
 
@@ -120,7 +152,15 @@ def conditions_of(row: Mapping[str, Any]) -> Conditions:
             (NearRule(item["rule"], item["pods"], item["topology"]) for item in row.get("near") or ()),
             key=lambda rule: (NEAR_RULES.index(rule.rule), rule),
         )),
+        preferences=tuple(map(_preference, row.get("preferences") or ())),
+        preference_sets=tuple(sorted(row.get("preference_sets") or ())),
     )  # fmt: skip
+
+
+def _preference(item: Mapping[str, Any]) -> Preference:
+    """A preference as a pod table has it; what is null is as by default."""
+    stated = {name: value for name, value in item.items() if value is not None and name != "nodes"}
+    return Preference(**stated, nodes=_expressions(item["nodes"]))
 
 
 def _expressions(items: Any) -> tuple[Constraint, ...]:

@@ -311,7 +311,7 @@ def _one_on_each_node(template: PodManifest, places: Places, notices: Counter[st
         notices["workloads: a DaemonSet without nodes has no pods"] += 1
     tolerations = [{"key": key, "operator": "Exists"} for key in DAEMON_TOLERATES]
     spec = {**template.spec, "tolerations": [*sequence(template.spec, "tolerations", template.where), *tolerations]}
-    for name in allowed(constraints(spec, template.where, places, Counter()), places.nodes):
+    for name in allowed(constraints(spec, template.where, places), places.nodes):
         yield template._replace(name=f"{template.name}-{name}", spec=spec, node=name)
 
 

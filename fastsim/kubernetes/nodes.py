@@ -1,20 +1,22 @@
 """Nodes of Kubernetes as rows of a node table: capacities, devices in every dialect, labels and taints.
 
 Allocatable amounts count, and a resource without one offers nothing. Further resources keep their names:
-bytes (``ephemeral-storage``, ``hugepages-...``) are MiB, anything else is a number. A taint that keeps pods away is a
-label ``taint:KEY=VALUE:EFFECT``, which pods that do not tolerate it must avoid; a label called ``name`` is
+bytes (``ephemeral-storage``, ``hugepages-...``) are MiB, anything else is a number. A taint is a
+label ``taint:KEY=VALUE:EFFECT``, which pods that do not tolerate it must avoid, or with ``PreferNoSchedule`` rather
+avoid; an image that a pod in question has is a label ``image:NAME`` with its size in bytes; a label called ``name`` is
 ``label:name``, because ``name`` is the node's own.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fastsim.errors import InputError
+from fastsim.hardware.node_constraints import IMAGE
 from fastsim.kubernetes.devices.device_resources import ALIBABA, allocatable, is_device
 from fastsim.kubernetes.devices.gpu_slots import Slots, common_division
 from fastsim.kubernetes.devices.node_devices import devices
@@ -29,6 +31,8 @@ TAINT = "taint:"
 """Beginning of the labels that stand for taints."""
 KEPT_AWAY = ("NoSchedule", "NoExecute")
 """Effects of a taint that keep pods away."""
+AVOIDED = "PreferNoSchedule"
+"""Effect of a taint that pods rather avoid."""
 CPU_MODEL = f"{ALIBABA}cpu-model"
 """Label with the model of a node's CPU."""
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
@@ -40,7 +44,7 @@ MOST_PODS, MOST_CPU_MILLI = 2**31 - 1, 2**31 - 1
 
 
 class Taint(NamedTuple):
-    """A taint; pods that do not tolerate it stay away."""
+    """A taint; pods that do not tolerate it stay away, or rather avoid the node."""
 
     key: str
     value: str
@@ -50,6 +54,11 @@ class Taint(NamedTuple):
     def label(self) -> str:
         """The label of the node table that stands for it."""
         return f"{TAINT}{self.key}={self.value}:{self.effect}"
+
+    @property
+    def keeps_away(self) -> bool:
+        """Whether pods that do not tolerate it must stay away."""
+        return self.effect in KEPT_AWAY
 
     @classmethod
     def of_label(cls, label: str) -> Taint:
@@ -61,12 +70,13 @@ class Taint(NamedTuple):
 
 def node_row(
     node: Manifest, memory_unit: str, notices: Counter[str], divided: Mapping[str, Slots] | None = None,
-    steps: Mapping[str, MemoryStep] = MappingProxyType({}),
+    steps: Mapping[str, MemoryStep] = MappingProxyType({}), wanted: Collection[str] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """The node as columns of a node table; what is not honoured is counted in `notices`.
 
     `divided` is the common division of GPUs of all nodes, see `gpu_slots.common_division`; None is that of this node
-    alone. `steps` are the memory steps of resources in bytes that are not counted in MiB.
+    alone. `steps` are the memory steps of resources in bytes that are not counted in MiB. `wanted` are the images whose
+    sizes become labels.
     """
     if not node.name:
         raise InputError(f"{node.where}: metadata: name", "nothing", "a name")
@@ -78,7 +88,9 @@ def node_row(
     capacity_mib(capacity[MEMORY], f"{where}: {MEMORY}")  # an error names the node if the amount is out of range
     divided = common_division([node]) if divided is None else divided
     labels = {label_key(str(key)): str(value) for key, value in node.part("metadata", "labels").items()}
-    labels |= {taint.label: "" for taint in taints(node, notices)}
+    labels |= {taint.label: "" for taint in taints(node)}
+    if wanted:
+        labels |= {label: str(size) for label, size in images(node).items() if label in wanted}
     return {
         "name": node.name,
         "cpu_milli": milli(capacity[CPU], f"{where}: {CPU}", MOST_CPU_MILLI),
@@ -96,20 +108,36 @@ def label_key(key: str) -> str:
     return f"label:{key}" if key == "name" else key
 
 
-def taints(node: Manifest, notices: Counter[str]) -> list[Taint]:
-    """The taints that keep pods away, that of a cordoned node among them."""
-    kept_away = []
+def taints(node: Manifest) -> list[Taint]:
+    """The taints of a node, that of a cordoned one among them."""
+    found = []
     for number, entry in enumerate(sequence(node.part("spec"), "taints", node.where), start=1):
         taint = Taint(str(entry.get("key") or ""), str(entry.get("value") or ""), str(entry.get("effect") or ""))
-        if taint.effect == "PreferNoSchedule":
-            notices["nodes: taints with effect PreferNoSchedule"] += 1
-        elif taint.effect not in KEPT_AWAY or not taint.key:
-            expected = f"a key, and an effect of {', '.join(KEPT_AWAY)}, PreferNoSchedule"
+        if taint.effect not in (*KEPT_AWAY, AVOIDED) or not taint.key:
+            expected = f"a key, and an effect of {', '.join(KEPT_AWAY)}, {AVOIDED}"
             raise InputError(f"{node.where}: spec: taint {number}", repr(dict(entry)), expected)
-        else:
-            kept_away.append(taint)
+        found.append(taint)
     cordon = Taint(UNSCHEDULABLE, "", "NoSchedule")
-    return [*kept_away, cordon] if node.part("spec").get("unschedulable") and cordon not in kept_away else kept_away
+    return [*found, cordon] if node.part("spec").get("unschedulable") and cordon not in found else found
+
+
+def images(node: Manifest) -> dict[str, int]:
+    """Bytes of the images that a node has, by the labels that stand for their names."""
+    found: dict[str, int] = {}
+    for entry in sequence(node.part("status"), "images", node.where):
+        where = f"{node.where}: status: images"
+        size = whole(entry.get("sizeBytes") or 0, f"{where}: sizeBytes", MOST)
+        names = entry.get("names")
+        if names is not None and not isinstance(names, list):
+            raise InputError(f"{where}: names", repr(names), "a list of texts")
+        found |= {image_label(str(name)): size for name in names or ()}
+    return found
+
+
+def image_label(name: str) -> str:
+    """The label that stands for an image; without a tag it is the latest one."""
+    tagged = name.rfind(":") > name.rfind("/")
+    return f"{IMAGE}{name if tagged else name + ':latest'}"
 
 
 def further_amount(name: str, amount: object, where: str, rounded: Callable[[Fraction], int]) -> int:

@@ -27,6 +27,7 @@ from fastsim.kubernetes.pod_rules.node_affinity import (
     device_constraints,
 )  # fmt: skip
 from fastsim.kubernetes.pod_rules.pod_affinity import AffinityRules, Peers
+from fastsim.kubernetes.pod_rules.preferences import preference_columns
 from fastsim.kubernetes.pod_rules.priorities import Priorities
 from fastsim.kubernetes.pod_rules.resource_claims import NO_CLAIMS, ResourceClaims
 from fastsim.kubernetes.pod_rules.topology_spread import label_constraints, spread_notices, spread_rules
@@ -101,7 +102,7 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
     claimed = facts.claims.claimed(pod, request.amounts, notices)
     bound, spread = _optional(pod.spec, "nodeName") or None, spread_rules(pod, facts.places)
     rules, ports = facts.peers.rules(pod), facts.ports.rules(pod)
-    expressions = _own_expressions(pod, bound, facts.places, kept, notices)
+    expressions = _own_expressions(pod, bound, facts.places, kept)
     if not pod.node:
         expressions += _further_expressions(pod, facts, rules, ports, notices)
     expressions += [*label_constraints(spread), *claimed.constraints]
@@ -126,6 +127,7 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         "max_per_node": None if group is None else 1,
         "spread": spread or None,
         **rules.columns,
+        **preference_columns(pod, facts.places, facts.peers, kept),
         "constraints": kept.same(tuple(expressions), partial(_items, expressions)),
         "pinned_node": None if bound else pod.node,
         "bound_node": bound,
@@ -171,14 +173,15 @@ def _items(expressions: Sequence[Constraint]) -> list[dict[str, Any]] | None:
     return [{"key": c.key, "op": c.op, "values": list(c.values)} for c in expressions] or None
 
 
-def _own_expressions(
-    pod: PodManifest, bound: str | None, places: Places, kept: KeptParts, notices: Counter[str]
-) -> list[Constraint]:
+def _own_expressions(pod: PodManifest, bound: str | None, places: Places, kept: KeptParts) -> list[Constraint]:
     """Node expressions of the pod itself; those of a bound pod, which stays, count if it has to move."""
     if pod.node and not bound:
         return []
-    own = partial(constraints, pod.spec, pod.where, places)
-    return list(kept.of("nodes", choosing_parts(pod.spec, pod.where), own, None if bound else notices))
+
+    def own(_: Counter[str]) -> list[Constraint]:
+        return constraints(pod.spec, pod.where, places)
+
+    return list(kept.of("nodes", choosing_parts(pod.spec, pod.where), own))
 
 
 def _further_expressions(

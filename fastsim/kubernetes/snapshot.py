@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.limits.garbage import uncollected
 from fastsim.foundation.object_cache import OBJECTS
+from fastsim.hardware.node_constraints import IMAGE
 from fastsim.kubernetes.devices.device_resources import GPU, SHARED, labelled
 from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, common_division
 from fastsim.kubernetes.devices.hami import boards
@@ -219,6 +220,21 @@ class Snapshot:
         sets = self._facts.peers.sets_named(names)
         return [row | {"near_sets": (*row["near_sets"], *sets.of(kind_of(row["peer"])))} for row in rows]
 
+    def in_preference_sets(self, rows: Sequence[dict[str, Any]], names: Iterable[str]) -> list[dict[str, Any]]:
+        """The rows with the sets that each is in, of those that any row's preferences, or these others, count."""
+        from fastsim.kubernetes.pod_rules.pod_affinity import is_near_set, kind_of
+        from fastsim.kubernetes.pod_rules.topology_spread import SpreadSets
+
+        rules = [one for row in rows for one in row["preferences"] or () if one["pods"]]
+        counted = dict.fromkeys([*names, *(one["pods"] for one in rules)])
+        near = self._facts.peers.sets_named(filter(is_near_set, counted))
+        spread = SpreadSets(name for name in counted if not is_near_set(name))
+        if not near and not spread:
+            return list(rows)
+        return [
+            row | {"preference_sets": [*near.of(kind_of(row["peer"])), *spread.of(row["peer"])] or None} for row in rows
+        ]
+
     def warn(self, depth: int = 1, nodes: bool = True) -> None:
         """Issue one warning for each notice, `depth` functions up; ``nodes`` includes those about nodes."""
         for line in self.notices.lines:
@@ -244,7 +260,7 @@ class Snapshot:
         rows = []
         for node in self.of_kind("Node"):
             notices.about = node.name
-            rows.append(node_row(node, self.memory_unit, notices, divided, steps))
+            rows.append(node_row(node, self.memory_unit, notices, divided, steps, self._wanted_images))
         notices.about = ""
         for row, more in zip(rows, labelled(self._offered), strict=True):
             row["labels"] = sorted([*row["labels"], *((label, "") for label in more)])
@@ -305,8 +321,25 @@ class Snapshot:
         from fastsim.kubernetes.pod_rules.node_affinity import Places
 
         labels = [{**dict(row["labels"]), "name": row["name"]} for row in self._plain_rows]
-        all_taints = [taint for node in self.of_kind("Node") for taint in taints(node, Counter())]
-        return Places(labels, list(dict.fromkeys(all_taints)), list(dict.fromkeys(self._offered)))
+        every = dict.fromkeys(taint for node in self.of_kind("Node") for taint in taints(node))
+        closing, avoided = [one for one in every if one.keeps_away], [one for one in every if not one.keeps_away]
+        known = frozenset(key for own in labels for key in own if key.startswith(IMAGE))
+        return Places(labels, closing, list(dict.fromkeys(self._offered)), avoided, known)
+
+    @_Shared
+    def _wanted_images(self) -> frozenset[str]:
+        """Labels that stand for the images of pods without nodes, if any node says which it has."""
+        from fastsim.kubernetes.controllers import pod_specs
+        from fastsim.kubernetes.pod_rules.preferences import image_labels
+
+        if not any(node.part("status").get("images") for node in self.of_kind("Node")):
+            return frozenset()
+        wanted: set[str] = set()
+        for item in self.objects:
+            with suppress(InputError):  # raised when the pod is read
+                for spec in pod_specs(item):
+                    wanted |= set() if spec.get("nodeName") else set(image_labels(spec, item.where))
+        return frozenset(wanted)
 
     @_Shared
     def _surroundings(self) -> Any:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fastsim.policies.online.fgd import FGD as FGD
     from fastsim.policies.online.gpu_clustering import GpuClustering as GpuClustering
     from fastsim.policies.online.gpu_packing import GpuPacking as GpuPacking
+    from fastsim.policies.online.preferred import Preferred as Preferred
     from fastsim.policies.online.pwr import PWR as PWR
     from fastsim.policies.online.python_scorer import PythonScorer as PythonScorer
     from fastsim.policies.online.random import Random as Random

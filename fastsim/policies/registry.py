@@ -30,8 +30,8 @@ MODULES = {
     "best_fit": "online.best_fit", "coolest": "online.by_readings", "dot_product": "online.dot_product",
     "fgd": "online.fgd", "gpu_clustering": "online.gpu_clustering", "gpu_packing": "online.gpu_packing",
     "least_power": "online.by_readings", "least_utilised": "online.by_readings",
-    "most_free_memory": "online.by_readings", "pwr": "online.pwr", "python": "online.python_scorer",
-    "random": "online.random", "simon": "online.simon",
+    "most_free_memory": "online.by_readings", "preferred": "online.preferred", "pwr": "online.pwr",
+    "python": "online.python_scorer", "random": "online.random", "simon": "online.simon",
     # Share policies divide the time of GPUs among jobs.
     "allox": "shares.allox", "fifo": "shares.fifo", "finish_time_fairness": "shares.finish_time_fairness",
     "gandiva": "shares.gandiva", "isolated": "shares.isolated", "max_min_fairness": "shares.max_min_fairness",

@@ -7,7 +7,17 @@ from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
-from fastsim.engine.online.plan import DIMS, GPU_PICKS, KERNELS, NORMALISERS, NORMS, QUEUES, OnlinePlan, ScoreTerm
+from fastsim.engine.online.plan import (
+    DIMS,
+    GPU_PICKS,
+    KERNELS,
+    NORMALISERS,
+    NORMS,
+    PREFERENCE_KERNELS,
+    QUEUES,
+    OnlinePlan,
+    ScoreTerm,
+)
 from fastsim.errors import PolicyError, kind_of
 from fastsim.policies.registry import label
 
@@ -68,8 +78,8 @@ RULES: dict[str, dict[str, Rule | Callable[[], Rule]]] = {
         "gpu_pick": _one_of(GPU_PICKS), "gpu_dim": _one_of(DIMS), "gpu_norm": _one_of(NORMS), "queue": _one_of(QUEUES),
     },
     "fastsim.engine.online.plan:ScoreTerm": {
-        "kernel": _one_of(KERNELS), "weight": WHOLE, "normalise": _one_of(NORMALISERS), "dim": _one_of(DIMS),
-        "norm": _one_of(NORMS), "scorer": _or_none(FUNCTION),
+        "kernel": _one_of((*KERNELS, *PREFERENCE_KERNELS)), "weight": WHOLE, "normalise": _one_of(NORMALISERS),
+        "dim": _one_of(DIMS), "norm": _one_of(NORMS), "scorer": _or_none(FUNCTION),
     },
     "fastsim.engine.shares.plan:SharePlan": {
         "allocator": _with("allocate"), "pairs": TRUTH, "visit": _visit, "strict": TRUTH, "traits": MAPPING,

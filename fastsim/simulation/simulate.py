@@ -184,7 +184,7 @@ def _played_pods(
     warn(refuse_large(inputs.cluster, inputs.workload, inputs.options, out is None), depth=4)
     oversized = Oversized(inputs.cluster)
     queue, missing, range_seen = inputs.plan.queue, MissingValues(inputs.cluster), PointsRange()
-    unused = UnusedColumns("pods", facts_of(inputs.workload, scenario, queue))
+    unused = UnusedColumns("pods", facts_of(inputs.workload, scenario, queue, plan=inputs.plan))
 
     def look(batch: pa.RecordBatch) -> None:
         unused.add(batch)

@@ -17,7 +17,7 @@ from fastsim.foundation.columns.equal_cells import distinct_rows
 from fastsim.foundation.columns.physical_types import Unconvertible, canonical, cell_text
 from fastsim.foundation.limits.quantities import MOST_SECONDS, MOST_SECONDS_TEXT
 from fastsim.hardware import mig
-from fastsim.hardware.node_constraints import MOST_SPREAD, NEAR_RULES, constraint_fault, further
+from fastsim.hardware.node_constraints import MOST_SPREAD, NEAR_RULES, PREFERENCES, constraint_fault, further
 from fastsim.workload import schema as s
 
 CPU_LIMIT = 2**31 - 1
@@ -26,6 +26,13 @@ MOST_GPUS = 64
 """Most devices of a node."""
 MEMORY_LIMIT = 2**40
 """Largest memory request, MiB."""
+MOST_WEIGHT = 10_000
+"""Largest weight of a preference."""
+ABOUT = {
+    "labels": {"nodes"}, "taint": {"nodes"}, "spread": {"pods", "topology"}, "near": {"pods", "topology"},
+    "required": {"pods", "topology"}, "image": {"topology", "weight"},
+}  # fmt: skip
+"""What a preference of each kind has to say."""
 UNIQUE = "every id once"
 """Expectation of the ids of pods."""
 
@@ -215,7 +222,7 @@ def _conditions(batch: pa.RecordBatch) -> Iterable[Fault]:
     rules = (
         (s.CONSTRAINTS, _wrong_constraints), (s.EXTRA_RESOURCES, _wrong_amounts), (s.MIG, _wrong_instances),
         (s.SPREAD, _wrong_spread), (s.SPREAD_SETS, _wrong_sets), (s.NEAR, _wrong_near),
-        (s.BUDGETS, _wrong_budgets),
+        (s.BUDGETS, _wrong_budgets), (s.PREFERENCES, _wrong_preferences), (s.PREFERENCE_SETS, _wrong_sets),
     )  # fmt: skip
     for name, wrong in rules:
         if name not in batch.schema.names or batch.column(name).null_count == batch.num_rows:
@@ -249,6 +256,17 @@ def _wrong_near(rules: list[Any]) -> str | None:
         return f"at most {MOST_SPREAD} rules, each with pods and topology"
     kinds = all(rule["rule"] in NEAR_RULES for rule in rules)
     return None if kinds else f"a rule of {', '.join(NEAR_RULES)}"
+
+
+def _wrong_preferences(preferences: list[Any]) -> str | None:
+    if any(one is None or one["rule"] not in PREFERENCES for one in preferences):
+        return f"in each preference a rule of {', '.join(PREFERENCES)}"
+    if any(not ABOUT[one["rule"]] <= {name for name, value in one.items() if value} for one in preferences):
+        return "; ".join(f"{' and '.join(sorted(names))} for {rule}" for rule, names in ABOUT.items())
+    if any(abs(one["weight"] or 0) > MOST_WEIGHT or not (one["max_skew"] or 1) >= 1 for one in preferences):
+        return f"a weight within {MOST_WEIGHT:,} of 0, and a max_skew of 1 or more"
+    faults = [_wrong_constraints(one["nodes"] or []) for one in preferences]
+    return next((expected for expected in faults if expected is not None), None)
 
 
 def _wrong_sets(sets: list[str | None]) -> str | None:

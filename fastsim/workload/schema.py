@@ -61,6 +61,10 @@ SPREAD_SETS = "spread_sets"
 """Sets of pods, for rules of spread and rules about pods near, that the pod is in."""
 NEAR = "near"
 """Rules about pods near: be beside or apart from the pods of a set, in a domain of a label."""
+PREFERENCES = "preferences"
+"""What makes nodes better or worse for the pod, and forbids none: labels, taints, pods near, spread, images."""
+PREFERENCE_SETS = "preference_sets"
+"""Sets of pods, for preferences, that the pod is in."""
 EXTRA_RESOURCES = "extra_resources"
 """Further additive requests by name."""
 MIG = "mig"
@@ -111,6 +115,10 @@ _ENUM = pa.dictionary(pa.int32(), pa.string())
 _EXPRESSION = pa.struct([("key", pa.string()), ("op", pa.string()), ("values", pa.list_(pa.string()))])
 _BUDGET = pa.struct([("name", pa.string()), ("least", pa.int32())])
 _NEAR = pa.struct([("rule", pa.string()), ("pods", pa.string()), ("topology", pa.string())])
+_PREFERENCE = pa.struct([
+    ("rule", pa.string()), ("weight", pa.int32()), ("pods", pa.string()), ("topology", pa.string()),
+    ("max_skew", pa.int32()), ("nodes", pa.list_(_EXPRESSION)),
+])  # fmt: skip
 _SPREAD = pa.struct([
     ("pods", pa.string()), ("topology", pa.string()), ("max_skew", pa.int32()), ("min_domains", pa.int32()),
     ("counted", pa.list_(_EXPRESSION)),
@@ -145,6 +153,8 @@ OPTIONAL: dict[str, pa.DataType] = {
     SPREAD: pa.list_(_SPREAD),
     SPREAD_SETS: pa.list_(pa.string()),
     NEAR: pa.list_(_NEAR),
+    PREFERENCES: pa.list_(_PREFERENCE),
+    PREFERENCE_SETS: pa.list_(pa.string()),
     EXTRA_RESOURCES: pa.map_(pa.string(), pa.int64()),
     MIG: pa.string(),
     CONSTRAINTS: pa.list_(_EXPRESSION),

@@ -97,5 +97,7 @@ class RulesDecisionTrace(QueueLoop):
         """As the function ``lacking``, with further resources and rules of spread."""
     def scored(self, cls: int, term: int, raw__n: Any, points__n: Any) -> None:
         """Raw and normalised points of one term of the plan, on every node that can host the class now."""
+    def preferred(self, cls: int, part: int, raw__n: Any) -> None:
+        """Points of one part of the preferences, on every node that can host the class now."""
     def picked(self, cls: int, gpus__n: Any) -> None:
         """The devices, as bits, that the class would get on every node that can host it now."""

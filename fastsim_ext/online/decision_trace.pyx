@@ -403,6 +403,17 @@ cdef class RulesDecisionTrace(QueueLoop):
             self.unmask(cls, count)
         write_points(self.select, term, count, raw__n, points__n)
 
+    def preferred(self, int cls, int part, int64_t[::1] raw__n):
+        """Points of one part of the preferences, on every node that can host the class now."""
+        cdef int f, count
+        self.work.check_class(cls)
+        count = self.feasible(cls)
+        if count == 0:
+            return
+        self.constraints.preferences.score(part, cls, count, &self.select.feasible__f[0], &self.select.raw__f[0])
+        for f in range(count):
+            raw__n[self.select.feasible__f[f]] = self.select.raw__f[f]
+
     def picked(self, int cls, uint64_t[::1] gpus__n):
         """The devices, as bits, that the class would get on every node that can host it now."""
         cdef int f, n, count

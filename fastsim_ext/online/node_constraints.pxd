@@ -1,5 +1,6 @@
 # Constraints of pod classes besides CPU, memory and devices, and the node state they are checked against.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from fastsim_ext.online.preferences cimport PreferenceTable
 from fastsim_ext.online.topology_spread cimport MAX_SPREAD, SpreadTable
 from fastsim_ext.select.scan cimport Choice, Selector
 from fastsim_ext.state.node_table cimport NodeTable
@@ -29,6 +30,7 @@ cdef class ConstraintTable:
     cdef Selector select
     cdef PodMembership membership
     cdef SpreadTable spread
+    cdef readonly PreferenceTable preferences
     cdef int32_t* rule_of                # by class, or -1
     cdef ClassConstraints* rules
     cdef uint8_t* allowed                # rows of one byte a node

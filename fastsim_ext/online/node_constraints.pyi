@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fastsim_ext.online.preferences import PreferenceTable
 from fastsim_ext.select.scan import Selector
 from fastsim_ext.state.node_table import NodeTable
 from fastsim_ext.state.pod_membership import PodMembership
@@ -11,6 +12,7 @@ from fastsim_ext.state.pod_table import WorkTable
 class ConstraintTable:
     """Conditions by class, and device memory and further resources by node."""
 
+    preferences: PreferenceTable
     def __init__(
         self, nodes: NodeTable, work: WorkTable, select: Selector, membership: PodMembership, columns: Mapping[str, Any]
     ) -> None: ...

@@ -8,6 +8,7 @@ from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
+from fastsim_ext.online.preferences cimport PreferenceTable
 from fastsim_ext.online.topology_spread cimport MAX_SPREAD, Skew, SpreadTable
 from fastsim_ext.scores.device cimport device_all_free
 from fastsim_ext.select.scan cimport Choice, Selector
@@ -27,6 +28,7 @@ cdef class ConstraintTable:
     def __init__(self, NodeTable nodes, WorkTable work, Selector select, PodMembership membership, columns):
         self.nodes, self.work, self.select, self.membership = nodes, work, select, membership
         self.spread = SpreadTable(nodes, membership)
+        self.preferences = PreferenceTable(nodes, membership, columns["preference_weights"])
         self.gpu_mem_cap, self.gpu_mem_left__ng = columns["gpu_mem_cap"], columns["gpu_mem_left"]
         self.extra_cap__nr, self.extra_left__nr = columns["extra_cap"], columns["extra_left"]
         self.unmasked__ng, self.masked = columns["unmasked"], columns["masked"]
@@ -220,6 +222,7 @@ cdef class ConstraintTable:
         if rule == NULL:
             return
         self.spread.hold(n, cls, sign)
+        self.preferences.hold(n, cls, sign)
         if rule.gpu_mem > 0:
             for g in range(self.nodes.num_gpu[n]):
                 if (gpus >> g) & 1:
@@ -348,6 +351,8 @@ cdef class ConstraintTable:
             self.select.uncached = True
             self.select.rank(cls, pod, count)
             self.select.uncached = False
+            self.preferences.add_totals(cls, count, &self.select.feasible__f[0], &self.select.raw__f[0],
+                                        &self.select.total__f[0])
             for f in range(1, count):
                 if self.select.total__f[f] > self.select.total__f[best]:
                     best = f

@@ -33,6 +33,7 @@ class Dump:
     objects: list[Object]
     expected: dict[str, str | set[str]]
     options: dict[str, Any] = field(default_factory=dict)
+    policy: str = "best_fit"
 
     def __str__(self) -> str:
         return self.rule
@@ -70,7 +71,7 @@ def places(dump: Dump, form: str, folder: Path) -> dict[str, str]:
     text = f"kubernetes:{written(dump, form, folder)}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = fs.simulate(text, text, "best_fit", record="placements", **dump.options)
+        result = fs.simulate(text, text, dump.policy, record="placements", **dump.options)
     names = pl.col("native_id").str.strip_prefix("default/")
     found: dict[str, str] = dict.fromkeys(result.jobs.select(names).to_series().to_list(), "")
     return found | dict(result.placements.drop_nulls("node").select(names, "node").iter_rows())

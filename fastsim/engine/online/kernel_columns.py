@@ -283,28 +283,32 @@ def group_columns(typical: TypicalPods, ids: ModelIds) -> Columns:
 
 def indexable(plan: OnlinePlan, cluster: Cluster) -> bool:
     """Whether scores may be kept under the plan: points of a node must follow from its state and the pod alone."""
-    points = largest_points(cluster)
-    if len(plan.terms) > MAX_TERMS or any(points.get(t.kernel, LARGEST_TOTAL) >= LARGEST_TOTAL for t in plan.terms):
+    points, terms = largest_points(cluster), plan.node_terms
+    if len(terms) > MAX_TERMS or any(points.get(term.kernel, LARGEST_TOTAL) >= LARGEST_TOTAL for term in terms):
         return False
-    several = len(plan.terms) > 1
+    several = len(terms) > 1
     totals = [
-        abs(term.weight) * (100 if several and term.normalise != "none" else points[term.kernel]) for term in plan.terms
+        abs(term.weight) * (100 if several and term.normalise != "none" else points[term.kernel]) for term in terms
     ]
     return sum(totals) < LARGEST_TOTAL
 
 
 def plan_columns(plan: OnlinePlan, nodes: int) -> Columns:
-    """The plan's terms as parallel columns, and the scratch a decision over ``nodes`` nodes needs."""
+    """The plan's terms as parallel columns, and the scratch a decision over ``nodes`` nodes needs.
+
+    Scores of preferences are not among them: whoever decides about pods that have any adds those.
+    """
+    terms = plan.node_terms
 
     def code(names: tuple[str, ...], field: str) -> Any:
-        return np.array([names.index(getattr(term, field)) for term in plan.terms], np.int32)
+        return np.array([names.index(getattr(term, field)) for term in terms], np.int32)
 
-    cached = np.array([term.kernel in CACHED_KERNELS for term in plan.terms], bool)
+    cached = np.array([term.kernel in CACHED_KERNELS for term in terms], bool)
     return {
         "figure": np.where(cached, np.cumsum(cached) - 1, -1).astype(np.int32),
         "kernel": code(KERNELS, "kernel"), "normalise": code(NORMALISERS, "normalise"),
         "dim": code(DIMS, "dim"), "norm": code(NORMS, "norm"),
-        "weight": np.array([term.weight for term in plan.terms], np.int64),
+        "weight": np.array([term.weight for term in terms], np.int64),
         "gpu_pick": GPU_PICKS.index(plan.gpu_pick),
         "gpu_dim": DIMS.index(plan.gpu_dim), "gpu_norm": NORMS.index(plan.gpu_norm),
         "column_settings": dict(COLUMN_SETTINGS),

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from fastsim.workload import Workload
 
 KERNELS = ("random", "dot_product", "gpu_clustering", "gpu_packing", "best_fit", "fgd", "pwr", "simon", "python")
+PREFERENCE_KERNELS = ("node_affinity", "taint_toleration", "pod_spread", "pod_affinity", "image_locality")
+"""Scores of a pod's preferences, 0 to 100; they depend on the other nodes that can host it, so none is kept."""
 NORMALISERS = ("none", "min_max_0", "min_max_100")
 GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
 DIMS = ("merge", "share", "divide", "extend")
@@ -100,6 +102,18 @@ class OnlinePlan:
     gpu_dim: str = "merge"
     gpu_norm: str = "max"
     queue: str = "drop"
+
+    @property
+    def node_terms(self) -> tuple[ScoreTerm, ...]:
+        """The terms that look at one node at a time, or are functions of the user's."""
+        return tuple(term for term in self.terms if term.kernel not in PREFERENCE_KERNELS)
+
+    @property
+    def preference_weights(self) -> tuple[int, ...]:
+        """Weights of the scores of preferences, in the order of :data:`PREFERENCE_KERNELS`."""
+        return tuple(
+            sum(term.weight for term in self.terms if term.kernel == kernel) for kernel in PREFERENCE_KERNELS
+        )  # fmt: skip
 
 
 class OnlinePolicy(Protocol):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastsim.engine.online.plan import BACKFILL
+from fastsim.engine.online.plan import BACKFILL, PREFERENCE_KERNELS
+from fastsim.engine.online.preference_columns import PreferenceColumns
 from fastsim.engine.online.restored_state import check_past, past_changes
 from fastsim.errors import InputError
 from fastsim.foundation.limits.knobs import FAILURES
@@ -42,14 +43,18 @@ UNLIMITED = 1 << 62
 """More than any amount: memory of a device without a limit, a missing quota."""
 AT_ONCE = 1024
 """Node changes handed over at a time; any number gives the same run."""
-ASKING = tuple(name for name in (*COLUMNS, s.GANG_SIZE) if name not in (s.GROUP, s.BUDGETS))
+PREFERRING = (s.PREFERENCES, s.PREFERENCE_SETS)
+"""Pod columns that matter only to a plan with scores of preferences."""
+ASKING = tuple(name for name in (*COLUMNS, s.GANG_SIZE) if name not in (s.GROUP, s.BUDGETS, *PREFERRING))
 """Pod columns that the plain loop does not honour; budgets matter with preemption only."""
+NO_WEIGHTS = (0,) * len(PREFERENCE_KERNELS)
 
 
 def needs_rules(plan: OnlinePlan, rules: Rules, columns: Any) -> bool:
     """Whether a run needs the loop with rules."""
+    asking = (*ASKING, *(PREFERRING if any(plan.preference_weights) else ()))
     return (
-        rules != NO_RULES or plan.queue in (*BACKFILL, "drf", *PODS_QUEUES) or any(name in columns for name in ASKING)
+        rules != NO_RULES or plan.queue in (*BACKFILL, "drf", *PODS_QUEUES) or any(name in columns for name in asking)
     )
 
 
@@ -78,7 +83,10 @@ class Numbers:
 class RuleColumns:
     """Feeds the compiled loop with the rules of one run, batch by batch."""
 
-    def __init__(self, cluster: Cluster, rules: Rules, seed: int, width: int, asked: Collection[str] = ()) -> None:
+    def __init__(
+        self, cluster: Cluster, rules: Rules, seed: int, width: int, asked: Collection[str] = (),
+        weights: Sequence[int] = NO_WEIGHTS,
+    ) -> None:  # fmt: skip
         self.cluster, self.rules, self.width, self.follows = cluster, rules, width, s.AFTER_GANG in asked
         self.tenants, self.groups, self.sets, self.budgets = Numbers(), Numbers(), Numbers(), Numbers()
         self.groups.of(None)  # at once: no number may depend on how pods come in batches
@@ -90,6 +98,8 @@ class RuleColumns:
         self._nodes = cluster.offered.to_pylist()
         self._labels = [node_labels(row) for row in self._nodes]
         self._eligible = EligibleNodes(self._labels)
+        self._weights = tuple(weights)
+        self._preferences = PreferenceColumns(self._labels) if any(weights) else None
         self.extras = sorted({name for row in self._nodes for name, _ in row["extra_resources"] or ()})
         if len(self.extras) > MAX_EXTRA:
             found = f"{len(self.extras)} distinct resources"
@@ -120,7 +130,7 @@ class RuleColumns:
             "follows": self.follows, "limited": bool(rules.quotas), "restart_s": rules.restart_s,
             "checkpoint_s": math.nan if rules.checkpoint_every_s is None else rules.checkpoint_every_s,
             **self.columns,
-            "planned": len(planned(self.cluster, rules.outages)),
+            "planned": len(planned(self.cluster, rules.outages)), "preference_weights": self._weights,
         }  # fmt: skip
 
     def changes(self) -> Iterator[Change]:
@@ -197,6 +207,8 @@ class RuleColumns:
             if conditions.budgets and preempts:
                 named = [(self.budgets.of(f"{least} {name}"), least) for name, least in conditions.budgets]
                 online.preemption.add_budgets(first + int(row), named)
+            if self._preferences is None:
+                conditions = conditions.without_preferences
             if conditions._replace(budgets=()) != NONE:
                 self._add_rule(online, first + int(row), conditions)
 
@@ -210,6 +222,8 @@ class RuleColumns:
             [self.sets.of(name) for name in conditions.spread_sets],
             [*self._spread(conditions.spread), *self._near(conditions.near)],
         )  # fmt: skip
+        if self._preferences is not None:
+            self._preferences.add(online.constraints.preferences, cls, conditions)
 
     def _near(self, rules: tuple[NearRule, ...]) -> Iterator[tuple[int, int, int, int, Any]]:
         """Rules about pods near as the compiled table takes them."""

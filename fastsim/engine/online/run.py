@@ -131,7 +131,8 @@ class OnlineRun:
         self.rule_columns: RuleColumns | None = None
         stored_rules = options.checkpoint_writer is not None and options.checkpoint_writer.has_rules
         if stored_rules or needs_rules(plan, options.rules, workload.columns):
-            self.rule_columns = RuleColumns(cluster, options.rules, options.seed, self.nodes.width, workload.columns)
+            width, weights = self.nodes.width, plan.preference_weights
+            self.rule_columns = RuleColumns(cluster, options.rules, options.seed, width, workload.columns, weights)
         self.queue_loop: QueueLoop | None = None
         self.online = self._loop()
         self.main_typical_count = max(typical.kept, 1)  # count of the main run; closing stages may retarget

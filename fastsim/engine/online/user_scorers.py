@@ -57,7 +57,7 @@ class UserScorers:
         self, plan: OnlinePlan, columns: dict[str, Any], classes: PodClasses, readings: dict[str, Any] | None = None,
         range_seen: PointsRange | None = None,
     ) -> None:  # fmt: skip
-        self.plan, self.classes = plan, classes
+        self.terms, self.classes = plan.node_terms, classes
         self.feasible = np.zeros(len(columns["cpu_cap"]), np.uint8)
         self._seen = columns, readings or {}
         self._range_seen = range_seen or PointsRange()
@@ -79,7 +79,7 @@ class UserScorers:
 
     def __call__(self, term: int, cls: int) -> Any:
         """Integer points of every node from the scorer of one term, for a pod of one class."""
-        scorer = self.plan.terms[term].scorer
+        scorer = self.terms[term].scorer
         assert scorer is not None
         interrupts.check()
         points = self._points(self._answer(scorer, cls), scorer)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +27,8 @@ HOSTNAME = "kubernetes.io/hostname"
 SOFT = "preferredDuringSchedulingIgnoredDuringExecution"
 HARD = "requiredDuringSchedulingIgnoredDuringExecution"
 TERMS = "nodeSelectorTerms"
+MOST_WEIGHT = 100
+"""Largest weight of a preference."""
 OVER = ("Succeeded", "Failed")
 """Phases of pods that have ended."""
 DAEMON_TOLERATES = (UNSCHEDULABLE, "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -44,11 +45,16 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Places:
-    """The nodes of a cluster: labels of each, all taints, and the sets of device resources that nodes offer."""
+    """The nodes of a cluster: labels of each, all taints, and the sets of device resources that nodes offer.
+
+    ``taints`` keep pods away, ``avoided`` ones only make nodes worse; ``images`` are the labels that stand for images.
+    """
 
     nodes: Sequence[Labels] = ()
     taints: Sequence[Taint] = ()
     devices: Sequence[frozenset[str]] = ()
+    avoided: Sequence[Taint] = ()
+    images: frozenset[str] = frozenset()
 
     @cached_property
     def by_name(self) -> dict[str, Labels]:
@@ -69,10 +75,8 @@ def choosing_parts(spec: Mapping[str, Any], where: str) -> tuple[object, ...]:
     return spec.get("nodeSelector"), affinity.get("nodeAffinity"), spec.get("tolerations")
 
 
-def constraints(spec: Mapping[str, Any], where: str, places: Places, notices: Counter[str]) -> list[Constraint]:
+def constraints(spec: Mapping[str, Any], where: str, places: Places) -> list[Constraint]:
     """Node-label expressions of a pod's selector, required affinity and tolerations."""
-    if mapping(mapping(spec, "affinity", where), "nodeAffinity", where).get(SOFT):
-        notices["pods: preferred node affinity"] += 1
     return [*affinity_constraints(spec, where), *taint_constraints(spec, where, places)]
 
 
@@ -87,9 +91,21 @@ def affinity_constraints(spec: Mapping[str, Any], where: str) -> list[Constraint
 
 def taint_constraints(spec: Mapping[str, Any], where: str, places: Places) -> list[Constraint]:
     """Node-label expressions against the taints that a pod does not tolerate."""
+    return [Constraint(taint.label, "DoesNotExist") for taint in untolerated(spec, where, places.taints)]
+
+
+def untolerated(spec: Mapping[str, Any], where: str, taints: Iterable[Taint]) -> list[Taint]:
+    """Those of some taints that a pod does not tolerate."""
     tolerations = sequence(spec, "tolerations", where)
-    closed = [taint for taint in places.taints if not any(tolerates(toleration, taint) for toleration in tolerations)]
-    return [Constraint(taint.label, "DoesNotExist") for taint in closed]
+    return [taint for taint in taints if not any(tolerates(toleration, taint) for toleration in tolerations)]
+
+
+def preference_weight(item: Mapping[str, Any], where: str) -> int:
+    """The weight of a preference."""
+    weight = item.get("weight")
+    if isinstance(weight, bool) or not isinstance(weight, int) or not 1 <= weight <= MOST_WEIGHT:
+        raise InputError(f"{where}: {SOFT}: weight", repr(weight), f"1 to {MOST_WEIGHT}")
+    return weight
 
 
 def toleration_mark(toleration: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,7 +128,7 @@ def kept_away(taints: Iterable[Taint], expressions: Iterable[Mapping[str, Any]],
 
 def node_terms(terms: Sequence[Mapping[str, Any]], where: str) -> list[Constraint]:
     """Expressions that hold where one of some ``nodeSelectorTerms`` holds; without terms that is everywhere."""
-    return _one_of([_term(term, where) for term in terms])
+    return _one_of([term_expressions(term, where) for term in terms])
 
 
 def tolerates(toleration: Mapping[str, Any], taint: Taint) -> bool:
@@ -147,7 +163,8 @@ def _one_of(terms: list[list[Constraint]]) -> list[Constraint]:
     return [Constraint(TERMS, ONE_OF, tuple(conjunction_text(term) for term in nonempty))]
 
 
-def _term(term: Mapping[str, Any], where: str) -> list[Constraint]:
+def term_expressions(term: Mapping[str, Any], where: str) -> list[Constraint]:
+    """The expressions of a term, which hold together; none of an empty term."""
     expressions = [expression(item, where, label_key) for item in sequence(term, "matchExpressions", where)]
     for item in sequence(term, "matchFields", where):
         if item.get("key") != "metadata.name":

@@ -1,23 +1,24 @@
-"""Required affinity and anti-affinity between pods of Kubernetes, as node expressions and groups of a pod table.
+"""Affinity and anti-affinity between pods of Kubernetes, as node expressions and groups of a pod table.
 
 Pods on nodes limit where waiting pods may go: not into topology domains of pods with anti-affinity in either
 direction, and only into domains of pods that affinity requires. Pods with anti-affinity to their own kind, node by
 node, form a group. Where any other rule is about pods that wait, whose nodes are not known beforehand, it is one of the
-column ``near``, for which a run counts the pods of a set in each domain. Names of sets are texts in JSON that say which
-pods they have: those that any of some terms selects, those that all of them select, those with one of some terms.
+column ``near``, for which a run counts the pods of a set in each domain. So it does for preferences. Names of sets are
+texts in JSON that say which pods they have: those that any of some terms selects, those that all of them select, those
+with one of some terms, those that prefer the pods of a term, or require them, by some weight.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from fastsim.errors import InputError
-from fastsim.hardware.node_constraints import MOST_SPREAD, Conditions, Constraint, NearRule, eligible
+from fastsim.hardware.node_constraints import MOST_SPREAD, Conditions, Constraint, NearRule, Preference, eligible
 from fastsim.kubernetes.controllers import PodManifest
 from fastsim.kubernetes.objects import mapping, sequence
 from fastsim.kubernetes.pod_rules.node_affinity import (
@@ -27,6 +28,7 @@ from fastsim.kubernetes.pod_rules.node_affinity import (
     SOFT,
     Labels,
     expression,
+    preference_weight,
     topology_label,
 )
 
@@ -36,6 +38,7 @@ BESIDE, APART, KEPT_AWAY = "podAffinity:", "podAntiAffinity:", "podAntiAffinity 
 """First values of three kinds of expressions, which no node has: a pod's affinity, its anti-affinity, and the
 anti-affinity of pods on nodes to it."""
 SELECTED, ALL, HOLDING = "selected by any of", "selected by all of", "with any of"
+PREFERRING, REQUIRING = "preferring", "requiring"
 """How the terms in the name of a set select its pods."""
 NOWHERE = Constraint("name", "In", (BESIDE,))
 """An expression that holds on no node."""
@@ -51,7 +54,7 @@ class Kind:
     where: str = field(default="", compare=False)
 
     def terms(self, name: str, strength: str = HARD) -> list[Mapping[str, Any]]:
-        """The terms of ``podAffinity`` or ``podAntiAffinity``."""
+        """The terms of ``podAffinity`` or ``podAntiAffinity``; preferred ones have a weight beside."""
         affinity: Mapping[str, Any] = json.loads(self.rules) if self.rules else {}
         return sequence(mapping(affinity, name, self.where), strength, self.where)
 
@@ -110,6 +113,9 @@ class AffinityRules(NamedTuple):
 
 TermsByLabel = dict[tuple[str, str] | None, list[tuple[Kind, Term]]]
 
+Weighed = tuple[str, Term, int]
+"""How a pod has a term, :data:`PREFERRING` or :data:`REQUIRING`; the term; points of nodes near the pods it selects."""
+
 
 class Pods:
     """Pods on nodes, or waiting pods: number and nodes of each kind, and kinds by label."""
@@ -145,6 +151,7 @@ class Peers:
         self._nodes = {node["name"]: node for node in nodes}
         self._known: dict[Kind, AffinityRules] = {}
         self._groups: dict[Kind, str | None] = {}
+        self._preferences: dict[Kind, tuple[Preference, ...]] = {}
 
     def rules(self, pod: PodManifest) -> AffinityRules:
         """The rules for this pod, its own and those of others about it; a pod on a node has its group and sets only."""
@@ -154,6 +161,38 @@ class Peers:
         kind = kind_of(pod)
         rules = AffinityRules(self._group(kind)) if pod.node else self._of_waiting(kind)
         return rules._replace(sets=sets.of(kind)) if sets else rules
+
+    def preferences(self, pod: PodManifest) -> tuple[Preference, ...]:
+        """The preferences of a pod that waits about other pods, its own and those of others about it."""
+        if not _has_rules(pod) and not self._weighed_terms:
+            return ()
+        kind = kind_of(pod)
+        if kind not in self._preferences:
+            self._preferences[kind] = tuple(self._preferred(kind))
+        return self._preferences[kind]
+
+    def _preferred(self, kind: Kind) -> Iterator[Preference]:
+        for how, term, weight in _weighed(kind):
+            if how == PREFERRING:
+                yield Preference("near", weight, _name_of_set(SELECTED, [term.group]), topology_label(term.topology))
+        others = {
+            key: None
+            for label in (None, *kind.labels) for key, term in self._weighed_terms.get(label, {}).items()
+            if self._selects(term, kind)
+        }  # fmt: skip
+        for how, group, topology, weight in sorted(others):
+            rule = "near" if how == PREFERRING else "required"
+            yield Preference(rule, weight, _name_of_set(how, [group], topology, weight), topology_label(topology))
+
+    @cached_property
+    def _weighed_terms(self) -> dict[tuple[str, str] | None, dict[tuple[str, str, str, int], Term]]:
+        """Terms that pods prefer, or require to be near, by a label of the pods that they select."""
+        found: dict[tuple[str, str] | None, dict[tuple[str, str, str, int], Term]] = {}
+        ruled = any(map(_has_rules, self._pods))
+        for kind in (kind for pods in self._split for kind in pods.count if kind.rules) if ruled else ():
+            for how, term, weight in _sums(_weighed(kind)):
+                found.setdefault(term.label, {})[how, term.group, term.topology, weight] = term
+        return found
 
     def _of_waiting(self, kind: Kind) -> AffinityRules:
         rules = self._known.get(kind)
@@ -197,17 +236,13 @@ class Peers:
         return _by_label(self._split[1]) if any(not pod.node and _has_rules(pod) for pod in self._pods) else {}
 
     def _rules(self, kind: Kind) -> AffinityRules:
-        notices = [
-            f"pods: preferred {text}"
-            for name, text in (("podAntiAffinity", "anti-affinity"), ("podAffinity", "affinity to other pods"))
-            if kind.terms(name, SOFT)
-        ]
+        notices: list[str] = []
         near: list[NearRule] = []
         constraints = [*self._forbidden(kind, notices, near), *self._needed(kind, notices, near)]
         if len(near) > MOST_SPREAD:
             raise InputError(f"{kind.where}: affinity", f"{len(near)} rules about pods that wait", f"{MOST_SPREAD}")
-        terms = [*kind.terms("podAffinity"), *kind.terms("podAntiAffinity")]
-        if not self._namespaces and any(term.get("namespaceSelector") for term in terms):
+        terms = [*_terms(kind, "podAntiAffinity"), *(term for _, term, _ in _weighed(kind))]
+        if not self._namespaces and any(term.namespace_selector for term in terms):
             notices.append("pods: a namespaceSelector without objects of namespaces")
         return AffinityRules(self._group(kind), tuple(constraints), tuple(dict.fromkeys(notices)), tuple(near))
 
@@ -314,10 +349,13 @@ class NearSets:
         self._namespaces, self._known = namespaces, dict[Kind, tuple[str, ...]]()
         self._selecting: dict[tuple[str, str] | None, list[tuple[str, tuple[Term, ...]]]] = {}
         self._holding: dict[tuple[str, str], list[str]] = {}
+        self._weighing: dict[tuple[str, str, str, int], str] = {}
         for name in dict.fromkeys(names):
-            how, groups, topology = json.loads(name)
+            how, groups, topology, *weight = json.loads(name)
             terms = tuple(map(_term_of, groups))
-            if how == HOLDING:
+            if weight:
+                self._weighing[how, groups[0], topology, weight[0]] = name
+            elif how == HOLDING:
                 for group in groups:
                     self._holding.setdefault((group, topology), []).append(name)
             elif how == ALL:
@@ -327,13 +365,16 @@ class NearSets:
                     self._selecting.setdefault(term.label, []).append((name, (term,)))
 
     def __bool__(self) -> bool:
-        return bool(self._selecting or self._holding)
+        return bool(self._selecting or self._holding or self._weighing)
 
     def of(self, kind: Kind) -> tuple[str, ...]:
         """Names of the sets that pods of a kind are in."""
         if kind not in self._known:
             own = ((term.group, term.topology) for term in _terms(kind, "podAntiAffinity"))
             found = {name for term in own for name in self._holding.get(term, ())}
+            for how, term, weight in _sums(_weighed(kind)) if self._weighing else ():
+                name = self._weighing.get((how, term.group, term.topology, weight))
+                found |= set() if name is None else {name}
             for label in (None, *kind.labels):
                 found |= {
                     name for name, terms in self._selecting.get(label, ())
@@ -345,11 +386,11 @@ class NearSets:
 
 def is_near_set(name: str) -> bool:
     """Whether a name is that of such a set."""
-    return name.startswith(tuple(json.dumps([how])[:-1] for how in (SELECTED, ALL, HOLDING)))
+    return name.startswith(tuple(json.dumps([how])[:-1] for how in (SELECTED, ALL, HOLDING, PREFERRING, REQUIRING)))
 
 
-def _name_of_set(how: str, groups: Iterable[str], topology: str = "") -> str:
-    return json.dumps([how, sorted(groups), topology])
+def _name_of_set(how: str, groups: Iterable[str], topology: str = "", *weight: int) -> str:
+    return json.dumps([how, sorted(groups), topology, *weight])
 
 
 def _term_of(group: str) -> Term:
@@ -393,6 +434,29 @@ def _others(kind: Kind, others: Iterable[Kind], waiting: Pods) -> bool:
 
 def _terms(kind: Kind, name: str) -> list[Term]:
     return [_term(kind, term) for term in kind.terms(name)] if kind.rules else []
+
+
+def _weighed(kind: Kind) -> Iterator[Weighed]:
+    """Preferred terms with their weights, those of anti-affinity below 0; required terms of affinity count 1."""
+    for name, sign in (("podAffinity", 1), ("podAntiAffinity", -1)) if kind.rules else ():
+        for item in kind.terms(name, SOFT):
+            weight = preference_weight(item, kind.where)
+            yield PREFERRING, _term(kind, mapping(item, "podAffinityTerm", kind.where)), sign * weight
+    for term in _terms(kind, "podAffinity"):
+        yield REQUIRING, term, 1
+
+
+def _sums(weighed: Iterable[Weighed]) -> Iterator[Weighed]:
+    """The same with one weight for equal terms."""
+    sums: Counter[tuple[str, str, str]] = Counter()
+    terms: dict[tuple[str, str, str], Term] = {}
+    for how, term, weight in weighed:
+        key = how, term.group, term.topology
+        sums[key] += weight
+        terms[key] = term
+    for key, weight in sums.items():
+        if weight:
+            yield key[0], terms[key], weight
 
 
 def _term(kind: Kind, term: Mapping[str, Any]) -> Term:

@@ -3,7 +3,7 @@
 Rules that must hold (``DoNotSchedule``) count pods on nodes and pods that wait, as these are placed. A rule counts the
 pods of its namespace that its selector selects, but not those that terminate, on nodes that have the labels of all
 rules of the pod and pass the policies of the rule. A selector that selects every pod counts none, as in Kubernetes.
-Rules of preference are counted as not honoured.
+Rules of preference (``ScheduleAnyway``) are read in the same way.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from fastsim.kubernetes.objects import mapping, sequence
 from fastsim.kubernetes.pod_rules.node_affinity import Places, affinity_constraints, taint_constraints, topology_label
 from fastsim.kubernetes.pod_rules.pod_affinity import selects, texts
 
-SPREAD, STRICT = "topologySpreadConstraints", "DoNotSchedule"
-"""The field with rules of spread, and the value of rules that must hold."""
+SPREAD, STRICT, LOOSE = "topologySpreadConstraints", "DoNotSchedule", "ScheduleAnyway"
+"""The field with rules of spread, the value of rules that must hold, and that of preferences."""
 POLICIES = ("Honor", "Ignore")
 """Whether a rule leaves out nodes that the pod's affinity, or its tolerations, exclude."""
 
@@ -35,10 +35,15 @@ class Peer(NamedTuple):
 
 def spread_rules(pod: PodManifest, places: Places) -> list[dict[str, Any]]:
     """The rules of a pod that must hold, as a pod table has them."""
-    strict = [rule for rule in sequence(pod.spec, SPREAD, pod.where) if _standing(rule) == STRICT]
+    strict = rules_with(pod, STRICT, places)
     if len(strict) > MOST_SPREAD:
         raise InputError(f"{pod.where}: {SPREAD}", f"{len(strict)} rules with {STRICT}", f"at most {MOST_SPREAD}")
-    return [_rule(pod, rule, places) for rule in strict]
+    return strict
+
+
+def rules_with(pod: PodManifest, standing: str, places: Places) -> list[dict[str, Any]]:
+    """The rules of a pod with this ``whenUnsatisfiable``."""
+    return [_rule(pod, rule, places) for rule in sequence(pod.spec, SPREAD, pod.where) if _standing(rule) == standing]
 
 
 def label_constraints(rules: Iterable[Mapping[str, Any]]) -> list[Constraint]:
@@ -47,9 +52,9 @@ def label_constraints(rules: Iterable[Mapping[str, Any]]) -> list[Constraint]:
 
 
 def spread_notices(pod: PodManifest) -> list[str]:
-    """Notices about a pod's rules of preference, none of which are honoured."""
-    soft = {_standing(rule) for rule in sequence(pod.spec, SPREAD, pod.where)} - {STRICT}
-    return [f"pods: {SPREAD} with {standing}" for standing in sorted(soft)]
+    """Notices about a pod's rules of kinds that are not known, none of which are honoured."""
+    unknown = {_standing(rule) for rule in sequence(pod.spec, SPREAD, pod.where)} - {STRICT, LOOSE}
+    return [f"pods: {SPREAD} with {standing}" for standing in sorted(unknown)]
 
 
 def peer_of(pod: PodManifest) -> Peer:
@@ -63,30 +68,36 @@ def with_sets(rows: Iterable[dict[str, Any]], further: Iterable[str] = ()) -> li
     rows = list(rows)
     if any(row["near_sets"] for row in rows):
         rows = [row | {"spread_sets": [*row["near_sets"]] or None} for row in rows]
-    names = dict.fromkeys([*further, *(rule["pods"] for row in rows for rule in row["spread"] or ())])
-    if not names:
+    sets = SpreadSets([*further, *(rule["pods"] for row in rows for rule in row["spread"] or ())])
+    if not sets:
         return rows
-    by_label: dict[tuple[str, Any], list[tuple[str, Any]]] = {}
-    for name in names:
-        namespace, selector = json.loads(name)
-        label = next(iter((selector or {}).get("matchLabels", {}).items()), None)
-        by_label.setdefault((namespace, label), []).append((name, selector))
-    known: dict[Peer, list[str] | None] = {}
-    peers = [peer_of(row["peer"]) for row in rows]
-    for peer in peers:
-        if peer not in known:
-            known[peer] = _sets(peer, by_label) or None
-    return [
-        row | {"spread_sets": sorted({*row["near_sets"], *(known[peer] or ())}) or None}
-        for row, peer in zip(rows, peers, strict=True)
-    ]
+    return [row | {"spread_sets": sorted({*row["near_sets"], *sets.of(row["peer"])}) or None} for row in rows]
 
 
-def _sets(peer: Peer, by_label: Mapping[tuple[str, Any], list[tuple[str, Any]]]) -> list[str]:
-    """The sets that a pod is in; a set is found by the first label of its selector, if that names one."""
-    labels = dict(peer.labels)
-    items = [item for label in (None, *peer.labels) for item in by_label.get((peer.namespace, label), ())]
-    return sorted(name for name, selector in items if peer.counted and selector and selects(selector, labels, SPREAD))
+class SpreadSets:
+    """Sets of pods that rules of spread count; a set is found by the first label of its selector, if that names one."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._by_label: dict[tuple[str, Any], list[tuple[str, Any]]] = {}
+        self._known: dict[Peer, list[str]] = {}
+        for name in dict.fromkeys(names):
+            namespace, selector = json.loads(name)
+            label = next(iter((selector or {}).get("matchLabels", {}).items()), None)
+            self._by_label.setdefault((namespace, label), []).append((name, selector))
+
+    def __bool__(self) -> bool:
+        return bool(self._by_label)
+
+    def of(self, pod: PodManifest) -> list[str]:
+        """Names of the sets that a pod is in."""
+        peer = peer_of(pod)
+        if peer not in self._known:
+            labels = dict(peer.labels)
+            items = [item for label in (None, *peer.labels) for item in self._by_label.get((peer.namespace, label), ())]
+            self._known[peer] = sorted(
+                name for name, selector in items if peer.counted and selector and selects(selector, labels, SPREAD)
+            )
+        return self._known[peer]
 
 
 def _standing(rule: Mapping[str, Any]) -> str:

@@ -38,6 +38,8 @@ class Summand:
     policy_name: ClassVar[str] = ""
     citation: ClassVar[str] = ""
     engine: ClassVar[str] = "pods"
+    picks_gpus: ClassVar[bool] = True
+    """Whether its rule that picks GPUs may be that of a mix."""
 
     gpu_pick: str | None = field(
         default=None,
@@ -55,6 +57,14 @@ class Summand:
     def term(self) -> ScoreTerm:
         """The score of a node, with weight 1."""
         raise NotImplementedError
+
+    def terms(self) -> tuple[ScoreTerm, ...]:
+        """The scores that it is the sum of."""
+        return (self.term(),)
+
+    def most(self) -> int:
+        """Its largest points, in hundreds."""
+        return 1
 
     def kernel(self) -> str:
         """The name of its compiled score, known without what the score needs."""
@@ -123,7 +133,8 @@ class WeightedSum:
         scale = math.lcm(*(weight.denominator for weight, _ in positive))
         whole = [int(weight * scale) for weight, _ in positive]
         divisor = math.gcd(*whole)
-        if sum(whole) // divisor > LARGEST_WEIGHT_SUM:
+        most = [number * summand.most() for number, (_, summand) in zip(whole, positive, strict=True)]
+        if sum(most) // divisor > LARGEST_WEIGHT_SUM:
             raise PolicyError("policy weights", "ratios too fine for 64-bit totals", "weights with fewer digits")
         parts = [(number // divisor, summand) for number, (_, summand) in zip(whole, positive, strict=True)]
         return tuple(sorted(parts, key=lambda part: (_rank(part[1]), str(part[1]))))
@@ -137,7 +148,9 @@ class WeightedSum:
         parts = self.integer_parts()
         pick = _picked_by(parts)
         dim, norm = _pick_vectors(parts) if pick == "dot_product" else ("merge", "max")
-        terms = tuple(replace(summand.term(), weight=weight) for weight, summand in parts)
+        terms = tuple(
+            replace(term, weight=weight * term.weight) for weight, summand in parts for term in summand.terms()
+        )  # fmt: skip
         return OnlinePlan(terms, gpu_pick=pick, gpu_dim=dim, gpu_norm=norm)
 
     def __iter__(self) -> Iterator[tuple[int, Summand]]:
@@ -172,13 +185,16 @@ def _picked_by(parts: tuple[tuple[int, Summand], ...]) -> str:
         raise PolicyError("policy weights", f"gpu_pick {' and '.join(picks)}", "one gpu_pick for the whole sum")
     if picks:
         return picks[0]
-    heaviest = max(weight for weight, _ in parts)
-    return next(summand for weight, summand in parts if weight == heaviest).own_gpu_pick()
+    picking = [(weight, summand) for weight, summand in parts if summand.picks_gpus] or parts
+    heaviest = max(weight for weight, _ in picking)
+    return next(summand for weight, summand in picking if weight == heaviest).own_gpu_pick()
 
 
 def _pick_vectors(parts: tuple[tuple[int, Summand], ...]) -> tuple[str, str]:
     """Vectors for ``gpu_pick=dot_product``: those of the sum's own dot product, else per device."""
-    vectors = [(term.dim, term.norm) for term in (s.term() for _, s in parts) if term.kernel == "dot_product"]
+    vectors = [
+        (term.dim, term.norm) for _, summand in parts for term in summand.terms() if term.kernel == "dot_product"
+    ]
     dim, norm = vectors[0] if vectors else ("share", "max")
     # Merged vectors describe a whole node, so they name no device.
     return ("share" if dim == "merge" else dim), norm

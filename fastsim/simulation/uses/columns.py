@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastsim.engine.online.plan import BACKFILL
+from fastsim.engine.online.plan import BACKFILL, PREFERENCE_KERNELS
+from fastsim.hardware.node_constraints import WRITTEN_PREFERENCES
+from fastsim.policies.registry import label, parse
 from fastsim.scenario.sort_keys import PODS
 from fastsim.simulation.run_warnings import ColumnIgnored, Message
 from fastsim.simulation.uses.cells import IGNORED, USED, Conditions, cells
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
+    from fastsim.engine.online.plan import OnlinePlan
     from fastsim.scenario.scenario import Scenario
     from fastsim.workload import Workload
 
@@ -27,6 +30,8 @@ COUNTED = (s.CPU_MILLI, s.MEMORY_MIB)
 """Columns that rounds count or do not count."""
 TIMED = ("remaining", "finish_ratio", "packing", "service_left")
 """Terms of sort keys that need the duration of a pod."""
+EXAMPLE = "fgd + preferred"
+"""A policy with scores of preferences; a warning has that of the run in the place of fgd."""
 NEUTRAL: dict[str, Any] = {
     s.CPU_MILLI: 0, s.MEMORY_MIB: 0, s.GPU_MEMORY_MIB: 0, s.GANG_SIZE: 1, s.PRIORITY: 0, s.PREEMPTIBLE: True,
     s.PREEMPTS: True, s.AFTER_GANG: False,     s.WEIGHT: 1.0,
@@ -37,7 +42,8 @@ NEUTRAL: dict[str, Any] = {
 class ColumnFacts(NamedTuple):
     """What decides whether an engine uses a column: its options, its queue rule, the columns that there are.
 
-    ``counted``: rounds count the CPU and memory that jobs hold.
+    ``counted``: rounds count the CPU and memory that jobs hold. ``preferred``: the policy has scores of preferences;
+    ``policy`` is its text.
     """
 
     columns: tuple[str, ...]
@@ -45,6 +51,8 @@ class ColumnFacts(NamedTuple):
     queue: str = "drop"
     samples: bool = False
     counted: bool = False
+    preferred: bool = False
+    policy: str = "fgd"
 
 
 def _estimates(facts: ColumnFacts) -> bool:
@@ -61,6 +69,7 @@ CONDITIONS: Conditions = {
     "gangs": (lambda facts: s.GANG_SIZE in facts.columns, "`gang_size`"),
     "limits": (lambda facts: s.MAX_PER_NODE in facts.columns, "`max_per_node`"),
     "spreads": (lambda facts: s.SPREAD in facts.columns or s.NEAR in facts.columns, "`spread` or `near`"),
+    "preferred": (lambda facts: facts.preferred, f"a policy such as `{EXAMPLE}`"),
     "durations": (lambda facts: s.DURATION_S in facts.columns, "`duration_s`"),
     "telemetry": (lambda facts: facts.samples, "telemetry"),
     "counted": (lambda facts: facts.counted, "rounds that count servers' resources"),
@@ -68,17 +77,21 @@ CONDITIONS: Conditions = {
 """Conditions of cells: whether it holds, and what a run needs for it."""
 
 
-def facts_of(workload: Workload, scenario: Scenario, queue: str = "drop", counted: bool = False) -> ColumnFacts:
+def facts_of(
+    workload: Workload, scenario: Scenario, queue: str = "drop", counted: bool = False, plan: OnlinePlan | None = None
+) -> ColumnFacts:
     """The facts of a run."""
     preempts, samples = scenario.preempt != "none", scenario.telemetry is not None
-    return ColumnFacts(tuple(workload.columns), preempts, queue, samples, counted)
+    policy = scenario.policy if isinstance(scenario.policy, str) else label(scenario.policy)
+    preferred = plan is not None and any(plan.preference_weights)
+    return ColumnFacts(tuple(workload.columns), preempts, queue, samples, counted, preferred, policy)
 
 
 class UnusedColumns:
     """Looks for values in columns that an engine ignores, batch by batch while the workload streams past."""
 
     def __init__(self, engine: str, facts: ColumnFacts) -> None:
-        self.engine = engine
+        self.engine, self._policy = engine, facts.policy
         self._table = {name: row[engine] for name, row in cells("columns").items()}
         known = [name for name in facts.columns if name in self._table]
         self._waiting = [name for name in known if self._table[name].in_run(facts, CONDITIONS) == IGNORED]
@@ -102,8 +115,22 @@ class UnusedColumns:
     def _named(self, column: str) -> str:
         """The column, and what a run needs to look at it."""
         cell = self._table[column]
-        needed = CONDITIONS[cell.condition][1].replace("`", "") if cell.use == USED and cell.condition else ""
+        needed = CONDITIONS[cell.condition][1] if cell.use == USED and cell.condition else ""
+        needed = needed.replace("`", "").replace(EXAMPLE, f"{self._policy} + preferred")
         return f"{column} (without {needed})" if needed else column
+
+
+def unscored_preferences(workload: Workload, scenario: Scenario) -> list[str]:
+    """The warning about preferences of pods for which the policy of a scenario has no scores; none if it has."""
+    policy: Any = parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
+    scored = hasattr(policy, "integer_parts") or hasattr(policy, "terms")
+    parts = [summand for _, summand in policy] if hasattr(policy, "integer_parts") else [policy]
+    terms = [term for part in parts if scored for term in part.terms()]
+    preferred = any(term.kernel in PREFERENCE_KERNELS and term.weight for term in terms)
+    unused = UnusedColumns("pods", ColumnFacts((s.PREFERENCES,), preferred=preferred, policy=label(policy)))
+    for batch in workload.batches() if s.PREFERENCES in workload.columns else ():
+        unused.add(batch)
+    return [text for _, text in unused.messages(workload.name)]
 
 
 def asks(batch: pa.RecordBatch | pa.Table, name: str) -> bool:
@@ -111,6 +138,9 @@ def asks(batch: pa.RecordBatch | pa.Table, name: str) -> bool:
     column = batch.column(name)
     if column.null_count == len(column):
         return False
+    if name == s.PREFERENCES:
+        rules = pc.struct_field(pc.list_flatten(column), "rule")
+        return bool(pc.any(pc.is_in(rules, value_set=pa.array(WRITTEN_PREFERENCES))).as_py())
     if pa.types.is_nested(column.type):
         return any(column.to_pylist())
     if name not in NEUTRAL:

@@ -54,13 +54,20 @@ def _mark(rows: list[dict[str, Any]]) -> None:
         row["constraints"] = kept.joined(row["constraints"], kept.of("marks", listed, partial(marks, listed)))
 
 
-def workload_of_rows(snapshot: Snapshot, rows: list[dict[str, Any]], sets: Collection[str] = ()) -> Workload:
-    """Rows of pods by arrival; ``sets`` are sets of pods that rules of spread, or about pods near, of others count."""
+def workload_of_rows(
+    snapshot: Snapshot, rows: list[dict[str, Any]], sets: Collection[str] = (), preferred: Collection[str] = ()
+) -> Workload:
+    """Rows of pods by arrival.
+
+    ``sets`` are sets of pods that rules of spread, or about pods near, of others count, ``preferred`` those that
+    preferences of others count.
+    """
     from fastsim.kubernetes.pod_rules.pod_affinity import is_near_set
     from fastsim.kubernetes.pod_rules.topology_spread import with_sets
 
     near = list(filter(is_near_set, sets))
     rows = snapshot.in_sets(rows, near) if near else rows
+    rows = snapshot.in_preference_sets(rows, preferred)
     table = _pod_table(with_sets(rows, [name for name in sets if name not in near]))
     metadata = {
         "fastsim.source": "kubernetes",

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fastsim.hardware.node_constraints import Constraint, Preference
 from fastsim.kubernetes.nodes import TAINT, Taint
 from fastsim.kubernetes.pod_rules.node_affinity import kept_away
+from fastsim.kubernetes.pod_rules.preferences import preference_items
 from fastsim.kubernetes.requests import WHOLE
 from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
 from fastsim.workload import Workload
@@ -70,25 +72,32 @@ def _in_front(offered: Workload, cluster: Cluster) -> Workload:
         return offered
     running = None
     if snapshot is not None and rows:
-        running = workload_of_rows(snapshot, rows, _sets(offered)).table()
+        counted, preferred = _sets(offered, s.SPREAD, s.NEAR), _sets(offered, s.PREFERENCES)
+        running = workload_of_rows(snapshot, rows, counted, preferred).table()
     names = {*offered.columns, *(() if running is None else running.column_names)}
-    names |= {s.CONSTRAINTS} if taints else set()
+    closing, avoided = [one for one in taints if one.keeps_away], [one for one in taints if not one.keeps_away]
+    names |= {s.CONSTRAINTS} if closing else set()
+    names |= {s.PREFERENCES} if avoided else set()
     schema = s.pod_schema([name for name in s.POD_SCHEMA.names if name in names])
-    kinds = () if of_kubernetes else WHOLE
+    closed = Closed(closing, avoided, () if of_kubernetes else WHOLE)
     workload = Workload(
-        partial(_batches, offered, running, Closed([Taint.of_label(label) for label in taints], kinds), schema),
+        partial(_batches, offered, running, closed, schema),
         schema.names, name=offered.name,
         rows=None if offered.rows is None else offered.rows + len(rows), metadata=offered.metadata,
     )  # fmt: skip
-    if taints and not of_kubernetes:
+    if closing and not of_kubernetes:
         warnings.warn(f"{cluster.name}: {_closed_text(cluster)}", NotHonoured, stacklevel=5)
     return workload
 
 
 class Closed(NamedTuple):
-    """Taints of a cluster, and keys of taints that every pod with devices tolerates, whatever it says."""
+    """Taints of a cluster, and keys of taints that every pod with devices tolerates, whatever it says.
+
+    ``avoided`` taints keep no pod away, but make nodes worse.
+    """
 
     taints: list[Taint]
+    avoided: list[Taint]
     kinds: tuple[str, ...]
 
     def expressions(self, row: tuple[Any, ...]) -> list[dict[str, Any]] | None:
@@ -101,11 +110,20 @@ class Closed(NamedTuple):
         added = [{"key": taint.label, "op": "DoesNotExist", "values": []} for taint in away if taint.label not in known]
         return [*(own or ()), *added] or None
 
+    def preferences(self, row: tuple[Any, ...]) -> list[dict[str, Any]] | None:
+        """The preferences of a pod and those against taints, from its expressions, devices and nodes, and its own."""
+        expressions, devices, *nodes, own = row
+        if any(node is not None for node in nodes):
+            return list(own) if own else None
+        away = kept_away(self.avoided, expressions or (), self.kinds if devices else ())
+        against = [Preference("taint", nodes=(Constraint(taint.label, "Exists"),)) for taint in away]
+        return [*(own or ()), *preference_items(against)] or None
+
 
 def _closed_text(cluster: Cluster) -> str:
     """The number of nodes that taints close to pods of other kinds."""
-    of_nodes = [[Taint.of_label(key).key for key, _ in labels or () if key.startswith(TAINT)]
-                for labels in _labels(cluster)]  # fmt: skip
+    taints = [[Taint.of_label(key) for key, _ in labels or () if key.startswith(TAINT)] for labels in _labels(cluster)]
+    of_nodes = [[taint.key for taint in own if taint.keeps_away] for own in taints]
     closed = sum(any(key not in WHOLE for key in keys) for keys in of_nodes)
     partly = sum(bool(keys) for keys in of_nodes) - closed
     text = f"taints close {closed:,} of {len(cluster):,} nodes to pods that are not of Kubernetes"
@@ -118,21 +136,21 @@ def _names(offered: Workload) -> set[str]:
     return {name for batch in offered.batches() for name in batch.column(s.NATIVE_ID).to_pylist()} if named else set()
 
 
-def _sets(offered: Workload) -> set[str]:
-    """Sets of Kubernetes' pods that rules of its pods count, those of spread and those about pods near."""
-    columns = [name for name in (s.SPREAD, s.NEAR) if name in offered.columns]
+def _sets(offered: Workload, *names: str) -> set[str]:
+    """Sets of Kubernetes' pods that the rules in columns of its pods count."""
+    columns = [name for name in names if name in offered.columns]
     if not columns or offered.metadata.get("fastsim.source") != "kubernetes":
         return set()
     lists = (batch.column(name).to_pylist() for batch in offered.batches() for name in columns)
-    return {rule["pods"] for rules in lists for item in rules for rule in item or ()}
+    return {rule["pods"] for rules in lists for item in rules for rule in item or () if rule["pods"]}
 
 
-def taints_of(cluster: Cluster) -> list[str]:
-    """The labels that stand for taints of some node."""
+def taints_of(cluster: Cluster) -> list[Taint]:
+    """The taints of some node."""
     if cluster.nodes["labels"].null_count == len(cluster):
         return []
     keys = (key for labels in _labels(cluster) for key, _ in labels or ())
-    return list(dict.fromkeys(key for key in keys if key.startswith(TAINT)))
+    return [Taint.of_label(label) for label in dict.fromkeys(key for key in keys if key.startswith(TAINT))]
 
 
 def _labels(cluster: Cluster) -> list[Any]:
@@ -166,17 +184,22 @@ def _running(running: pa.Table, schema: pa.Schema, submit_s: float, rows: int) -
 
 
 def _kept_off(batch: pa.RecordBatch, closed: Closed, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch with expressions that keep its pods off nodes with taints."""
+    """The batch with expressions that keep its pods off nodes with taints, and preferences against them."""
     table = pa.Table.from_batches([batch])
-    if closed.taints:
-        none = [None] * len(table)
-        names = (s.CONSTRAINTS, s.NUM_GPU, s.PINNED_NODE, s.BOUND_NODE)
-        parts = [table[name].to_pylist() if name in table.column_names else none for name in names]
-        field = schema.field(s.CONSTRAINTS)
-        column = pa.array(map(closed.expressions, zip(*parts, strict=True)), field.type)
-        if s.CONSTRAINTS in table.column_names:
-            table = table.drop_columns([s.CONSTRAINTS])
-        table = table.append_column(field, column)
+    if not closed.taints and not closed.avoided:
+        return _filled(table, schema).combine_chunks().to_batches()[0]
+    none = [None] * len(table)
+    names = (s.CONSTRAINTS, s.NUM_GPU, s.PINNED_NODE, s.BOUND_NODE, s.PREFERENCES)
+    parts = [table[name].to_pylist() if name in table.column_names else none for name in names]
+    *of_nodes, _ = parts
+    for name, taints, added, columns in (
+        (s.CONSTRAINTS, closed.taints, closed.expressions, of_nodes),
+        (s.PREFERENCES, closed.avoided, closed.preferences, parts),
+    ):
+        if taints:
+            column = pa.array(map(added, zip(*columns, strict=True)), schema.field(name).type)
+            table = table.drop_columns([name]) if name in table.column_names else table
+            table = table.append_column(schema.field(name), column)
     return _filled(table, schema).combine_chunks().to_batches()[0]
 
 

@@ -1,5 +1,7 @@
 """The nodes that a real kube-scheduler found feasible for pods, attempt by attempt, beside what the extender answers.
 
+Its scores of what pods and nodes prefer are those of the policy ``preferred``, to the last point.
+
 Recorded events are replayed: pods stand where they were bound, and some of the attempts are made again. Where all is
 honoured that a pod asks, the same nodes are left, and a refusal has the recorded sentence. Where something is named as
 not honoured, or the scheduler looked at some nodes alone or kept room for a pod that it had nominated, the recorded
@@ -123,6 +125,23 @@ def sentence(extender: Extender, arguments: dict[str, Any]) -> str:
     state, decision = extender._decided(arguments)  # that of the answer, once more
     rows = state.nodes.offered.select(["name", "labels", "extra_resources"]).to_pylist()
     return Refusals(rows).sentence(decision)
+
+
+PLUGINS = ("NodeAffinity", "TaintToleration", "PodTopologySpread", "InterPodAffinity", "ImageLocality")
+"""Recorded scores of preferences, in the order of ours; where a plugin skipped all pods its column may be missing."""
+
+
+@pytest.mark.parametrize("folder", CASES, ids=lambda path: path.name)
+def test_scores_of_preferences_are_the_recorded_ones(folder: Path) -> None:
+    recording, scores = Recording(folder), pl.read_parquet(folder / "scores.parquet")
+    scored = spread([attempt for attempt in recording.attempts() if attempt.number in recording.scored])
+    for attempt in scored:
+        extender = Extender(Still(recording.moment(attempt)), "preferred")  # type: ignore[arg-type]
+        arguments = {"Pod": recording.pods[attempt.pod], "NodeNames": recording.nodes}
+        state, decision = extender._decided(arguments)  # with its points, weighted
+        for row in scores.filter(pl.col("attempt") == attempt.number).to_dicts():
+            found = decision.points__tn[:, state.positions[row["node"]]].tolist()
+            assert found == [row.get(plugin) or 0 for plugin in PLUGINS], (attempt.number, row["node"])
 
 
 @pytest.mark.parametrize("folder", CASES, ids=lambda path: path.name)

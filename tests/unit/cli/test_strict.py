@@ -10,17 +10,17 @@ import pytest
 from fastsim.cli.main import exit_code
 from tests.objects import node, pod, written
 
-SPREAD = "pods: topologySpreadConstraints with ScheduleAnyway: 2"
-TAINT = "nodes: taints with effect PreferNoSchedule: 1"
+SPREAD = "pods: topologySpreadConstraints with Sometimes: 2"
+BARE = "nodes: without allocatable CPU or memory, which offer none: 1"
 
 
 @pytest.fixture
 def objects(tmp_path: Path) -> Path:
     """Nodes and pods of which not everything is honoured."""
-    soft = node(spec={"taints": [{"key": "k", "effect": "PreferNoSchedule"}]})
-    spread = [{"whenUnsatisfiable": "ScheduleAnyway"}]
+    bare = {**node("bare"), "status": {}}
+    spread = [{"whenUnsatisfiable": "Sometimes"}]
     pods = [pod(name, {"cpu": 1}, topologySpreadConstraints=spread) for name in ("a", "b")]
-    return written(tmp_path / "objects.json", soft, *pods, {"kind": "NodePool", "metadata": {"name": "s"}})
+    return written(tmp_path / "objects.json", node(), bare, *pods, {"kind": "NodePool", "metadata": {"name": "s"}})
 
 
 def told(capsys: pytest.CaptureFixture[str], code: int, *words: object) -> str:
@@ -48,10 +48,10 @@ def test_listed_once_and_refused_if_wanted(
         assert exit_code([*map(str, commands(objects, tmp_path)["run"][:-1]), str(tmp_path / "made")]) == 0
     refusal = told(capsys, 2, *words, "--strict")
     assert refusal.count("\n") == 1 and refusal.startswith("fastsim: --strict: found ")
-    assert all(refusal.count(text) == 1 for text in (SPREAD, TAINT, "objects of kind NodePool: 1"))
+    assert all(refusal.count(text) == 1 for text in (SPREAD, BARE, "objects of kind NodePool: 1"))
     assert not (tmp_path / "run").exists() and not (tmp_path / "pods.parquet").exists()
     listed = told(capsys, 0, *words)
-    assert all(listed.count(text) == 1 for text in (SPREAD, TAINT, "objects of kind NodePool: 1"))
+    assert all(listed.count(text) == 1 for text in (SPREAD, BARE, "objects of kind NodePool: 1"))
 
 
 def test_nodes_that_two_texts_read_are_told_once(
@@ -59,7 +59,7 @@ def test_nodes_that_two_texts_read_are_told_once(
 ) -> None:
     pods = written(tmp_path / "p.json", pod("a", {"cpu": 1}))
     words = ["--cluster", f"kubernetes:{objects}", "--workload", f"kubernetes:{pods}?nodes={objects}"]
-    assert told(capsys, 0, "run", *words).count(TAINT) == 1
+    assert told(capsys, 0, "run", *words).count(BARE) == 1
 
 
 def test_what_is_honoured_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

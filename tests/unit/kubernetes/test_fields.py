@@ -35,7 +35,7 @@ OWN = {
     "fastsim.source", "fastsim.source_sha256", "0", "1", "-", "-inf", "anti-affinity", "head", "job", "worker",
     "-worker", "OneOf", "all", "True", "true", "Eviction", "policy/v1", "local-storage", "not-safe", "ownerless",
     "after_gang", "apart", "beside", "near", "budgets", "preempts", "least", "amounts", "nodes", "request",
-    "snapshot", "Known",
+    "snapshot", "Known", "preferences", "preferring", "requiring",
     "sign", "number", "n", "r", "rR", "t", "container",
 }  # fmt: skip
 """Words of the readers that are fastsim's own: columns, units, words of messages."""
@@ -163,12 +163,10 @@ def test_fields_of_pods_stand_as_the_reader_takes_them() -> None:
     assert {name for name, standing in spec if standing != "harmless"} == {*HONOURED, "*"}
 
 
-PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}
 NAMED: list[dict[str, Any]] = [
-    {"affinity": {"nodeAffinity": PREFERRED}}, {"affinity": {"podAffinity": PREFERRED}},
-    {"affinity": {"podAntiAffinity": PREFERRED}}, {"resourceClaims": [{"name": "r", "resourceClaimName": "c"}]},
-    {"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]},
-]  # fmt: skip
+    {"resourceClaims": [{"name": "r", "resourceClaimName": "c"}]},
+    {"topologySpreadConstraints": [{"whenUnsatisfiable": "Sometimes"}]},
+]
 
 
 @pytest.mark.parametrize("spec", NAMED, ids=str)
@@ -194,17 +192,17 @@ def test_harmless_fields_are_not_in_the_notices(tmp_path: Path) -> None:
 
 
 def test_fields_are_chosen_and_printed() -> None:
-    assert {item.standing for item in chosen(("taints",))} == set(STANDINGS) - {"refused"}
+    assert {item.standing for item in chosen(("Pod",))} == set(STANDINGS) - {"refused"}
     assert chosen() == [*fields(), *unread_fields()]
     with pytest.raises(ScenarioError, match="no such field"):
         chosen(("tents",))
-    (line, _, meaning) = fields_text(chosen(("PreferNoSchedule",))).splitlines()
-    assert line == "Node: spec: taints: effect: PreferNoSchedule: named" and meaning == f"named: {STANDINGS['named']}"
+    (line, _, meaning) = fields_text(chosen(("scopeSelector",))).splitlines()
+    assert line == "ResourceQuota: spec: scopeSelector: named" and meaning == f"named: {STANDINGS['named']}"
 
 
 def test_describe(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(["describe", "kubernetes"]) == 0
     assert capsys.readouterr().out == f"{fields_text(chosen())}\n"
     assert exit_code(["describe", "kubernetes", "Prefer", "--json"]) == 0
-    assert '"standing": "named"' in capsys.readouterr().out
+    assert '"standing": "approximated"' in capsys.readouterr().out
     assert exit_code(["describe", "kubernetes", "--table", "jobs"]) == 2

@@ -80,10 +80,10 @@ def test_taints_are_labels_and_a_cordon_is_one() -> None:
         node(labels={"name": "x", "zone": "a"}, spec={"unschedulable": True, "taints": [taint, soft]})
     )
     assert dict(row["labels"]) == {
-        "label:name": "x", "zone": "a", "taint:gpu=yes:NoSchedule": "",
+        "label:name": "x", "zone": "a", "taint:gpu=yes:NoSchedule": "", "taint:old=:PreferNoSchedule": "",
         "taint:node.kubernetes.io/unschedulable=:NoSchedule": "",
     }  # fmt: skip
-    assert notices == {"nodes: taints with effect PreferNoSchedule": 1}
+    assert notices == {}
 
 
 def test_shared_slots_are_turns_on_devices() -> None:

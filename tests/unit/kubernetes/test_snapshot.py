@@ -76,17 +76,17 @@ def test_taints_selectors_and_limits_are_honoured(tmp_path: Path) -> None:
 
 def test_warnings_about_what_is_not_honoured(tmp_path: Path) -> None:
     service = {"kind": "NodePool", "metadata": {"name": "s"}}
-    spread = [{"whenUnsatisfiable": "ScheduleAnyway"}]
+    spread = [{"whenUnsatisfiable": "Sometimes"}]
     path = written(tmp_path / "a.json", node(), service, service, pod(topologySpreadConstraints=spread))
     with pytest.warns(NotHonoured) as caught:
         workload = fs.Workload.from_kubernetes(path)
     assert [str(item.message).removeprefix(f"{path}: ") for item in caught] == [
         "objects of kind NodePool: 2, such as s",
-        "pods: topologySpreadConstraints with ScheduleAnyway: 1, such as default/p1",
+        "pods: topologySpreadConstraints with Sometimes: 1, such as default/p1",
     ]  # fmt: skip
     assert caught[0].filename == __file__
     assert json.loads(workload.metadata["fastsim.params"])["not_honoured"] == {
-        "objects of kind NodePool": 2, "pods: topologySpreadConstraints with ScheduleAnyway": 1,
+        "objects of kind NodePool": 2, "pods: topologySpreadConstraints with Sometimes": 1,
     }  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from fastsim.hardware.node_constraints import Constraint
 from fastsim.kubernetes.nodes import Taint
 from fastsim.kubernetes.pod_rules.node_affinity import (
     HARD,
-    SOFT,
     Places,
     allowed,
     constraints,
@@ -26,9 +24,8 @@ NODES = ({"name": "a", "zone": "x", "gen": "7"}, {"name": "b", "zone": "y", "gen
 GPU_ONLY = Taint("gpu", "yes", "NoSchedule")
 
 
-def constraints_of(spec: dict[str, Any], places: Places = Places()) -> tuple[list[Constraint], Counter[str]]:  # noqa: B008
-    notices: Counter[str] = Counter()
-    return constraints(spec, "p", places, notices), notices
+def constraints_of(spec: dict[str, Any], places: Places = Places()) -> list[Constraint]:  # noqa: B008
+    return constraints(spec, "p", places)
 
 
 def wanting(*terms: dict[str, Any]) -> dict[str, Any]:
@@ -40,20 +37,15 @@ YOUNG = {"matchExpressions": [{"key": "gen", "operator": "Gt", "values": ["7"]}]
 NAMED = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["c"]}]}
 
 
-def test_preferences_are_counted() -> None:
-    assert constraints_of({"affinity": {"nodeAffinity": {SOFT: [{}]}}}) == ([], {"pods: preferred node affinity": 1})
-
-
 def test_selectors_and_one_term_are_expressions() -> None:
-    expressions, _ = constraints_of({"nodeSelector": {"disk": "ssd", "name": "n"}, **wanting(ZONE)})
+    expressions = constraints_of({"nodeSelector": {"disk": "ssd", "name": "n"}, **wanting(ZONE)})
     assert expressions == [("disk", "In", ("ssd",)), ("label:name", "In", ("n",)), ("zone", "In", ("x",))]
 
 
 def test_alternatives_hold_on_the_nodes_where_one_of_them_does() -> None:
     """Pods can go to nodes where "one of the specified nodeSelectorTerms" is satisfied."""
     for terms, names in (((ZONE, NAMED), ["a", "c"]), ((ZONE, YOUNG), ["a", "b"]), ((ZONE, {}), ["a"])):
-        expressions, notices = constraints_of(wanting(*terms))
-        assert (allowed(expressions, NODES), notices) == (names, Counter())
+        assert allowed(constraints_of(wanting(*terms)), NODES) == names
 
 
 def test_tolerations_stand_in_tables() -> None:
@@ -71,8 +63,8 @@ def test_tolerations_stand_in_tables() -> None:
 
 def test_taints_keep_away_who_does_not_tolerate_them() -> None:
     places = Places(NODES, (GPU_ONLY,))
-    assert constraints_of({}, places)[0] == [("taint:gpu=yes:NoSchedule", "DoesNotExist", ())]
-    assert constraints_of({"tolerations": [{"operator": "Exists"}]}, places)[0] == []
+    assert constraints_of({}, places) == [("taint:gpu=yes:NoSchedule", "DoesNotExist", ())]
+    assert constraints_of({"tolerations": [{"operator": "Exists"}]}, places) == []
 
 
 @pytest.mark.parametrize(

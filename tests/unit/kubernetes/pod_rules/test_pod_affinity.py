@@ -13,7 +13,7 @@ from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import Constraint, NearRule
 from fastsim.kubernetes.controllers import pods
-from fastsim.kubernetes.pod_rules.node_affinity import HARD, HOSTNAME, SOFT, Places
+from fastsim.kubernetes.pod_rules.node_affinity import HARD, HOSTNAME, Places
 from fastsim.kubernetes.pod_rules.pod_affinity import (
     APART,
     BESIDE,
@@ -150,8 +150,6 @@ def test_rules_among_pods_that_wait_count_pods_near() -> None:
     )
     running = rules(pod("r", labels=DB, nodeName="a"), pod(labels=WEB, **beside(term(DB))), pod("d", labels=DB))
     assert running.sets == (json.dumps((all_, [db], "")),) and running.near == ()
-    soft: dict[str, Any] = {"affinity": {"podAffinity": {SOFT: [{}]}, "podAntiAffinity": {SOFT: [{}]}}}
-    assert len(rules(pod(**soft)).notices) == 2
 
 
 def test_pods_that_keep_apart_from_their_own_are_a_group() -> None:

@@ -19,9 +19,11 @@ from fastsim.kubernetes.controllers import PodManifest, pods
 from fastsim.kubernetes.nodes import Taint
 from fastsim.kubernetes.pod_rules.node_affinity import Places
 from fastsim.kubernetes.pod_rules.topology_spread import (
+    LOOSE,
     Peer,
     label_constraints,
     peer_of,
+    rules_with,
     spread_notices,
     spread_rules,
     with_sets,
@@ -95,10 +97,12 @@ def test_policies_say_which_nodes_count() -> None:
     assert rules(rule(nodeTaintsPolicy="Honor"), places=places, tolerations=tolerates)[0]["counted"] == []
 
 
-def test_rules_of_preference_are_named() -> None:
+def test_rules_of_preference_stand_apart() -> None:
     soft = rule(whenUnsatisfiable="ScheduleAnyway")
     assert rules(soft) == [] and rules(soft, rule()) == rules(rule())
-    assert spread_notices(read(web("a", soft, soft, rule()))) == ["pods: topologySpreadConstraints with ScheduleAnyway"]
+    assert rules_with(read(web("a", soft, rule())), LOOSE, Places()) == rules(rule())
+    odd = rule(whenUnsatisfiable="Sometimes")
+    assert spread_notices(read(web("a", odd, odd, soft))) == ["pods: topologySpreadConstraints with Sometimes"]
 
 
 @pytest.mark.parametrize(("more", "text"), [
@@ -220,11 +224,11 @@ def test_what_is_read_is_what_a_table_gives(tmp_path: Path) -> None:
     assert direct.placements.equals(stored.placements)
 
 
-def test_strict_refuses_preferences_only(tmp_path: Path) -> None:
+def test_strict_refuses_preferences_without_scores_of_them(tmp_path: Path) -> None:
     hard = written(tmp_path / "hard.json", *zones(x=1), web("p"))
     soft = written(tmp_path / "soft.json", *zones(x=1), web("p", rule(whenUnsatisfiable="ScheduleAnyway")))
-    for path, code in ((hard, 0), (soft, 2)):
-        out = str(tmp_path / f"out{code}")
+    for path, policy, code in ((hard, "best_fit", 0), (soft, "best_fit", 2), (soft, "best_fit + preferred", 0)):
+        out = str(tmp_path / f"{policy}{code}")
         arguments = [
             "run",
             "--cluster",
@@ -232,6 +236,6 @@ def test_strict_refuses_preferences_only(tmp_path: Path) -> None:
             "--workload",
             f"kubernetes:{path}",
             "--policy",
-            "best_fit",
+            policy,
         ]
         assert exit_code([*arguments, "--out", out, "--strict"]) == code

@@ -22,7 +22,7 @@ SLICED = {
     "nvidia.com/gpu.replicas": "4",
     "nvidia.com/gpu.count": "2",
 }
-CHANGED = ("pinned_node", "constraints", "orig_status")
+CHANGED = ("preferences", "pinned_node", "constraints", "orig_status")
 """Columns of a pod that a node changes."""
 
 

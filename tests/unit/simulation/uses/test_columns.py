@@ -31,6 +31,14 @@ PODS: Columns = {
 }  # fmt: skip
 SPREAD = [{"pods": "all", "topology": "name", "max_skew": 1, "min_domains": None, "counted": None}]
 NEAR = [{"rule": "apart", "pods": "all", "topology": "name"}]
+
+
+def preference(rule: str, weight: int = 100, **more: Any) -> list[dict[str, Any]]:
+    return [{"rule": rule, "weight": weight, "pods": None, "topology": None, "max_skew": None, "nodes": None, **more}]
+
+
+SECOND = preference("labels", nodes=[{"key": "name", "op": "In", "values": ["node-1-0000"]}])
+ELSEWHERE = preference("near", -100, pods="all", topology="name")
 OTHER: Columns = {
     "pod_id": [2 * i for i in range(N)], "submit_s": [10.0 * i for i in range(N)], "duration_s": [40.0] * N,
     "cpu_milli": [3000] * N, "memory_mib": [3000] * N, "num_gpu": [2] * N, "gpu_milli": [500] * N,
@@ -40,6 +48,7 @@ OTHER: Columns = {
     "preempts": [False] * N, "budgets": [[{"name": "b", "least": 1}], *[None] * (N - 1)],
     "tenant": ["a", "a", "a", "a", "a", "b"], "group": ["a", "b"] * 3, "max_per_node": [1] * N, "spread": [SPREAD] * N,
     "spread_sets": [["all"], ["none"]] * 3, "near": [NEAR] * N,
+    "preferences": [SECOND] * N, "preference_sets": [["all"], ["none"]] * 3,
     "extra_resources": [[("nic", 1)]] * N, "mig": ["1g.10gb"] * N,
     "constraints": [[{"key": "name", "op": "In", "values": ["node-0-0000"]}]] * N, "pinned_node": ["node-1-0000"] * N,
     "bound_node": ["node-1-0000", *[None] * (N - 1)], "bound_gpus": [[1], *[None] * (N - 1)], "workload": ["w"] * N,
@@ -56,6 +65,7 @@ BESIDE: dict[str, Columns] = {
     "bound_gpus": {"bound_node": OTHER["bound_node"]}, "preemptible": {"priority": list(range(N))},
     "preempts": {"priority": list(range(N))}, "budgets": {"priority": list(range(N))},
     "spread_sets": {"spread_sets": [["all"]] * N},
+    "preference_sets": {"preferences": [ELSEWHERE] * N},
 }  # fmt: skip
 """Columns that the tables with and without a column both have."""
 
@@ -117,7 +127,7 @@ MET: dict[str, tuple[dict[str, Any], Columns]] = {
     "priorities": ({"queue": "priority"}, {}), "preemption": ({"preempt": "priority"}, {}),
     "estimates": ({"queue": "easy", "cluster": ONE_NODE}, {"num_gpu": [1, 2, 1, 1, 1, 1]}),
     "gangs": ({}, {"gang_size": [2] * N, "job_id": [0, 0, 1, 1, 2, 2]}), "limits": ({}, {"max_per_node": [1] * N}),
-    "spreads": ({}, {"spread": [SPREAD] * N}), "durations": ({}, {}),
+    "preferred": ({"policy": "fgd + preferred"}, {}), "spreads": ({}, {"spread": [SPREAD] * N}), "durations": ({}, {}),
     "telemetry": ({"telemetry": Telemetry(10.0, profiles=PROFILES)}, {}),
     "counted": ({"policy": "fcfs+greedy"}, {}),
 }  # fmt: skip

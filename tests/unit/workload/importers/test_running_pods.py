@@ -11,6 +11,7 @@ import pytest
 import fastsim as fs
 from fastsim.cli.main import exit_code
 from fastsim.experiments.capacity_plan import smallest_additions
+from fastsim.kubernetes.nodes import Taint
 from fastsim.kubernetes.snapshot import NotHonoured
 from fastsim.workload.importers.running_pods import taints_of
 from tests.objects import (
@@ -66,7 +67,7 @@ def test_a_table_of_the_same_pods_counts_them_once(now: str, tmp_path: Path) -> 
 
 @pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.DurationMissing")
 def test_pods_of_any_kind_tolerate_nothing(now: str) -> None:
-    assert taints_of(fs.Cluster.from_kubernetes(now[11:])) == ["taint:dedicated=infra:NoSchedule"]
+    assert taints_of(fs.Cluster.from_kubernetes(now[11:])) == [Taint("dedicated", "infra", "NoSchedule")]
     request = {"cpu_milli": 2000, "memory_mib": 1, "num_gpu": 0, "gpu_milli": 0, "duration_s": 5.0}
     frame = pl.DataFrame([{"pod_id": n, "submit_s": 7.0 + 10 * n} | request for n in range(2)])
     with pytest.warns(NotHonoured, match="taints close 1 of 2 nodes to pods that are not of Kubernetes"):
