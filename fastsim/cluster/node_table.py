@@ -51,6 +51,8 @@ REQUIRED = ("cpu_milli", "memory_mib", "num_gpu")
 
 USUAL = {"cpu_milli": 96_000, "memory_mib": 393_216}
 """Required columns that many tables of nodes lack, and a usual server."""
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+"""Label of nodes with the type by which a cloud sells them."""
 _WATTS = ("gpu_idle_w", "gpu_peak_w", "cpu_idle_w", "cpu_peak_w")
 _LIMIT = 2**40
 # Arrow looks for a time-zone library whenever it has to infer the type of a Python value; these are typed.
@@ -288,3 +290,9 @@ def _looked_up(names: list[str | None], known: Any, fields: tuple[str, ...]) -> 
         for name in dict.fromkeys(names)
     }
     return [[table[name][i] for name in names] for i in range(len(fields))]
+
+
+def price_names(row: Mapping[str, Any]) -> list[str]:
+    """Names that the price of a node may have: its own, its instance type, its GPU model or ``cpu`` without GPUs."""
+    sold_as = dict(row["labels"] or ()).get(INSTANCE_TYPE, "")
+    return [str(name) for name in (row["name"], sold_as, row["gpu_model"] or "cpu") if name]

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.cluster.node_table import NODE_SCHEMA
+from fastsim.cluster.node_table import NODE_SCHEMA, price_names
 from fastsim.cluster.node_types import named_parts
 from fastsim.engine.result import Result
 from fastsim.engine.totals.job_totals import HOUR_S
@@ -140,7 +140,10 @@ def smallest_additions(
     _refuse_objective(objective, tariffs)
     units = {kind: unit_of(kind, cluster) for kind in kinds}
     ADDITIONS.refuse(most, max(map(len, units.values())))
-    prices = {kind: price_per_h(tariffs, kind, _counts(kind)) for kind in units}
+    prices = {
+        kind: price_per_h(tariffs, kind, _counts(kind), list(map(price_names, unit.nodes.to_pylist())))
+        for kind, unit in units.items()
+    }
     searches = [Search(kind, most) for kind in dict.fromkeys(kinds)]
     done = 0
     with executor(workers, threads=True) as pool:

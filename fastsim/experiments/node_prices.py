@@ -5,14 +5,17 @@
 ``nodes.csv``    a file with the column ``node_type`` and one column of $ for an hour for each tariff
 ===============  ====================================================================================
 
-An addition that is one node type (``node:NAME``, a file) has a price of its own; others cost the sum of their nodes.
+An addition may have a price of its own, a file also by its name without folder and suffix. Others cost the sum of their
+nodes: each its price by node type, those of a file or a copy (``node:NAME``) by name, instance type or GPU model.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from fastsim.errors import InputError, ScenarioError, suggestion
@@ -58,19 +61,48 @@ def _from_csv(path: str | os.PathLike[str]) -> Tariffs:
     return prices
 
 
-def price_per_h(tariffs: Tariffs, kind: str, counts: Mapping[str, int]) -> dict[str, float | None]:
+def price_per_h(
+    tariffs: Tariffs, kind: str, counts: Mapping[str, int], nodes: Sequence[Sequence[str]] = ()
+) -> dict[str, float | None]:
     """$ for an hour of one addition under each tariff, None where one of its nodes has no price there.
 
-    ``counts`` are its nodes by type; a kind without any price is an error.
+    ``counts`` are its nodes by type, ``nodes`` the names that the price of each node may have where there are no types;
+    a kind without any price is an error.
     """
-    names = {kind: 1} if all(kind in prices for prices in tariffs.values()) else counts or {kind: 1}
-    for name in names:
-        known = list(next(iter(tariffs.values()), {}))
-        if tariffs and name not in known:
-            expected = f"a price of it beside {', '.join(known)}"
-            raise InputError("node prices", f"none of {name!r}", expected, suggestion(name, known))
+    if not tariffs:
+        return {}
+    names = _priced_as(list(next(iter(tariffs.values()))), kind, counts, nodes)
     sums = {tariff: sum(prices[name] * count for name, count in names.items()) for tariff, prices in tariffs.items()}
     return {tariff: None if math.isnan(total) else total for tariff, total in sums.items()}
+
+
+def _priced_as(
+    known: Sequence[str], kind: str, counts: Mapping[str, int], nodes: Sequence[Sequence[str]]
+) -> Counter[str]:
+    """How often each of the known prices counts for an addition."""
+    whole = _names_of(kind)
+    parts: list[tuple[Sequence[str], int]] = [((name,), count) for name, count in counts.items()]
+    parts = parts or [(names, 1) for names in nodes] or [((kind,), 1)]
+    if len(parts) == 1 and not counts:
+        parts = [(list(dict.fromkeys([*whole, *parts[0][0]])), 1)]
+    elif own := [name for name in whole if name in known]:
+        parts = [(own, 1)]
+    priced: Counter[str] = Counter()
+    for names, count in parts:
+        name = next((name for name in names if name in known), None)
+        if name is None:
+            found, expected = " or ".join(map(repr, names)), f"a price of it beside {', '.join(known)}"
+            raise InputError("node prices", f"none of {found}", expected, suggestion(names[0], known))
+        priced[name] += count
+    return priced
+
+
+def _names_of(kind: str) -> list[str]:
+    """Names of an addition as a whole: its text, and of a file its name without folder, and without suffix."""
+    if not names_file(kind):
+        return [kind]
+    path = Path(kind)
+    return list(dict.fromkeys([kind, path.name, Path(path.name.removesuffix(".gz")).stem]))
 
 
 def _dollars(where: str, value: Any) -> float:

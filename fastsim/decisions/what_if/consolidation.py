@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from fastsim.cluster.node_table import price_names
 from fastsim.decisions.live_cluster import ClusterState, rows_by_arrival
 from fastsim.decisions.what_if.consolidation_search import ConsolidationSearch, devices
 from fastsim.decisions.what_if.relocation import HeldPlace, Relocation
@@ -33,8 +34,6 @@ from fastsim.workload.importers.kubernetes import workload_of_rows
 
 OF_NODES = ("node_rows", "_places", "_surroundings", "_steps", "_claims")
 """Cached properties of a snapshot that do not depend on where its pods are."""
-INSTANCE_TYPE = "node.kubernetes.io/instance-type"
-"""Label of nodes with the type by which a cloud sells them."""
 
 
 class Move(NamedTuple):
@@ -77,8 +76,7 @@ def node_prices(state: ClusterState, prices: Mapping[str, float]) -> dict[str, f
     """$ an hour by node, from prices by name, by instance type, by GPU model, or of ``cpu`` for nodes without GPUs."""
     found: dict[str, float] = {}
     for row in state.node_rows:
-        sold_as = dict(row["labels"]).get(INSTANCE_TYPE, "")
-        kinds = [str(kind) for kind in (row["name"], sold_as, row["gpu_model"] or "cpu") if kind]
+        kinds = price_names(row)
         price = next((prices[kind] for kind in kinds if kind in prices), None)
         if price is None:
             expected = f"a price of it beside {', '.join(prices)}"

@@ -30,6 +30,21 @@ def test_an_addition_may_have_its_own_price() -> None:
     assert price_per_h({}, "g2", {"g2": 1}) == {}
 
 
+def test_a_file_is_priced_by_its_name_or_by_its_nodes(tmp_path: Path) -> None:
+    path = tmp_path / "tmpl.json.gz"
+    path.touch()
+    big, small = ["big-0", "p4d.24xlarge", "A100"], ["small-0", "cpu"]
+    for name in (str(path), path.name, "tmpl", *big):
+        assert price_per_h(node_prices_from({name: 32, "g2": 1}), str(path), {}, [big]) == {TARIFF: 32}
+    both = node_prices_from({"p4d.24xlarge": 32, "cpu": 2})
+    assert price_per_h(both, str(path), {}, [big, small, small]) == {TARIFF: 36}
+    assert price_per_h(node_prices_from({"tmpl": 30}), str(path), {}, [big, small]) == {TARIFF: 30}
+    assert price_per_h(node_prices_from({"n1": 3}), "node:n1", {}, [["n1", "cpu"]]) == {TARIFF: 3}
+    none = "none of '.*tmpl.json.gz' or 'tmpl.json.gz' or 'tmpl' or 'big-0' or 'p4d.24xlarge' or 'A100', expected"
+    with pytest.raises(InputError, match=none):
+        price_per_h(node_prices_from("g2=1"), str(path), {}, [big])
+
+
 @pytest.mark.parametrize("what", ["g2", "=3", "g2=3&", "g2=", "g2=-1", "g2=nan", "g2=inf", {"g2": "much"}])
 def test_what_is_no_price_is_refused(what: Any) -> None:
     with pytest.raises(FastsimError, match="node prices"):
