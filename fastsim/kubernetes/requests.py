@@ -70,7 +70,7 @@ class Surroundings(NamedTuple):
 
     ``instance`` is the profile of the instances that ``nvidia.com/gpu`` stands for, ``gpu_models`` are those of the
     nodes; ``shared_slots`` are the slots of ``nvidia.com/gpu.shared``; ``steps`` are the memory steps of resources in
-    bytes that are not counted in MiB.
+    bytes that are not counted in MiB; ``one_slot`` says that some nodes give a container one slot at most.
     """
 
     gpu_memory_mib: int | None = None
@@ -81,6 +81,7 @@ class Surroundings(NamedTuple):
     gpu_models: tuple[str, ...] = ()
     memories_differ: bool = False
     steps: Mapping[str, MemoryStep] = MappingProxyType({})
+    one_slot: bool = False
 
 
 class Share(NamedTuple):
@@ -230,6 +231,8 @@ def _share(
     name = next((name for name in WHOLE if amounts.get(name)), GPU)
     count = _whole_devices(amounts.get(name, Fraction(0)), f"{where}: {name}")
     slots = {GPU: surroundings.slots_per_gpu, SHARED: surroundings.shared_slots}.get(name, 1)
+    if count > 1 and slots > 1 and surroundings.one_slot:
+        notices["pods: several slots of shared GPUs, of which GKE gives a container only one"] += 1
     return _slots(count, slots, notices) if slots > 1 else _parts(count, 1000, None, notices)
 
 

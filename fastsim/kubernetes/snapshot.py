@@ -27,7 +27,7 @@ from fastsim.foundation.limits.garbage import uncollected
 from fastsim.foundation.object_cache import OBJECTS
 from fastsim.hardware.node_constraints import IMAGE
 from fastsim.kubernetes.devices.device_resources import GPU, SHARED, labelled
-from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, common_division
+from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, common_division, gives_one_slot
 from fastsim.kubernetes.devices.hami import boards
 from fastsim.kubernetes.devices.node_devices import MEMORY_UNITS, offered
 from fastsim.kubernetes.memory_step import MemoryStep, memory_step
@@ -350,8 +350,9 @@ class Snapshot:
         turns, instance = self._divided.get(GPU, WHOLE)
         models = dict.fromkeys(row["gpu_model"] for row in self.node_rows if row["gpu_model"])
         shared = self._divided.get(SHARED, WHOLE).replicas
+        one_slot = any(map(gives_one_slot, self.of_kind("Node")))
         return Surroundings(largest, turns, self.memory_unit, shared, instance, tuple(models),
-                            len(set(gpus)) > 1, self._steps)  # fmt: skip
+                            len(set(gpus)) > 1, self._steps, one_slot)  # fmt: skip
 
     @_Shared
     def _steps(self) -> dict[str, MemoryStep]:

@@ -30,6 +30,8 @@ GKE_CLIENTS, GKE_PARTITION = (
     "cloud.google.com/gke-gpu-partition-size",
 )
 """Labels of GKE with that number, and with the profile of instances."""
+GKE_STRATEGY, IN_TURNS, AT_ONCE = "cloud.google.com/gke-gpu-sharing-strategy", "time-sharing", "mps"
+"""Label of GKE that says how pods share a GPU, and its values."""
 MOST_DIGITS = 15
 """Of a number in a label."""
 _SINGLE = re.compile(r"-MIG-(\d+g\.\d+gb)(\.me)?(?:-SHARED)?$")
@@ -82,6 +84,13 @@ def common_division(nodes: Iterable[Manifest]) -> Mapping[str, Slots]:
         for name, (division, known) in common.items()
         if known and not (division.profile and (division.replicas > 1 or instances or name == SHARED))
     }
+
+
+def gives_one_slot(node: Manifest) -> bool:
+    """Whether a container gets one slot at most: in turns on GKE, and at once on its nodes with several boards."""
+    strategy, division = node.part("metadata", "labels").get(GKE_STRATEGY), slots(node)
+    count = whole(allocatable(node).get(GPU) or 0, f"{node.where}: status: allocatable: {GPU}")
+    return strategy == IN_TURNS or (strategy == AT_ONCE and count > division.replicas)
 
 
 def _full(node: Manifest, count: int, division: Slots) -> bool:

@@ -179,7 +179,9 @@ def test_nodes_of_a_kubernetes_cluster(tmp_path: Path) -> None:
     assert table["additions"].to_list() == [3, 1]
     for name in ("node", "node.json", "big", "T4"):
         prices = {name: 32.0, "n1": 4.0}
-        table = smallest_additions({"cluster": text, "workload": text}, [str(tmp_path / "node.json")], node_prices=prices)
+        table = smallest_additions(
+            {"cluster": text, "workload": text}, [str(tmp_path / "node.json")], node_prices=prices
+        )
         assert table["price_per_h"].to_list() == [32.0]
 
 

@@ -38,6 +38,36 @@ def test_labels_of_gke_divide_gpus() -> None:
     assert division == {"nvidia.com/gpu": Slots(1, "1g.5gb")}
 
 
+def gke(name: str, strategy: str, boards: int, clients: int) -> dict[str, Any]:
+    """A node with T4s that GKE shares: it offers `clients` slots for each board."""
+    labels = {
+        "cloud.google.com/gke-accelerator": "nvidia-tesla-t4", "cloud.google.com/gke-gpu-sharing-strategy": strategy,
+        "cloud.google.com/gke-max-shared-clients-per-gpu": str(clients),
+    }  # fmt: skip
+    return node(name, labels, amounts={"nvidia.com/gpu": str(boards * clients)})
+
+
+SEVERAL = "pods: several slots of shared GPUs, of which GKE gives a container only one"
+
+
+@pytest.mark.parametrize("strategy", ["time-sharing", "mps"])
+def test_boards_that_gke_shares_are_the_slots_divided_by_the_clients(tmp_path: Path, strategy: str) -> None:
+    nodes = gke("a", strategy, 2, 3), gke("b", strategy, 4, 3)
+    counts, snapshot = placed(tmp_path, *nodes, *(pod(f"p{i}", ONE) for i in range(20)))
+    assert counts == {"a": 6, "b": 12, None: 2} and busy_w(snapshot) == 6 * 70
+    assert cluster_of(snapshot).nodes["num_gpu"].to_pylist() == [2, 4] and SEVERAL not in snapshot.notices
+    counts, snapshot = placed(tmp_path, gke("a", strategy, 2, 3), plain(), *(pod(f"p{i}", ONE) for i in range(10)))
+    assert counts == {"a": 6, "plain": 2, None: 2} and busy_w(snapshot) == 4 * 70
+    assert cluster_of(snapshot).nodes["gpu_model"].to_pylist() == ["T4/3", "T4"]
+
+
+def test_several_slots_of_one_container_are_named_where_gke_refuses_them(tmp_path: Path) -> None:
+    for strategy, boards, named in (("time-sharing", 1, True), ("mps", 2, True), ("mps", 1, False)):
+        shared = gke("a", strategy, boards, 4)
+        _, snapshot = placed(tmp_path, shared, pod("p", {"nvidia.com/gpu": "2"}), pod("q", ONE))
+        assert snapshot.notices[SEVERAL] == named
+
+
 def plain(name: str = "plain") -> dict[str, Any]:
     return node(name, T4, amounts={"nvidia.com/gpu": "2"})
 
