@@ -25,7 +25,8 @@ MOST_WATTS = 1_000_000
 class GpuModel:
     """Draw of one device in watts, unused (`idle_w`) and used at all (`peak_w`), and its memory in MiB.
 
-    ``source`` names the origin of the numbers, and those that are estimates.
+    ``source`` names the kind of origin of the numbers: watts published with a cluster, a vendor's data sheet or product
+    brief, what a vendor's tool shows on idle boards, or an estimate.
     """
 
     idle_w: float

@@ -26,7 +26,8 @@ def test_products_have_catalogue_names() -> None:
         ("AMD_Instinct_MI250X", "MI250X/2"), ("AMD_Instinct_MI300X_OAM", "MI300X"),
         ("NVIDIA-GH200-480GB", "GH200"), ("NVIDIA-RTX-6000-Ada-Generation", "RTX6000Ada"), ("Tesla-P40", "P40"),
         ("NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", "RTXPRO6000"), ("Quadro-RTX-8000", "RTX8000"),
-        ("nvidia-tesla-t4", "T4"), ("nvidia-tesla-a100", "A100-40GB"), ("nvidia-h100-80gb", "H100-80GB"),
+        ("NVIDIA-RTX-PRO-6000-Blackwell-Max-Q-Workstation-Edition", "RTXPRO6000-MaxQ"), ("nvidia-tesla-t4", "T4"),
+        ("nvidia-tesla-a100", "A100-40GB"), ("nvidia-h100-80gb", "H100-80GB"),
         ("nvidia-h200-141gb", "H200"), ("nvidia-l4", "L4"),
     ],
 )  # fmt: skip

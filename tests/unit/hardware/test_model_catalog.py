@@ -25,7 +25,8 @@ def test_default_watts_are_the_published_ones() -> None:
     [
         ("L4", 72, 23034), ("L40S", 350, 46068), ("A10G", 300, 23028), ("A30", 165, 24576), ("H100-PCIe", 350, 81559),
         ("H100-80GB", 700, 81559), ("H200", 700, 143771), ("B200", 1000, 183359), ("GB200", 1200, 189471),
-        ("MI250X", 560, 128 * 1024), ("MI300X", 750, 192 * 1024),
+        ("MI250X", 560, 128 * 1024), ("MI300X", 750, 192 * 1024), ("GH200", 900, 97871), ("RTX6000Ada", 300, 49140),
+        ("RTXPRO6000", 600, 97887), ("RTXPRO6000-MaxQ", 300, 97887), ("RTX8000", 260, 49152), ("P40", 250, 23040),
     ],
 )  # fmt: skip
 def test_later_models_have_the_limits_of_their_data_sheets(model: str, peak_w: float, memory_mib: int) -> None:
@@ -36,8 +37,14 @@ def test_later_models_have_the_limits_of_their_data_sheets(model: str, peak_w: f
 def test_every_model_names_its_source() -> None:
     for name, model in Catalog.default().gpu.items():
         assert model.source, name
-        assert "published" in model.source or "data sheet" in model.source, name
+        assert any(kind in model.source for kind in ("published", "data sheet", "product brief")), name
         assert "published" in model.source or "idle is an estimate" in model.source or "shows it" in model.source, name
+
+
+@pytest.mark.parametrize("model", ["GH200", "RTX6000Ada", "RTXPRO6000", "RTXPRO6000-MaxQ", "RTX8000", "P40"])
+def test_idle_watts_of_boards_that_nvidia_smi_was_seen_on_are_no_estimates(model: str) -> None:
+    found = Catalog.default().gpu[model]
+    assert f"idle {found.idle_w:g} W as nvidia-smi shows it" in found.source and "estimate" not in found.source
 
 
 def test_extended_adds_and_replaces_without_touching_the_default() -> None:
