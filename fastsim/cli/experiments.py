@@ -220,11 +220,13 @@ def knee(
     "--p95-wait-s", type=DURATION, metavar="S", help="95 % of the pods shall wait less; else all shall just fit."
 )
 @click.option(
-    "--pod-duration-s",
-    type=DURATION,
-    metavar="S",
-    help="Duration of pods that state none.  [default: endless]",
-)
+    "--durations", type=READ_TEXT, metavar="W",
+    help="Pods whose mean durations, by owner, tenant or of all, pods have that state none: a workload, or own.",
+)  # fmt: skip
+@click.option(
+    "--pod-duration-s", type=DURATION, metavar="S",
+    help="Duration of pods that state none, with --durations in place of the mean of all.  [default: endless]",
+)  # fmt: skip
 @click.option("--node-prices", metavar="P", help="$ an hour of a node: 'g2=12.5&t4=1', or a CSV file of tariffs.")
 @click.option("--carbon", metavar="C", help="g of CO2 for a kWh: 350, '350?pue=1.2', 'FILE.csv?pue=1.2'.")
 @click.option(
@@ -236,8 +238,8 @@ def knee(
 @allow_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def plan(
-    scenario: str | None, kinds: tuple[str, ...], p95_wait_s: float | None, pod_duration_s: float | None,
-    node_prices: str | None,
+    scenario: str | None, kinds: tuple[str, ...], p95_wait_s: float | None, durations: str | None,
+    pod_duration_s: float | None, node_prices: str | None,
     objective: str | None, most: int, workers: int, strict: bool, allow_code: bool, as_json: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Find the fewest nodes to add so that every pod fits, or so that pods wait less than a limit.
@@ -259,6 +261,7 @@ def plan(
         table = smallest_additions(
             base, kinds, p95_wait_s=p95_wait_s, most=most, workers=workers, progress=progress,
             node_prices=node_prices, objective=objective, pod_duration_s=pod_duration_s,
+            durations=durations,
         )  # fmt: skip
     click.echo(text_tables.table_json(table) if as_json else text_tables.plan_text(table), nl=as_json)
     if not set(table["outcome"]) & {FOUND, ENOUGH}:

@@ -14,7 +14,6 @@ The answers of all kinds, under each tariff of the nodes, are the alternatives; 
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -22,7 +21,6 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.node_table import NODE_SCHEMA, price_names
@@ -30,19 +28,17 @@ from fastsim.cluster.node_types import named_parts
 from fastsim.engine.result import Result
 from fastsim.engine.totals.job_totals import HOUR_S
 from fastsim.errors import InputError, ScenarioError, suggestion
+from fastsim.experiments.assumed_durations import ending, warn_of_unknown_durations
 from fastsim.experiments.executors.executor import executor
 from fastsim.experiments.node_prices import Tariffs, node_prices_from, price_per_h
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.knobs import ADDITIONS
-from fastsim.foundation.limits.quantities import MOST_SECONDS, MOST_SECONDS_TEXT
 from fastsim.foundation.option_texts import names_file
 from fastsim.scenario.carbon import carbon_from
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.run_warnings import Message, PodTooLarge
 from fastsim.simulation.simulate import played
-from fastsim.workload import schema as s
 from fastsim.workload import texts
-from fastsim.workload.workload import Held, Workload
 
 PROBES = 4
 """Sizes that are tried at a time for each kind of addition."""
@@ -122,7 +118,7 @@ class Search:
 def smallest_additions(
     scenario: Scenario | Mapping[str, Any], kinds: Sequence[str], *, p95_wait_s: float | None = None, most: int = MOST,
     workers: int = 1, progress: Callable[[int], None] | None = None, node_prices: Any = None,
-    objective: str | None = None, pod_duration_s: float | None = None,
+    objective: str | None = None, pod_duration_s: float | None = None, durations: Any = None,
 ) -> pl.DataFrame:  # fmt: skip
     """The fewest additions of each kind with which every pod is placed, and 95 % wait less than `p95_wait_s` if given.
 
@@ -130,10 +126,12 @@ def smallest_additions(
     ``blocking``, pods that need the last addition; with ``node_prices`` (:mod:`fastsim.experiments.node_prices`) a row
     for each ``tariff`` with ``price_per_h`` and, for the time of the run, ``price`` of the nodes that are added ($).
     ``objective`` (one of ``OBJECTIVES``) sorts, best first. ``progress`` is called with the number of runs so far.
-    Pods of unknown duration, such as those of a cluster as it is now, never end, or after ``pod_duration_s``.
+    Pods of unknown duration, such as those of a cluster as it is now, never end, or after ``pod_duration_s``. With
+    ``durations`` they have mean durations of other pods, see :mod:`fastsim.experiments.assumed_durations`: those of a
+    workload or its text, or with ``own`` of the pods that are over.
     """
     planned = scenario if isinstance(scenario, Scenario) else Scenario.from_dict(scenario)
-    base, cluster = _base(planned, p95_wait_s, pod_duration_s)
+    base, cluster = _base(planned, p95_wait_s, durations, pod_duration_s)
     if not kinds or most < 1:
         raise ScenarioError("plan", f"{len(kinds)} kinds of nodes, at most {most}", "one or more")
     tariffs = node_prices_from(node_prices)
@@ -217,11 +215,9 @@ def _with_copies(first: pa.Table, then: pa.Table, field: pa.Field, times: int) -
     return pa.chunked_array(chunks, field.type)
 
 
-class UnknownDurations(UserWarning):
-    """Pods of a plan for waits never end, because their durations are unknown."""
-
-
-def _base(scenario: Scenario, p95_wait_s: float | None, pod_duration_s: float | None) -> tuple[Scenario, Cluster]:
+def _base(
+    scenario: Scenario, p95_wait_s: float | None, durations: Any, pod_duration_s: float | None
+) -> tuple[Scenario, Cluster]:
     """The scenario with its texts opened once, for all runs, and the cluster without additions."""
     if p95_wait_s is not None:
         if not p95_wait_s > 0:
@@ -231,35 +227,14 @@ def _base(scenario: Scenario, p95_wait_s: float | None, pod_duration_s: float | 
     scenario.check()
     cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
     typical = texts.typical_from(scenario.typical, untuned, cluster)
-    if pod_duration_s is not None:
-        workload = _ending(workload, pod_duration_s)
-    elif p95_wait_s is not None and workload.metadata.get("fastsim.source") == "kubernetes":
-        _warn_of_unknown_durations(workload)
+    if durations is not None or pod_duration_s is not None:
+        workload = ending(workload, durations, pod_duration_s)
+    elif p95_wait_s is not None:
+        warn_of_unknown_durations(workload)
     carbon = carbon_from(scenario.carbon)
     record = "timeline" if carbon is not None and carbon.changes else "summary"
     changes = {"workload": workload, "typical": typical, "carbon": carbon, "record": record}
     return scenario.with_(cluster=cluster, out=None, **changes), cluster
-
-
-def _warn_of_unknown_durations(workload: Workload) -> None:
-    table = workload.table()
-    unknown = table[s.DURATION_S].null_count if s.DURATION_S in table.column_names else len(table)
-    if unknown:
-        text = f"durations of {unknown:,} of {len(table):,} pods are unknown, so nothing that they hold becomes free"
-        warnings.warn(f"plan: {text}; assume one with pod_duration_s", UnknownDurations, stacklevel=4)
-
-
-def _ending(workload: Workload, duration_s: float) -> Workload:
-    """The pods, of which those of unknown duration end after this one."""
-    if not 0 < duration_s <= MOST_SECONDS:
-        raise ScenarioError("plan: pod_duration_s", duration_s, f"more than 0 s, {MOST_SECONDS_TEXT} at most")
-    table, field = workload.table(), s.POD_SCHEMA.field(s.DURATION_S)
-    known = table[field.name] if field.name in table.column_names else pa.nulls(len(table), field.type)
-    names = [name for name in s.POD_SCHEMA.names if name in {*table.column_names, field.name}]
-    columns = {name: table[name] if name != field.name else pc.fill_null(known, duration_s) for name in names}
-    ending = Workload(Held(pa.table(columns)), names, name=workload.name, rows=len(table), metadata=workload.metadata)
-    ending.population = workload.population
-    return ending
 
 
 def _good(row: Mapping[str, Any], p95_wait_s: float | None) -> bool:

@@ -122,7 +122,7 @@ class Snapshot:
         """
         read = partial(cls._read, paths, memory_unit, unpin)
         key = "snapshot", cls, tuple(map(str, paths)), memory_unit, unpin
-        return OBJECTS.cached(key, read)._reread()
+        return OBJECTS.cached(key, read).reread()
 
     @classmethod
     @uncollected()
@@ -130,7 +130,7 @@ class Snapshot:
         objects = [item for path in paths for item in manifests(path)]
         return cls(objects, ", ".join(map(str, paths)), memory_unit, len(paths) == 1, unpin)
 
-    def _reread(self) -> Snapshot:
+    def reread(self) -> Snapshot:
         """The same objects, and what is known of them already, with notices of their own."""
         again = copy.copy(self)
         again.first, again.notices = self, Notices(self.notices)

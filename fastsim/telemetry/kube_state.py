@@ -34,7 +34,9 @@ TIMES = {
     "kube_pod_created": "created_s", "kube_pod_start_time": "started_s", "kube_pod_completion_time": "ended_s",
 }  # fmt: skip
 """Series whose value is a time of the pod, Unix seconds."""
-NAMES = (*TIMES, PHASE, REQUESTS, INIT_REQUESTS, "kube_pod_info")
+OWNERS = {"kube_pod_owner": "owner", "kube_pod_info": "created_by"}
+"""Series with the kind and the name of a pod's controller, and the beginning of the labels that have them."""
+NAMES = (*TIMES, PHASE, REQUESTS, INIT_REQUESTS, *OWNERS)
 """The series that are read."""
 OVER = ("Succeeded", "Failed")
 """Phases of pods that hold nothing any more."""
@@ -71,6 +73,7 @@ class _Pod:
     started_s: float | None = None
     ended_s: float | None = None
     over_ms: int | None = None
+    controller: tuple[str, str] | None = None
     requests: dict[tuple[str, str, str], float] = field(default_factory=dict)
 
     def add(self, sample: Sample) -> None:
@@ -80,6 +83,10 @@ class _Pod:
         self.last_ms = max(self.last_ms, sample.ts_ms)
         if sample.name in TIMES:
             setattr(self, TIMES[sample.name], value)
+        elif sample.name in OWNERS:
+            kind, name = (labels.get(f"{OWNERS[sample.name]}_{part}", "") for part in ("kind", "name"))
+            # A pod without a controller has a name in angle brackets there.
+            self.controller = (kind, name) if name and not name.startswith("<") else self.controller
         elif sample.name == PHASE and value == 1 and labels.get("phase") in OVER:
             self.over_ms = sample.ts_ms if self.over_ms is None else min(self.over_ms, sample.ts_ms)
         elif sample.name in (REQUESTS, INIT_REQUESTS):
@@ -129,7 +136,7 @@ def _workload(where: str, pods: Mapping[tuple[str, str, str], _Pod], record: _Re
 
 _KINDS = {
     **dict.fromkeys((s.SUBMIT_S, s.DURATION_S, s.ORIG_START_S, s.ORIG_END_S), pl.Float64),
-    **dict.fromkeys((s.TENANT, s.NATIVE_ID, s.MIG), pl.String),
+    **dict.fromkeys((s.TENANT, s.NATIVE_ID, s.NATIVE_JOB_ID, s.MIG), pl.String),
 }
 
 
@@ -178,6 +185,7 @@ def _row(
         s.SUBMIT_S: created_s, s.DURATION_S: None if ended_s is None or started_s is None else ended_s - started_s,
         **_requests(pod.amounts(), notices), s.TENANT: key[0] or None, s.ORIG_START_S: started_s,
         s.ORIG_END_S: ended_s, s.NATIVE_ID: named,
+        s.NATIVE_JOB_ID: pod.controller and "/".join((pod.controller[0], key[0], pod.controller[1])),
     }  # fmt: skip
 
 

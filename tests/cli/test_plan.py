@@ -58,6 +58,22 @@ def test_what_is_said_of_nodes_is_said_of_the_cluster(tmp_path: Path, capsys: py
     assert lines and all(line.startswith(f"fastsim: warning: {now}: nodes: ") for line in lines)
 
 
+def test_assumed_durations_are_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mate = {"phase": "Succeeded", "startTime": "2026-01-01T00:00:00Z", "containerStatuses": [
+        {"state": {"terminated": {"finishedAt": "2026-01-01T00:10:00Z"}}}]}  # fmt: skip
+    meta = {"ownerReferences": [{"kind": "Job", "name": "etl"}]}
+    pods = pod("o", {"cpu": 1}, status=mate, meta=meta, nodeName="n1"), pod("p", {"cpu": 1}, meta=meta)
+    path = written(tmp_path / "now.json", node("n1"), *pods, pod("q", {"cpu": 1}))
+    words = ["plan", "--cluster", f"kubernetes:{path}", "--workload", f"kubernetes:{path}", "--add", "node:n1"]
+    old = f"kubernetes:{path}?as=trace"
+    for durations, told in (("own", "by tenant in these pods"), (old, f"by tenant in {old}")):
+        assert exit_code([*words, "--durations", durations, "--p95-wait-s", "1h"]) == 0
+        line = f"fastsim: warning: plan: durations of 2 of 2 pods are assumed: 1 by owner, 1 {told}\n"
+        assert capsys.readouterr().err == line
+    assert exit_code([*words, "--durations", "kubernetes:absent.json"]) == 2
+    assert "absent.json" in capsys.readouterr().err
+
+
 def test_no_answer_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code([*WORDS[:-1], "cpu32m64", "--most", "1"]) == 1
     output = capsys.readouterr()

@@ -46,13 +46,14 @@ MAKERS = {
     "workload/importers/openb.py": {SOURCE: {"import_pods"}},
     "workload/importers/sia.py": {SOURCE: {"import_jobs", "job_list"}},
     "workload/importers/kubernetes.py": {"test_gangs_of_objects_have_the_names_of_their_owners": {
-        "workload_of", "workload_of_rows"}},
+        "trace_of", "workload_of", "workload_of_rows"}},
     "workload/importers/running_pods.py": {"test_pods_beside_those_that_run_are_told_apart": {"with_running"}},
     **{f"workload/generators/{kind}.py": {DRAWN: {f"synth_{kind}"}} for kind in ("sia", "synergy")},
     "workload/generators/detectors.py": {DRAWN: {"detectors"}},
     "workload/generators/gavel.py": {DRAWN: {"synth_gavel", "synth_gavel_trace"}},
     "workload/generators/openb.py": {DRAWN: {"synth_openb"}},
     "experiments/reproduce/fgd_protocol.py": {LOAD: {"offered"}},
+    "experiments/assumed_durations.py": {"the same pods, in test_assumed_durations": {"ending"}},
     "telemetry/kube_state.py": {"pods by namespace and name, in test_kube_state": {"pods_of"}},
     "reports/kubernetes/export.py": {"the workload of a saved run as it was": {"saved_run"}},
 }  # fmt: skip

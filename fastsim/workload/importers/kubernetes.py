@@ -40,6 +40,11 @@ def workload_of(snapshot: Snapshot, read_as: str = "now", marked: bool = False) 
     return workload
 
 
+def trace_of(snapshot: Snapshot) -> Workload:
+    """The pods of a snapshot at their own times, those that are over among them; its notices stay as they are."""
+    return workload_of(snapshot.reread(), "trace")
+
+
 def _mark(rows: list[dict[str, Any]]) -> None:
     """Put the tolerations of pods among their expressions."""
     from fastsim.kubernetes.pod_rules.kept_parts import KeptParts

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.errors import InputError, ScenarioError
+from fastsim.experiments.assumed_durations import UnknownDurations
 from fastsim.experiments.capacity_plan import (
     ENOUGH,
     FOUND,
     MORE,
     NEVER,
     Search,
-    UnknownDurations,
     enlarged,
     smallest_additions,
     unit_of,

@@ -55,6 +55,17 @@ def test_times(tmp_path: Path) -> None:
     assert {row["tenant"] for row in rows} == {"ns"}
 
 
+def test_controllers_are_the_owners_of_pods(tmp_path: Path) -> None:
+    path = saved(
+        tmp_path / "a.json",
+        series("info", {0: 1}, "a", created_by_kind="Job", created_by_name="etl"),
+        series("owner", {0: 1}, "b", owner_kind="ReplicaSet", owner_name="web-6b5d9f4c8"),
+        series("info", {0: 1}, "c", created_by_kind="<none>", created_by_name="<none>"),
+    )  # fmt: skip
+    rows = pods_of([path]).table().to_pylist()
+    assert [row["native_job_id"] for row in rows] == ["Job/ns/etl", "ReplicaSet/ns/web-6b5d9f4c8", None]
+
+
 def test_samples_of_two_exporters_are_at_different_moments(tmp_path: Path) -> None:
     """A pod of the one is there at the end, although a later moment of the other follows."""
     times = {"a": (0, 30, 60, 90), "b": (7, 37, 67, 97), "c": (0, 30)}
