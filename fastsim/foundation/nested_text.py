@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 NESTED = (list, dict)
@@ -20,22 +21,77 @@ SURROGATES = re.compile(r"\\u[dD][89a-fA-F]")
 """The beginning of an escaped half of a character."""
 ESCAPE = re.compile(r"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(u[dD][89a-fA-F]\w\w)|.)")
 """An escape of JSON, pairs of surrogates as one; the group is a half without the other."""
+PIECE = 1 << 20
+"""Characters of a long list that are read at a time, and of the shortest text that is read so."""
+HEAD = 1 << 12
+"""Characters within which such a list has to begin."""
+_CURLY = bytes.maketrans(b"[]", b"{}")
+_OTHERS = bytes(set(range(256)) - set(b'[]{}"'))
+_STRING = re.compile(rb'"[^"]*"')
 
 
 def json_value(text: str | bytes, **options: Any) -> Any:
     """The value of a JSON text; ``options`` are those of ``json.loads``."""
     if isinstance(text, bytes):  # the reader would let halves of characters pass
         text = text.decode(json.detect_encoding(text))
+    # Counting is much faster than looking, and enough for most small texts.
+    deep = text.count("[") + text.count("{") > DEEPEST and _is_deep(text)
     try:
         value = json.loads(text, **options)
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     if SURROGATES.search(text):
         _refuse_halves(text)
-    # Counting is much faster than looking, and enough for most small texts.
-    if text.count("[") + text.count("{") > DEEPEST:
-        refuse_deep(value)
+    if deep:
+        raise ValueError(TOO_DEEP)
     return value
+
+
+def json_with_list(text: str, key: str, each: Callable[[list[Any]], None]) -> Any:
+    """The value of a JSON text; of a long list under the key ``each`` sees some elements before others are read.
+
+    So what elements have in common need not be in memory for all of them. A text of another form is read as a whole.
+    """
+    begin = re.compile(rf'"{key}"\s*:\s*\[(\s*\n\s*)\{{').search(text, 0, HEAD) if len(text) > PIECE else None
+    if begin is None:
+        return json_value(text)
+    first, end = begin.start(1), text.rfind("]")
+    try:
+        whole = json_value(text[:first] + text[end:])
+        if f'"{key}"' in text[end:] or not isinstance(whole, dict) or whole.get(key) != []:
+            return json_value(text)
+        for piece in _pieces(text, first, end, f"}},{begin[1]}{{"):
+            # As deep as in the text.
+            [elements] = json_value(f"[[{piece}]]")
+            each(elements)
+            whole[key] += elements
+    except ValueError:
+        return json_value(text)
+    return whole
+
+
+def _pieces(text: str, first: int, end: int, between: str) -> Iterator[str]:
+    """A list without its brackets, cut between some of its elements.
+
+    A line ends there as it does at no place within an element, or else the pieces are no JSON.
+    """
+    while (cut := text.find(between, first + PIECE, end)) >= 0:
+        yield text[first : cut + 1]
+        first = cut + 2
+    yield text[first:end]
+
+
+def _is_deep(text: str) -> bool:
+    """Whether lists and mappings of a JSON text are nested too deep; of another text the answer means nothing."""
+    if "\\" in text:
+        text = text.replace("\\\\", "").replace('\\"', "")
+    brackets = text.encode("utf-8", "replace").translate(_CURLY, _OTHERS).replace(b'""', b"")
+    brackets = _STRING.sub(b"", brackets)
+    for _ in range(DEEPEST):
+        brackets = brackets.replace(b"{}", b"")
+        if not brackets:
+            return False
+    return True
 
 
 def toml_value(text: str) -> dict[str, Any]:

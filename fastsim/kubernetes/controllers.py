@@ -67,7 +67,7 @@ class PodManifest(NamedTuple):
 def pods(objects: Sequence[Manifest], places: Places, notices: Counter[str]) -> Iterator[PodManifest]:
     """Every pod in the order of the objects; objects that cannot be expanded are counted in `notices`."""
     belonging = Belonging(objects)
-    admission = PodAdmission.of(objects)
+    admission = PodAdmission.of([item for item in objects if item.kind != "Pod"])
     written = {_namespace(item.part("metadata")) for item in objects if admission.ranges and item.kind == "Pod"}
     if ignored := sum(len(admission.ranges.get(namespace, ())) for namespace in written):
         notices["LimitRange: rules that are ignored for Pods, to which admission applied them"] = ignored

@@ -11,15 +11,16 @@ import os
 import re
 import zipfile
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastsim.errors import InputError, short
 from fastsim.foundation.limits.packed_file import is_archived, most_bytes, opened_text, too_large
-from fastsim.foundation.nested_text import json_value
+from fastsim.foundation.nested_text import json_value, json_with_list
 from fastsim.foundation.parquet import one_line
+from fastsim.kubernetes.pod_rules.kept_parts import SharedParts
 from fastsim.kubernetes.yaml_text import yaml_documents
 
 ENDINGS = (".yaml", ".yml", ".json", ".yaml.gz", ".yml.gz", ".json.gz", ".zip", ".gzip")
@@ -226,8 +227,15 @@ def _json_documents(where: str, text: str) -> list[Any]:
     begin = _after_blanks(text, 0)
     if text[begin : begin + 1] not in ("", "[", "{"):  # what kubectl says instead of objects
         raise InputError(where, short(text[begin:].partition("\n")[0]), "Kubernetes objects as JSON")
+    shared: defaultdict[object, SharedParts] = defaultdict(SharedParts)
+
+    def share(items: list[Any]) -> None:
+        mappings = [item for item in items if isinstance(item, dict)]
+        for kind in {str(item.get("kind")) for item in mappings}:
+            shared[kind].share(item for item in mappings if str(item.get("kind")) == kind)
+
     try:
-        return [json_value(text)]
+        return [json_with_list(text, "items", share)]
     except json.JSONDecodeError as error:
         if error.msg != "Extra data":
             raise InputError(where, one_line(error), "JSON") from None

@@ -20,6 +20,7 @@ from fastsim.kubernetes.pod_rules.gangs import gang_of
 from fastsim.kubernetes.pod_rules.host_ports import HostPorts, PortRules
 from fastsim.kubernetes.pod_rules.kept_parts import KeptParts
 from fastsim.kubernetes.pod_rules.node_affinity import (
+    CHOOSING,
     OVER,
     Places,
     choosing_parts,
@@ -33,12 +34,14 @@ from fastsim.kubernetes.pod_rules.resource_claims import NO_CLAIMS, ResourceClai
 from fastsim.kubernetes.pod_rules.topology_spread import label_constraints, spread_notices, spread_rules
 from fastsim.kubernetes.pod_rules.volumes import Volumes
 from fastsim.kubernetes.requests import (
+    REQUESTING,
     Amounts,
     Surroundings,
     pod_amounts,
     request_columns,
     requested_devices,
     requesting_parts,
+    states_shares,
 )  # fmt: skip
 
 HELD = ("alibabacloud.com/gpu-index", "ALIYUN_COM_GPU_MEM_IDX")
@@ -97,8 +100,9 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         if name not in HONOURED and name not in HARMLESS:
             notices[f"pods: spec.{name}"] += 1
     kept = facts.kept or KeptParts()
-    parts = requesting_parts(pod.spec, pod.labels, pod.annotations, pod.where)
-    request = kept.of("request", parts, partial(_request, pod, facts), notices)
+    parts = partial(requesting_parts, pod.spec, pod.labels, pod.annotations, pod.where)
+    whole = () if states_shares(pod.labels, pod.annotations) else [pod.spec.get(name) for name in REQUESTING]
+    request = kept.of("request", parts, partial(_request, pod, facts), notices, whole)
     claimed = facts.claims.claimed(pod, request.amounts, notices)
     bound, spread = _optional(pod.spec, "nodeName") or None, spread_rules(pod, facts.places)
     rules, ports = facts.peers.rules(pod), facts.ports.rules(pod)
@@ -181,7 +185,8 @@ def _own_expressions(pod: PodManifest, bound: str | None, places: Places, kept: 
     def own(_: Counter[str]) -> list[Constraint]:
         return constraints(pod.spec, pod.where, places)
 
-    return list(kept.of("nodes", choosing_parts(pod.spec, pod.where), own))
+    parts = partial(choosing_parts, pod.spec, pod.where)
+    return list(kept.of("nodes", parts, own, whole=[pod.spec.get(name) for name in CHOOSING]))
 
 
 def _further_expressions(

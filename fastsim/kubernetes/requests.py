@@ -55,6 +55,8 @@ SHARES = (
     FRACTION_DEVICES,
 )  # fmt: skip
 """Annotations that requests for devices follow from."""
+REQUESTING = ("resources", "overhead", "initContainers", "containers")
+"""Fields of a pod's spec that its ``pod_amounts`` follow from."""
 OF_WHOLE_PODS = (CPU, MEMORY, "hugepages-")
 """Beginnings of the names of resources that a pod may request as a whole."""
 
@@ -140,6 +142,11 @@ def amount_parts(spec: Mapping[str, Any], where: str) -> list[object]:
     for key in ("initContainers", "containers"):
         held.append([(one.get("resources"), one.get("restartPolicy")) for one in sequence(spec, key, where)])
     return held
+
+
+def states_shares(labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> bool:
+    """Whether labels or annotations say what a pod requests."""
+    return SEED_LABEL in labels or any(name in annotations for name in (SHARES if annotations else ()))
 
 
 def requesting_parts(

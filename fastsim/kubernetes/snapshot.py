@@ -154,7 +154,7 @@ class Snapshot:
         now = read_as == "now"
         with uncollected():
             rows = self.rows_of(self.objects, present=now)
-            rows = with_gangs(rows, least_members(self.objects), self.notices, queue_key if now else None)
+            rows = with_gangs(rows, least_members(self._others), self.notices, queue_key if now else None)
             rows = current_rows(rows, self.node_rows, self.notices) if now else [as_trace(row) for row in rows]
         if not rows:
             from fastsim.kubernetes.controllers import without_pods
@@ -273,6 +273,11 @@ class Snapshot:
             kinds.setdefault(item.kind, []).append(item)
         return kinds
 
+    @cached_property
+    def _others(self) -> list[Manifest]:
+        """The objects that are no pods."""
+        return [item for kind, items in self._by_kind.items() if kind != "Pod" for item in items]
+
     @_Shared
     def _pods(self) -> tuple[list[PodManifest], Counter[str]]:
         """Every pod of the objects, and the notices of listing them."""
@@ -300,9 +305,10 @@ class Snapshot:
 
     @_Shared
     def _claimed_devices(self) -> Any:
-        from fastsim.kubernetes.pod_rules.resource_claims import ClaimedDevices
+        from fastsim.kubernetes.pod_rules.resource_claims import KINDS, ClaimedDevices
 
-        return ClaimedDevices(self.objects, self._node_notices)
+        items = self.objects if any(self.of_kind(kind) for kind in KINDS) else self._others
+        return ClaimedDevices(items, self._node_notices)
 
     @_Shared
     def _claims(self) -> Any:
@@ -358,7 +364,7 @@ class Snapshot:
     def _steps(self) -> dict[str, MemoryStep]:
         """Memory steps by resource; less than a MiB only with one source, whose nodes and pods are read together."""
         from fastsim.kubernetes.controllers import pod_specs
-        from fastsim.kubernetes.requests import amount_parts
+        from fastsim.kubernetes.requests import REQUESTING, amount_parts
 
         if self.nodes_of is not None:
             return self.nodes_of._steps
@@ -368,7 +374,8 @@ class Snapshot:
             with suppress(InputError):
                 for spec in pod_specs(item):
                     made = partial(_amounts, spec, item.where)
-                    request = self._kept.of("amounts", amount_parts(spec, item.where), made)
+                    parts = partial(amount_parts, spec, item.where)
+                    request = self._kept.of("amounts", parts, made, whole=[spec.get(name) for name in REQUESTING])
                     requests[id(request)] = request
         amounts_of: dict[str, set[Fraction]] = {}
         for name, amount in (entry for request in requests.values() for entry in request.items()):
@@ -399,7 +406,7 @@ class Snapshot:
         )
         ports = HostPorts(listed, lambda pod: peers.rules(pod).group)
         boards_of = {item.name: boards(item) for item in self.of_kind("Node")}
-        budgets = PreemptionBudgets(self.objects, listed)
+        budgets = PreemptionBudgets(self._others, listed)
         facts = (self._places, self._surroundings, priorities, peers, volumes, ports, boards_of, budgets, self._kept)
         return Facts(*facts, self._claims)
 

@@ -1,19 +1,65 @@
-"""Values that follow from parts of pods' specs, kept by these parts: pods of one template have equal parts.
+"""Equal parts of pods, and values that follow from parts, kept by these parts: pods of one template have equal parts.
 
-A kept value is shared by the rows of all its pods and is never changed.
+A part, or a value, is shared by all its pods and is never changed.
 """
 
 from __future__ import annotations
 
 import marshal
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 Value = TypeVar("Value")
 
 PLAIN = 2
 """Version of the form of `marshal` in which equal values without order of their own have equal bytes."""
+
+COMMON = {
+    "metadata": (("namespace",), ("labels", "annotations", "ownerReferences")), "spec": (None, None),
+    "status": (("phase", "qosClass"), ()),
+}  # fmt: skip
+"""Texts, and lists and mappings, that objects of a kind have in common, by where they are; None is all of them."""
+RARE, PAUSE = 0.8, 8
+"""Part of the values of a name that differ, from which on this name is left out, and for how many calls."""
+
+
+class SharedParts:
+    """Parts of objects of one kind that are equal under one name: each is kept once."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self._first: dict[str, dict[bytes, Any]] = {}
+        self._looked: Counter[str] = Counter()
+        self._left_out: dict[str, int] = {}
+
+    def share(self, items: Iterable[dict[str, Any]]) -> None:
+        """Let objects have the parts of those that were there first."""
+        for item in items:
+            for place, (texts, parts) in COMMON.items():
+                parent = item.get(place)
+                if isinstance(parent, dict):
+                    self._share(parent, parent if texts is None else texts, parent if parts is None else parts)
+        self._left_out = {name: calls - 1 for name, calls in self._left_out.items() if calls > 1}
+        for name, values in self._first.items():
+            if len(values) > RARE * self._looked[name]:
+                self._left_out[name] = PAUSE
+                values.clear()
+                del self._looked[name]
+
+    def _share(self, parent: dict[str, Any], texts: Iterable[str], parts: Iterable[str]) -> None:
+        for name, value in parent.items():
+            if type(value) is str:
+                if name in texts:
+                    parent[name] = self._texts.setdefault(value, value)
+            elif value and name in parts and name not in self._left_out and type(value) in (list, dict):
+                known = self._first.setdefault(name, {})
+                self._looked[name] += 1
+                parent[name] = known.setdefault(marshal.dumps(value, PLAIN), value)
+
+
+MOST = 100_000
+"""Most values that are kept by whole objects."""
 
 
 class KeptParts:
@@ -23,19 +69,33 @@ class KeptParts:
         self._kept: dict[tuple[str, bytes], tuple[Any, Counter[str]]] = {}
         self._first: dict[Hashable, Any] = {}
         self._joined: dict[tuple[int, int], tuple[object, object, list[Any] | None]] = {}
+        self._whole: dict[tuple[object, ...], tuple[object, tuple[Any, Counter[str]]]] = {}
 
     def of(
-        self, what: str, parts: Any, make: Callable[[Counter[str]], Value], notices: Counter[str] | None = None
-    ) -> Value:
-        """The value of these parts; ``make`` counts in its argument what is counted in `notices` for each pod."""
-        try:
-            key = what, marshal.dumps(parts, PLAIN)
-        except ValueError:  # parts that are no JSON
-            return make(Counter() if notices is None else notices)
-        kept = self._kept.get(key)
-        if kept is None:
-            noticed: Counter[str] = Counter()
-            kept = self._kept[key] = make(noticed), noticed
+        self, what: str, parts: Callable[[], Any], make: Callable[[Counter[str]], Value],
+        notices: Counter[str] | None = None, whole: Sequence[object] = (),
+    ) -> Value:  # fmt: skip
+        """The value of these parts; ``make`` counts in its argument what is counted in `notices` for each pod.
+
+        ``whole`` are objects of which the parts are parts: for the very same ones the parts need not be looked at.
+        """
+        place = what, *map(id, whole)
+        known = self._whole.get(place) if whole else None
+        if known is not None:
+            kept = known[1]
+        else:
+            try:
+                key = what, marshal.dumps(parts(), PLAIN)
+            except ValueError:  # parts that are no JSON
+                return make(Counter() if notices is None else notices)
+            found = self._kept.get(key)
+            if found is None:
+                noticed: Counter[str] = Counter()
+                found = self._kept[key] = make(noticed), noticed
+            kept = found
+            if whole and len(self._whole) < MOST:
+                # The objects stay with the value, so that no other object gets their ids.
+                self._whole[place] = whole, kept
         if kept[1] and notices is not None:
             notices.update(kept[1])
         value: Value = kept[0]

@@ -34,6 +34,8 @@ OVER = ("Succeeded", "Failed")
 DAEMON_TOLERATES = (UNSCHEDULABLE, "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 """Keys of taints that pods of a DaemonSet always tolerate."""
 
+CHOOSING = ("nodeSelector", "affinity", "tolerations")
+"""Fields of a pod's spec that say which nodes it may use."""
 TOLERATED = "toleration:"
 """Beginning of the labels, which no node has, that carry the tolerations of pods in tables."""
 TOLERATION = ("key", "operator", "value", "effect")

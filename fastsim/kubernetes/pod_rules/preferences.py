@@ -18,6 +18,7 @@ from fastsim.kubernetes.nodes import image_label
 from fastsim.kubernetes.objects import mapping, sequence
 from fastsim.kubernetes.pod_rules.kept_parts import KeptParts
 from fastsim.kubernetes.pod_rules.node_affinity import (
+    CHOOSING,
     SOFT,
     Places,
     choosing_parts,
@@ -34,8 +35,9 @@ def preference_columns(pod: PodManifest, places: Places, peers: Peers, kept: Kep
     wanted: list[Preference] = []
     if not pod.node:
         images = image_labels(pod.spec, pod.where) if places.images else []
-        parts = [*choosing_parts(pod.spec, pod.where), images]
-        wanted += kept.of("preferences", parts, partial(_of_nodes, pod.spec, pod.where, places, images))
+        made = partial(_of_nodes, pod.spec, pod.where, places, images)
+        whole = [] if images else [pod.spec.get(name) for name in CHOOSING]
+        wanted += kept.of("preferences", lambda: [*choosing_parts(pod.spec, pod.where), images], made, whole=whole)
         wanted += (
             Preference("spread", 1, rule["pods"], rule["topology"], rule["max_skew"], _expressions(rule["counted"]))
             for rule in rules_with(pod, LOOSE, places)

@@ -56,7 +56,9 @@ def _mark(rows: list[dict[str, Any]]) -> None:
     kept = KeptParts()
     for row in rows:
         listed = row["tolerations"]
-        row["constraints"] = kept.joined(row["constraints"], kept.of("marks", listed, partial(marks, listed)))
+        row["constraints"] = kept.joined(
+            row["constraints"], kept.of("marks", partial(list, listed), partial(marks, listed))
+        )
 
 
 def workload_of_rows(
