@@ -100,9 +100,7 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         if name not in HONOURED and name not in HARMLESS:
             notices[f"pods: spec.{name}"] += 1
     kept = facts.kept or KeptParts()
-    parts = partial(requesting_parts, pod.spec, pod.labels, pod.annotations, pod.where)
-    whole = () if states_shares(pod.labels, pod.annotations) else [pod.spec.get(name) for name in REQUESTING]
-    request = kept.of("request", parts, partial(_request, pod, facts), notices, whole)
+    request = _kept_request(pod, facts, kept, notices)
     claimed = facts.claims.claimed(pod, request.amounts, notices)
     bound, spread = _optional(pod.spec, "nodeName") or None, spread_rules(pod, facts.places)
     rules, ports = facts.peers.rules(pod), facts.ports.rules(pod)
@@ -163,6 +161,12 @@ class _Request(NamedTuple):
     columns: dict[str, Any]
     devices: list[str]
     amounts: Amounts
+
+
+def _kept_request(pod: PodManifest, facts: Facts, kept: KeptParts, notices: Counter[str]) -> _Request:
+    parts = partial(requesting_parts, pod.spec, pod.labels, pod.annotations, pod.where)
+    whole = () if states_shares(pod.labels, pod.annotations) else [pod.spec.get(name) for name in REQUESTING]
+    return kept.of("request", parts, partial(_request, pod, facts), notices, whole)
 
 
 def _request(pod: PodManifest, facts: Facts, notices: Counter[str]) -> _Request:
