@@ -189,6 +189,6 @@ def lasting(cluster: Cluster, policy: object) -> Cluster:
         for name, what in (("add_s", "joins"), ("remove_s", "leaves")):
             if node[name] is not None:
                 found = f"node {node['name']} that {what} at {node[name]:g} s"
-                expected = f"nodes that stay: policy {policy} is for rounds"
+                expected = f"nodes that stay: policy {policy} does not place pods one by one"
                 raise ScenarioError("cluster", found, expected, "policies that place pods let nodes come and go")
     return cluster

@@ -17,6 +17,7 @@ from fastsim.engine.result import Result
 from fastsim.engine.totals.pod_totals import tariff_of
 from fastsim.errors import InputError, ScenarioError
 from fastsim.scenario.compat import switches_on
+from fastsim.scenario.round_texts import lasting
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.rounds import compatible
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
@@ -57,6 +58,7 @@ class PreparedMonitored(NamedTuple):
 def prepared_monitored(scenario: Scenario, policy: Any) -> PreparedMonitored:
     """The objects of a scenario for a monitored scheduler."""
     cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
+    cluster = lasting(cluster, scenario.policy)
     plan = plan_of(scenario, policy)
     telemetry = watched(plan, telemetry_from(scenario.telemetry))
     nodes = cluster.offered.select(["num_gpu", "gpu_model"]).to_pylist()

@@ -24,6 +24,7 @@ COMMANDS = {
     "pods, checkpoints": f"{PODS} --checkpoint 60 --out out",
     "shares": f"{ROUNDS} --policy max_min_fairness --out out",
     "shares, checkpoints": f"{ROUNDS} --policy max_min_fairness --checkpoint 2 --out out",
+    "ideal": f"{ROUNDS} --policy max_min_fairness --ideal --out out",
     "orders": f"{ROUNDS} --policy las --out out",
     "adaptive jobs": "run --cluster sia:1:1:1 --workload synth:sia?jobs=2&seed=1 --policy sia --out out",
     "monitored GPUs": "run --cluster uniform?nodes=1&gpu=V100M32&gpus=1 --workload synth:detectors?over=50&unit=gib"

@@ -24,6 +24,7 @@ from fastsim.engine.shares.models_in_use import models_with_gpus, on_every_model
 from fastsim.engine.shares.plan import ALONE, Allocation, Floats, Ints, SharePlan, view_of
 from fastsim.engine.tables import ROW
 from fastsim.errors import ScenarioError
+from fastsim.foundation import interrupts
 
 Records = npt.NDArray[Any]
 
@@ -144,6 +145,7 @@ class IdealRun:
 
     def step(self) -> None:
         """Advance to the next event and handle it."""
+        interrupts.check()
         event_s = self.next_event_s()
         idle = not (self.rate > 0).any()
         if event_s == float("inf") or self.quiet == PATIENCE:
