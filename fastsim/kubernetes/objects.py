@@ -75,6 +75,8 @@ class Notices(Counter[str]):
 
     def update(self, counts: Any = (), /, **further: int) -> None:
         """Add these counts and their examples."""
+        if not counts and not further:
+            return
         for text, count in Counter(counts, **further).items():
             if text in getattr(counts, "examples", ()):
                 self.examples.setdefault(text, counts.examples[text])

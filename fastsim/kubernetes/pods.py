@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
@@ -66,6 +67,7 @@ HARMLESS = (
     "subdomain", "terminationGracePeriodSeconds",
 )  # fmt: skip
 """Fields without influence on a pod's request or on its nodes."""
+_KNOWN = frozenset((*HONOURED, *HARMLESS))
 
 
 class PodTimes(NamedTuple):
@@ -97,7 +99,7 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
     if _is_left_out(pod, times, phase, notices):
         return None
     for name in pod.spec:
-        if name not in HONOURED and name not in HARMLESS:
+        if name not in _KNOWN:
             notices[f"pods: spec.{name}"] += 1
     kept = facts.kept or KeptParts()
     request = _kept_request(pod, facts, kept, notices)
@@ -255,10 +257,9 @@ def unix_s(value: object, where: str) -> float | None:
     if value is None:
         return None
     text = str(value)
-    try:
-        return float(text)
-    except ValueError:
-        pass
+    if not text[4:5] == text[7:8] == "-":  # a number has no such signs, and a date is not to be tried as one
+        with suppress(ValueError):
+            return float(text)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -100,11 +100,14 @@ def with_enacted(spec: Mapping[str, Any], status: Mapping[str, Any], where: str)
     Of each resource a container counts with the most of its desired, allocated and actual request. A resize that is
     infeasible on the pod's node leaves out the desired one.
     """
+    kinds = [key for key in ("containerStatuses", "initContainerStatuses") if status.get(key) is not None]
+    if not kinds:
+        return spec
     held = {
         str(one.get("name")): [
             mapping(one, "allocatedResources", where), mapping(mapping(one, "resources", where), "requests", where)
         ]
-        for key in ("containerStatuses", "initContainerStatuses")
+        for key in kinds
         for one in sequence(status, key, where)
         if one.get("allocatedResources") or one.get("resources")
     }  # fmt: skip

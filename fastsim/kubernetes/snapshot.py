@@ -416,7 +416,7 @@ class Snapshot:
         digest = hashlib.sha256(b"[")
         for first in range(0, len(self.objects), AT_ONCE):
             bodies = [item.body for item in self.objects[first : first + AT_ONCE]]
-            text = json.dumps(bodies, sort_keys=True, default=str)
+            text = json.dumps(bodies, sort_keys=True, default=str, check_circular=False)
             digest.update(f"{', ' if first else ''}{text[1:-1]}".encode())
         digest.update(b"]")
         return digest.hexdigest()
@@ -477,4 +477,5 @@ def _has_pods(item: Manifest) -> bool:
 
 
 def _identity(item: Manifest) -> tuple[str, str, str]:
-    return item.kind, str(item.part("metadata").get("namespace") or "default"), item.name
+    metadata = item.part("metadata")
+    return item.kind, str(metadata.get("namespace") or "default"), str(metadata.get("name") or "")

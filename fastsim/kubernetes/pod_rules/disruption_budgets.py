@@ -55,6 +55,8 @@ class PreemptionBudgets:
 
     def of(self, pod: PodManifest) -> list[tuple[str, int]]:
         """The budgets of a pod: name, and how many of their pods on nodes are to stay there."""
+        if not self._items:
+            return []
         return sorted((name, self._least[name]) for name in map(_full_name, self._selecting(pod)))
 
     def _selecting(self, pod: PodManifest) -> list[Manifest]:

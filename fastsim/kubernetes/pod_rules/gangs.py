@@ -59,6 +59,8 @@ def gang_of(pod: PodManifest) -> Gang | None:
 
 def _own_group(pod: PodManifest) -> Gang | None:
     """The group of Kubernetes' own API that the pod names."""
+    if pod.spec.get("schedulingGroup") is None and pod.spec.get("workloadRef") is None:
+        return None
     group = mapping(pod.spec, "schedulingGroup", f"{pod.where}: spec").get("podGroupName")
     if group:
         return Gang(pod.namespace, str(group), policy=str(group))

@@ -49,6 +49,8 @@ class HostPort(NamedTuple):
 
 
 Ports = frozenset[HostPort]
+NONE: Ports = frozenset()
+"""Ports of a pod that takes none."""
 
 
 class PortRules(NamedTuple):
@@ -130,6 +132,9 @@ class HostPorts:
 
 def ports_of(pod: PodManifest) -> Ports:
     """Ports of the node that a pod takes; on the node's own network these are all ports of its containers."""
+    containers = sequence(pod.spec, "containers", pod.where)
+    if not pod.spec.get("initContainers") and not any(one.get("ports") for one in containers):
+        return NONE
     return frozenset(_ports(pod))
 
 

@@ -6,7 +6,7 @@ A part, or a value, is shared by all its pods and is never changed.
 from __future__ import annotations
 
 import marshal
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -29,33 +29,35 @@ class SharedParts:
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
-        self._first: dict[str, dict[bytes, Any]] = {}
+        self._first: defaultdict[str, dict[bytes, Any]] = defaultdict(dict)
         self._looked: Counter[str] = Counter()
         self._left_out: dict[str, int] = {}
 
     def share(self, items: Iterable[dict[str, Any]]) -> None:
         """Let objects have the parts of those that were there first."""
-        for item in items:
-            for place, (texts, parts) in COMMON.items():
+        listed = list(items)
+        for place, (texts, parts) in COMMON.items():
+            for item in listed:
                 parent = item.get(place)
                 if isinstance(parent, dict):
                     self._share(parent, parent if texts is None else texts, parent if parts is None else parts)
+        looked_at = self._first.keys() - self._left_out
         self._left_out = {name: calls - 1 for name, calls in self._left_out.items() if calls > 1}
-        for name, values in self._first.items():
-            if len(values) > RARE * self._looked[name]:
+        for name in looked_at:
+            self._looked[name] += len(listed)
+            if len(self._first[name]) > RARE * self._looked[name]:
                 self._left_out[name] = PAUSE
-                values.clear()
-                del self._looked[name]
+                del self._first[name], self._looked[name]
 
     def _share(self, parent: dict[str, Any], texts: Iterable[str], parts: Iterable[str]) -> None:
+        first, left_out, kept = self._first, self._left_out, self._texts
         for name, value in parent.items():
-            if type(value) is str:
+            kind = type(value)
+            if kind is str:
                 if name in texts:
-                    parent[name] = self._texts.setdefault(value, value)
-            elif value and name in parts and name not in self._left_out and type(value) in (list, dict):
-                known = self._first.setdefault(name, {})
-                self._looked[name] += 1
-                parent[name] = known.setdefault(marshal.dumps(value, PLAIN), value)
+                    parent[name] = kept.setdefault(value, value)
+            elif (kind is list or kind is dict) and value and name in parts and name not in left_out:
+                parent[name] = first[name].setdefault(marshal.dumps(value, PLAIN), value)
 
 
 MOST = 100_000

@@ -132,8 +132,9 @@ def owners(item: Manifest) -> list[Identity]:
     references = sequence(item.part("metadata"), "ownerReferences", item.where)
     if not references:
         return []
-    first = sorted(references, key=lambda owner: not owner.get("controller"))
-    return [(str(owner.get("kind")), _namespace(item), str(owner.get("name"))) for owner in first]
+    first = references if len(references) == 1 else sorted(references, key=lambda owner: not owner.get("controller"))
+    namespace = _namespace(item)
+    return [(str(owner.get("kind")), namespace, str(owner.get("name"))) for owner in first]
 
 
 def is_finished(item: Manifest) -> bool:

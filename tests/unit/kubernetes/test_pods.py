@@ -98,3 +98,7 @@ def test_times_are_utc() -> None:
     assert [unix_s(text, "t") for text in ("1970-01-01T00:00:01.5Z", "1970-01-01T01:00:00+01:00", "1970-01-01", 7)] == [
         1.5, 0, 0, 7,
     ]  # fmt: skip
+
+
+def test_numbers_are_seconds_whatever_signs_they_have() -> None:
+    assert [unix_s(text, "t") for text in ("123e-5", "-12.5", "1e3", 4)] == [0.00123, -12.5, 1000, 4]
