@@ -50,13 +50,12 @@ class ClusterState(Snapshot):
         return replace(cluster_of(self), snapshot=None)
 
     def with_claims_of(self, pod: Manifest) -> ClusterState:
-        """This state, or the same with a pod whose claims it does not know."""
-        own = (pod.part("metadata").get("namespace"), pod.name)
-        known = any((one.part("metadata").get("namespace"), one.name) == own for one in self.of_kind("Pod"))
-        if known or not self.asks_for_devices(pod):
+        """This state, or for a pod with claims the same with this pod as the only one that waits."""
+        if not self.asks_for_devices(pod):
             return self
-        fresh = ClusterState([*self.objects, pod], self.name, self.memory_unit)
-        fresh.number = self.number
+        others = [item for item in self.objects if item.kind != "Pod" or is_running(item)]
+        fresh = ClusterState([*others, pod], self.name, self.memory_unit)
+        fresh.number, fresh.momentary = self.number, True
         return fresh
 
     @cached_property

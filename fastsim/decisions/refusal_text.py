@@ -16,8 +16,16 @@ from fastsim.kubernetes.devices.device_resources import GPU, LACKING, OFFERED
 from fastsim.kubernetes.nodes import IN_BYTES, TAINT, UNSCHEDULABLE
 from fastsim.kubernetes.pod_rules.host_ports import TAKEN
 from fastsim.kubernetes.pod_rules.pod_affinity import APART, BESIDE, KEPT_AWAY
-from fastsim.kubernetes.pod_rules.resource_claims import AVAILABLE, CANNOT, refusal_text
-from fastsim.kubernetes.pod_rules.volumes import ABSENT, IMMEDIATE, NO_VOLUME, UNBOUND_TEXT, claim_text
+from fastsim.kubernetes.pod_rules.resource_claims import ALLOCATABLE, AVAILABLE, CANNOT, refusal_text
+from fastsim.kubernetes.pod_rules.volumes import (
+    ABSENT,
+    IMMEDIATE,
+    NO_VOLUME,
+    OF_VOLUME,
+    OF_ZONE,
+    UNBOUND_TEXT,
+    claim_text,
+)
 
 SUMMED = {
     "absent": "node(s) were not there", "no_gpu_memory": "Insufficient GPU memory",
@@ -61,8 +69,12 @@ def mismatch(conditions: Conditions, row: Mapping[str, Any]) -> str:
         return f"its taint {broken.key.removeprefix(TAINT)} is not tolerated"
     if (ports := ports_text(*broken.values[:1])) is not None:
         return ports
+    if broken.key.startswith((OF_VOLUME, OF_ZONE)):
+        return f"its volume is elsewhere: {expression(broken)}"
     if (claim := claim_text(broken.key) or refusal_text(broken.key)) is not None:
         return claim
+    if broken.key == ALLOCATABLE:
+        return CANNOT
     if broken.key == AVAILABLE:
         return f"the devices of its claim are elsewhere: {expression(broken)}"
     if broken.op == ONE_OF:
@@ -128,7 +140,7 @@ def summed(check: str, conditions: Conditions, row: Mapping[str, Any], found: in
         return insufficient(lacking(conditions, row, found, needed))
     if check == "pod_limit" and ports_text(conditions.group or ""):
         return NO_PORTS
-    if check == "no_gpu" and any(name.startswith(DEVICES) for name, _ in conditions.extra_resources):
+    if check == "no_gpu" and _has_claims(conditions):
         return CANNOT
     if check == "pod_affinity":
         return near_text(found)[1]
@@ -151,12 +163,22 @@ def summed(check: str, conditions: Conditions, row: Mapping[str, Any], found: in
         return f"{SUMMED['spread']}{MISSING_LABEL}"
     if broken is not None and (claim := claim_text(broken.key) or refusal_text(broken.key)) is not None:
         return claim
+    if broken is not None and broken.key == ALLOCATABLE:
+        return CANNOT
     if broken is not None and broken.key == AVAILABLE:
         return "resourceclaim not available on the node"
     if broken is None or not broken.key.startswith(TAINT):
         return "node(s) didn't match Pod's node affinity/selector"
     cordoned = broken.key.startswith(CORDON)
     return "node(s) were unschedulable" if cordoned else "node(s) had untolerated taint(s)"
+
+
+def _has_claims(conditions: Conditions) -> bool:
+    """Whether the pod has its devices by claims."""
+    names = (name for name, _ in conditions.extra_resources)
+    return any(name.startswith(DEVICES) for name in names) or any(
+        constraint.key == ALLOCATABLE for constraint in conditions.constraints
+    )
 
 
 def order_of_labels(conditions: Conditions, row: Mapping[str, Any]) -> int:
@@ -188,7 +210,7 @@ def sentence(counts: Mapping[str, int], nodes: int) -> str:
     return f"0/{nodes} nodes are available: {', '.join(reasons)}."
 
 
-CLAIM, CORDONED, TAINTED, CLAIM_IN_USE, LABELLED, PORTS, VOLUME, SPREAD = range(8)
+CLAIM, CORDONED, TAINTED, LABELLED, PORTS, CLAIM_IN_USE, VOLUME, ZONE, SPREAD = range(9)
 """The order of kube-scheduler's checks of labels; amounts come after ``PORTS``, rules between pods last."""
 CLAIMS = SPREAD + len(BETWEEN_PODS)
 """The last place before that of claims for devices."""
@@ -198,12 +220,14 @@ def _order(constraint: Constraint, conditions: Conditions) -> int:
     """The place of an expression's check in kube-scheduler's order; rules of spread and between pods are the last."""
     if constraint.key.startswith(TAINT):
         return CORDONED if constraint.key.startswith(CORDON) else TAINTED
-    if constraint.key == AVAILABLE:
-        return CLAIMS + 1
+    if constraint.key in (ALLOCATABLE, AVAILABLE):
+        return CLAIMS + (1 if constraint.key == ALLOCATABLE else 2)
     if refusal_text(constraint.key) is not None:
         return CLAIM
-    if constraint.key.startswith(NO_VOLUME):
+    if constraint.key.startswith((OF_VOLUME, NO_VOLUME)):
         return VOLUME
+    if constraint.key.startswith(OF_ZONE):
+        return ZONE
     if claim_text(constraint.key) is not None:
         return CLAIM if constraint.key.startswith((ABSENT, IMMEDIATE)) else CLAIM_IN_USE
     if ports_text(*constraint.values[:1]) is not None:

@@ -86,6 +86,9 @@ class Snapshot:
     ``unpin`` names pods that run and are read as if they waited, see `pod_rules.unpinned_pods`.
     """
 
+    momentary = False
+    """Whether one pod waits, which has the devices of its claims at this moment or never."""
+
     def __init__(
         self, objects: Sequence[Manifest], name: str = "kubernetes", memory_unit: str = "GiB", one_source: bool = True,
         unpin: str = "",
@@ -320,7 +323,8 @@ class Snapshot:
         if not self._claimed_devices.present:
             return ResourceClaims(self._claimed_devices)
         users = in_line(self._pods[0], priorities_of(self.of_kind("PriorityClass")))
-        return ResourceClaims(self._claimed_devices, users, {row["name"]: row["num_gpu"] for row in self._plain_rows})
+        gpus = {row["name"]: row["num_gpu"] for row in self._plain_rows}
+        return ResourceClaims(self._claimed_devices, users, gpus, self.momentary)
 
     @_Shared
     def _places(self) -> Any:
@@ -401,9 +405,8 @@ class Snapshot:
         peers = Peers(listed, self._places.nodes, namespaces)
         priorities = priorities_of(self.of_kind("PriorityClass"))
         users = in_line(listed, priorities)
-        volumes = Volumes(
-            self.of_kind("PersistentVolumeClaim"), self.of_kind("PersistentVolume"), users, self.of_kind("StorageClass")
-        )
+        claims, volumes_ = self.of_kind("PersistentVolumeClaim"), self.of_kind("PersistentVolume")
+        volumes = Volumes(claims, volumes_, users, self.of_kind("StorageClass"), self._places.nodes)
         ports = HostPorts(listed, lambda pod: peers.rules(pod).group)
         boards_of = {item.name: boards(item) for item in self.of_kind("Node")}
         budgets = PreemptionBudgets(self._others, listed)

@@ -47,8 +47,9 @@ def members(count: int, requests: dict[str, object] | None = None, **more: Any) 
     return [pod(f"p{n}", requests or ONE, **more) for n in range(count)]
 
 
-def slice_of(name: str, devices: int) -> dict[str, Any]:
-    return resource_slice(name, *[gpu(f"g{number}", "Tesla-T4") for number in range(devices)])
+def slice_of(name: str, devices: int, slices: int = 1) -> dict[str, Any]:
+    own = [gpu(f"g{number}", "Tesla-T4") for number in range(devices)]
+    return resource_slice(name, *own, pool={"resourceSliceCount": slices})
 
 
 def claim_for(name: str, count: int, status: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -112,6 +113,9 @@ DUMPS = [
     Dump("a claim for devices is met by devices of one node",
          [node("n1"), node("n2"), device_class(), slice_of("n2", 2), claim_for("two", 2), using("p", "two"),
           claim_for("more", 1), using("q", "more")], {"p": "n2", "q": ""}),
+    Dump("devices of a pool that lacks slices are not given",
+         [node("n1"), node("n2"), device_class(), slice_of("n1", 2, slices=2), slice_of("n2", 1), claim_for("one", 1),
+          using("p", "one"), claim_for("more", 1), using("q", "more")], {"p": "n2", "q": ""}),
     Dump("a claim that is not there keeps a pod waiting",
          [node("n1"), device_class(), slice_of("n1", 2), using("p", "missing")], {"p": ""}),
     Dump("a device class that is not there keeps a pod waiting",

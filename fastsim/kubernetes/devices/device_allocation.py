@@ -49,10 +49,16 @@ class SharedAttribute(NamedTuple):
 
 @dataclass(frozen=True)
 class Bundle:
-    """Requests that are satisfied together: alternatives of each, as sets and numbers of devices, and constraints."""
+    """Requests that are satisfied together: alternatives of each, as sets and numbers of devices, and constraints.
+
+    Alternatives with administrative access, by numbers of request and alternative, may have devices in use, but none
+    that another request of the same claim has. ``claims`` are the claims of the requests; none are all of one claim.
+    """
 
     requests: tuple[tuple[tuple[Devices, int], ...], ...]
     constraints: tuple[SharedAttribute, ...]
+    administrative: frozenset[tuple[int, int]] = frozenset()
+    claims: tuple[int, ...] = ()
 
     @cached_property
     def devices(self) -> Devices:
@@ -78,6 +84,17 @@ class FreeDevices:
         other = FreeDevices((), self.total)
         other.devices, other.free, other.left = self.devices, set(self.free), dict(self.left)
         return other
+
+    def beside(self, others: Iterable[tuple[FreeDevices, PublishedDevice]]) -> FreeDevices:
+        """The same devices and some of others, to be taken apart from these."""
+        joint = self.copy()
+        joint.devices = dict(self.devices)
+        for free, device in others:
+            joint.devices[device.identity] = device
+            joint.free |= {device.identity} & free.free
+            for key, _ in device.consumes:
+                joint.left.setdefault(key, free.left[key])
+        return joint
 
     def fits(self, device: PublishedDevice) -> bool:
         """Whether a device is free and its counters suffice."""
@@ -162,12 +179,21 @@ class FreeDevices:
         return sum(parts, Fraction(0))
 
 
+class _Choice(NamedTuple):
+    """How one alternative takes its devices: numbers of its constraints, its claim, and whether it may use any."""
+
+    ruled: list[int]
+    claim: int
+    administrative: bool
+
+
 class _Search:
     """The devices of a bundle, chosen one after the other; what breaks a constraint is not followed."""
 
     def __init__(self, free: FreeDevices, bundle: Bundle) -> None:
         self.free, self.bundle, self.steps = free, bundle, 0
         self.values: list[list[object]] = [[] for _ in bundle.constraints]
+        self.of_claim: set[tuple[int, Identity]] = set()
 
     def solutions(self) -> Iterator[list[PublishedDevice]]:
         """Every allocation, the first alternatives first."""
@@ -179,11 +205,13 @@ class _Search:
             return
         for alternative, (devices, count) in enumerate(self.bundle.requests[number]):
             ruled = [c for c, rule in enumerate(self.bundle.constraints) if (number, alternative) in rule.concerned]
+            claim = self.bundle.claims[number] if self.bundle.claims else 0
+            how = _Choice(ruled, claim, (number, alternative) in self.bundle.administrative)
             candidates = self._ordered(self.free.inside(devices), ruled)
-            yield from self._chosen(candidates, 0, count, ruled, taken, lambda: self._request(number + 1, taken))
+            yield from self._chosen(candidates, 0, count, how, taken, lambda: self._request(number + 1, taken))
 
     def _chosen(
-        self, candidates: Sequence[PublishedDevice], start: int, count: int, ruled: Sequence[int],
+        self, candidates: Sequence[PublishedDevice], start: int, count: int, how: _Choice,
         taken: list[PublishedDevice], then: Callable[[], Iterable[list[PublishedDevice]]],
     ) -> Iterator[list[PublishedDevice]]:  # fmt: skip
         if not count:
@@ -193,11 +221,16 @@ class _Search:
             device, self.steps = candidates[place], self.steps + 1
             if self.steps > MOST_STEPS:
                 return
-            if not self.free.fits(device) or not all(self._allows(rule, device) for rule in ruled):
+            if not self._is_usable(device, how) or not all(self._allows(rule, device) for rule in how.ruled):
                 continue
-            self._take(device, ruled, taken)
-            yield from self._chosen(candidates, place + 1, count - 1, ruled, taken, then)
-            self._give_back(device, ruled, taken)
+            self._take(device, how, taken)
+            yield from self._chosen(candidates, place + 1, count - 1, how, taken, then)
+            self._give_back(device, how, taken)
+
+    def _is_usable(self, device: PublishedDevice, how: _Choice) -> bool:
+        if (how.claim, device.identity) in self.of_claim:
+            return False
+        return how.administrative or self.free.fits(device)
 
     def _allows(self, number: int, device: PublishedDevice) -> bool:
         rule, value = self.bundle.constraints[number], device.named(self.bundle.constraints[number].attribute)
@@ -209,16 +242,20 @@ class _Search:
             return not any(mine & _several(other) for other in others)
         return all(_key(value) == _key(other) for other in others)
 
-    def _take(self, device: PublishedDevice, ruled: Sequence[int], taken: list[PublishedDevice]) -> None:
-        self.free.take(device)
+    def _take(self, device: PublishedDevice, how: _Choice, taken: list[PublishedDevice]) -> None:
+        if not how.administrative:
+            self.free.take(device)
+        self.of_claim.add((how.claim, device.identity))
         taken.append(device)
-        for rule in ruled:
+        for rule in how.ruled:
             self.values[rule].append(device.named(self.bundle.constraints[rule].attribute))
 
-    def _give_back(self, device: PublishedDevice, ruled: Sequence[int], taken: list[PublishedDevice]) -> None:
-        self.free.take(device, -1)
+    def _give_back(self, device: PublishedDevice, how: _Choice, taken: list[PublishedDevice]) -> None:
+        if not how.administrative:
+            self.free.take(device, -1)
+        self.of_claim.discard((how.claim, device.identity))
         taken.pop()
-        for rule in ruled:
+        for rule in how.ruled:
             self.values[rule].pop()
 
     def _ordered(self, devices: list[PublishedDevice], ruled: Sequence[int]) -> list[PublishedDevice]:

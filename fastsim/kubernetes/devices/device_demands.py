@@ -71,6 +71,7 @@ class Supply:
         for device in published.devices:
             self.nodes.setdefault(device.node, []).append(device)
         self._meant: dict[Alternative, Devices] = {}
+        self._by_node: dict[Devices, dict[str, Devices]] = {}
         self._asked: dict[ClaimSpec, Asked | UnknownRequest] = {}
         self.labels: dict[Demanded | Devices, str] = {}
 
@@ -91,7 +92,7 @@ class Supply:
         return found
 
     def meant(self, asked: Alternative) -> Devices:
-        """The devices that a request means, those without taints against it; for all devices of a node see `_all`."""
+        """The devices that a request means, those without taints against it; for all of a node see `all_of_nodes`."""
         if asked not in self._meant:
             found = self.classes.meant(asked, self.published.devices)
             self._meant[asked] = frozenset(device.identity for device in found if tolerated(asked, device))
@@ -99,10 +100,12 @@ class Supply:
 
     def by_node(self, devices: Devices) -> dict[str, Devices]:
         """A set of devices, apart by node."""
-        found: dict[str, set[Identity]] = {}
-        for identity in devices:
-            found.setdefault(self.of[identity].node, set()).add(identity)
-        return {node: frozenset(own) for node, own in found.items()}
+        if devices not in self._by_node:
+            found: dict[str, set[Identity]] = {}
+            for identity in devices:
+                found.setdefault(self.of[identity].node, set()).add(identity)
+            self._by_node[devices] = {node: frozenset(own) for node, own in found.items()}
+        return self._by_node[devices]
 
     def _read(self, spec: ClaimSpec) -> Asked:
         numbers = {request: number for number, request in enumerate(spec.requests)}
@@ -124,7 +127,7 @@ class Supply:
         first = request.alternatives[0]
         if len(request.alternatives) > 1:
             return self._alternatives(request)
-        devices = self._all(first) if first.number == ALL else self.meant(first)
+        devices = self.all_of_nodes(first) if first.number == ALL else self.meant(first)
         if first.admin:
             self.labels.setdefault(devices, first.device_class)
             return Asked(present=((devices, max(first.number, 1)),))
@@ -141,11 +144,11 @@ class Supply:
         gpus = number if devices and self._are_gpus(devices) else 0
         return Asked(((Pick(devices), number),), gpus, unequal=unequal)
 
-    def _all(self, asked: Alternative) -> Devices:
+    def all_of_nodes(self, asked: Alternative) -> Devices:
         """The devices that a request for all of a node means, without nodes where it cannot have all of them."""
         found = self.classes.meant(asked, self.published.devices)
         away = {device.node for device in found if not tolerated(asked, device)}
-        away |= {device.node for device in self.published.devices if not device.complete}
+        away |= self.published.incomplete
         counts = Counter(device.node for device in found)
         away |= {node for node, count in counts.items() if count > MOST_DEVICES}
         return frozenset(device.identity for device in found if device.node not in away)

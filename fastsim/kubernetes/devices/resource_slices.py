@@ -1,7 +1,7 @@
 """Devices that drivers publish in ResourceSlices, for Dynamic Resource Allocation.
 
-Of a pool only the slices of its highest generation count. A pool that lacks slices is incomplete: its devices can be
-asked for by number, but nothing that asks for all devices of a node fits there. A pool with two devices of one name is
+Of a pool only the slices of its highest generation count. A pool that lacks slices is incomplete: its devices do not
+count, and nothing that asks for all devices of a node fits on its nodes. A pool with two devices of one name is
 invalid, and its nodes offer nothing. Taints of slices and of DeviceTaintRules keep requests away that do not tolerate
 them. Devices that several nodes can reach are dealt to these nodes one by one, so that each counts once: fewer may fit
 then than in Kubernetes.
@@ -59,7 +59,7 @@ class DeviceTaint(NamedTuple):
 class PublishedDevice(NamedTuple):
     """A device: its identity, its node, what selectors see of it, taints, and what it takes of shared counters.
 
-    ``complete`` is whether its pool is, ``shared`` whether other nodes, that may be there, reach it.
+    ``shared`` is whether other nodes, that may be there, reach it, ``reach`` the nodes that do if they are several.
     """
 
     identity: Identity
@@ -67,8 +67,8 @@ class PublishedDevice(NamedTuple):
     seen: Mapping[str, Any]
     taints: tuple[DeviceTaint, ...] = ()
     consumes: tuple[tuple[tuple[str, ...], Fraction], ...] = ()
-    complete: bool = True
     shared: bool = False
+    reach: tuple[str, ...] = ()
 
     @property
     def attributes(self) -> Domains:
@@ -110,6 +110,7 @@ class Published(NamedTuple):
 
     devices: tuple[PublishedDevice, ...] = ()
     counters: Counters = MappingProxyType({})
+    incomplete: frozenset[str] = frozenset()
 
 
 class _Pool(NamedTuple):
@@ -127,22 +128,24 @@ def published(
     devices: list[PublishedDevice] = []
     places = {node["name"]: node for node in nodes}
     counters: dict[tuple[str, ...], Fraction] = {}
-    invalid: set[str] = set()
+    invalid, incomplete = set[str](), set[str]()
     for (driver, name), pool in sorted(_pools(slices).items()):
         key = f"{driver}/{name}"
         for item in pool.slices:
             for counter_set in sequence(item.part("spec"), "sharedCounters", item.where):
                 for counter, amount in _counters(counter_set, item.where):
                     counters[driver, name, str(counter_set.get("name")), counter] = amount
-        if not pool.complete:
-            notices[f"nodes: pool {key} is incomplete, so requests for all devices fit nowhere on its nodes"] = 1
         found = list(_devices(driver, name, pool, places, notices))
         if not pool.valid:
             notices[f"nodes: pool {key} has two devices of one name, so its nodes offer none"] = 1
             invalid.update(device.node for device in found)
-        devices += found
+        if pool.complete:
+            devices += found
+        else:
+            notices[f"nodes: pool {key} is incomplete, so its devices do not count"] = 1
+            incomplete.update(device.node for device in found)
     listed = [device for device in devices if device.node not in invalid]
-    return Published(tuple(_tainted(listed, rules)), counters)
+    return Published(tuple(_tainted(listed, rules)), counters, frozenset(incomplete))
 
 
 def _pools(slices: Sequence[Manifest]) -> dict[tuple[str, str], _Pool]:
@@ -193,7 +196,8 @@ def _devices(
             yield PublishedDevice(
                 (driver, pool_name, str(entry.get("name") or "")), reach[(dealt - 1) % len(reach)],
                 _seen(driver, body, where), tuple(_taints(body, where)),
-                tuple(_consumed(driver, pool_name, body, where)), pool.complete, not own.get("nodeName"),
+                tuple(_consumed(driver, pool_name, body, where)), not own.get("nodeName"),
+                tuple(reach) if len(reach) > 1 else (),
             )  # fmt: skip
 
 

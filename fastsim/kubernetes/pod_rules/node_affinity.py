@@ -133,6 +133,14 @@ def node_terms(terms: Sequence[Mapping[str, Any]], where: str) -> list[Constrain
     return _one_of([term_expressions(term, where) for term in terms])
 
 
+def under(key: str, found: Sequence[Constraint]) -> list[Constraint]:
+    """The expressions as one whose key says what they are about; none stay none."""
+    if not found:
+        return []
+    values = found[0].values if found[0].op == ONE_OF else (conjunction_text(found),)
+    return [Constraint(key, ONE_OF, values)]
+
+
 def tolerates(toleration: Mapping[str, Any], taint: Taint) -> bool:
     """Whether a toleration covers a taint; without a key it covers every key."""
     key, effect = str(toleration.get("key") or ""), str(toleration.get("effect") or "")

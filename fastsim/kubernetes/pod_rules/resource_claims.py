@@ -20,7 +20,7 @@ from math import ceil
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from fastsim.hardware.node_constraints import ONE_OF, Constraint, conjunction_text
+from fastsim.hardware.node_constraints import Constraint
 from fastsim.kubernetes.controllers import PodManifest
 from fastsim.kubernetes.devices.device_allocation import Devices, FreeDevices, Pick
 from fastsim.kubernetes.devices.device_demands import Asked, DeviceResources, Supply
@@ -34,11 +34,13 @@ from fastsim.kubernetes.devices.device_requests import (
     of_resource,
 )  # fmt: skip
 from fastsim.kubernetes.devices.device_resources import allocatable, is_device
+from fastsim.kubernetes.devices.exact_allocation import ExactAllocation
 from fastsim.kubernetes.devices.published_gpus import gpu_columns, gpus_of
 from fastsim.kubernetes.devices.resource_slices import SLICE, TAINT_RULE, Identity, published
 from fastsim.kubernetes.nodes import label_key
 from fastsim.kubernetes.objects import Manifest, counted_about, mapping, sequence
-from fastsim.kubernetes.pod_rules.node_affinity import node_terms
+from fastsim.kubernetes.pod_rules.node_affinity import node_terms, under
+from fastsim.kubernetes.pod_rules.pod_affinity import NOWHERE
 from fastsim.kubernetes.quantity import quantity
 from fastsim.kubernetes.requests import pod_amounts
 
@@ -47,8 +49,8 @@ KINDS = (CLAIM, TEMPLATE, CLASS, SLICE, TAINT_RULE)
 """Kinds of Dynamic Resource Allocation."""
 REFUSED = "resourceclaim:"
 """Beginning of labels that no node has, because a claim is not there, or cannot be honoured; the reason follows."""
-AVAILABLE = "allocation: nodeSelector"
-"""Key of expressions about nodes where the devices of an allocated claim are available."""
+AVAILABLE, ALLOCATABLE = "allocation: nodeSelector", "allocation: devices"
+"""Keys of expressions about nodes where the devices of an allocated claim are available, or those asked for are."""
 CANNOT = "cannot allocate all claims"
 """kube-scheduler's text for nodes whose devices do not suffice."""
 MOST_USERS = 256
@@ -87,11 +89,12 @@ class Claimed(NamedTuple):
 
 
 class Needs(NamedTuple):
-    """Claims of a waiting pod: what it takes, expressions about nodes, and why it fits nowhere."""
+    """Claims of a waiting pod: what it takes, expressions about nodes, why it fits nowhere, claims without devices."""
 
     asked: tuple[Asked, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     refusals: tuple[str, ...] = ()
+    specs: tuple[ClaimSpec, ...] = ()
 
 
 class ClaimedDevices:
@@ -198,13 +201,15 @@ class ClaimedDevices:
 class ResourceClaims:
     """Claims of the pods of a cluster; ``users`` are the pods, those on nodes first, the next in line before others.
 
-    ``gpus`` are the numbers of GPUs of device plugins by node.
+    ``gpus`` are the numbers of GPUs of device plugins by node. ``momentary``: one pod waits, and it has devices now or
+    never, so that the nodes that have them are looked up, and it takes no amounts but GPUs.
     """
 
     def __init__(
-        self, devices: ClaimedDevices, users: Iterable[PodManifest] = (), gpus: Mapping[str, int] = MappingProxyType({})
-    ) -> None:
-        self.devices, self._gpus = devices, gpus
+        self, devices: ClaimedDevices, users: Iterable[PodManifest] = (),
+        gpus: Mapping[str, int] = MappingProxyType({}), momentary: bool = False,
+    ) -> None:  # fmt: skip
+        self.devices, self._gpus, self._momentary = devices, gpus, momentary
         self._users: dict[Key, list[Key]] = defaultdict(list)
         listed = list(users)
         for pod in listed:
@@ -236,6 +241,11 @@ class ResourceClaims:
         if pod.spec.get("nodeName"):
             return self._running(pod, amounts, notices)
         needs = self._needs(pod, amounts)
+        if self._momentary and needs.specs and not needs.refusals:
+            try:
+                return self._at_once(needs, amounts)
+            except UnknownRequest as error:
+                needs = Needs(refusals=(str(error),))
         if not all(map(self._further.knows, needs.asked)):
             needs = Needs(refusals=("claims of a pod that is not among the objects",))
         # Pods without nodes may meet their claims, classes and devices beside the nodes of other objects.
@@ -249,6 +259,13 @@ class ResourceClaims:
             inside, partly = self._further.overlaps(asked)
             notices.update([CHOICE] * inside + [PARTLY] * partly + [UNEQUAL] * asked.unequal)
         return found._replace(constraints=tuple(dict.fromkeys(expressions)))
+
+    def _at_once(self, needs: Needs, amounts: Amounts) -> Claimed:
+        """What a pod has that takes its devices now."""
+        names = tuple(self._exact.nodes(needs.specs))
+        devices = under(ALLOCATABLE, [Constraint("name", "In", names) if names else NOWHERE])
+        gpus = sum(one.gpus for one in needs.asked if not one.unequal) - self._counted_gpus(amounts)
+        return Claimed((), max(gpus, 0), constraints=tuple(dict.fromkeys([*needs.constraints, *devices])))
 
     def _taken(self, needs: Needs, amounts: Amounts) -> Claimed:
         """Further resources and GPUs of claims without devices; GPUs among the pod's amounts are left out."""
@@ -285,18 +302,32 @@ class ResourceClaims:
         asked: list[Asked] = []
         expressions: list[Constraint] = []
         refusals: list[str] = []
+        specs: list[ClaimSpec] = []
         for entry in sequence(pod.spec, "resourceClaims", pod.where):
             try:
-                one, nodes = self._claim(pod, entry)
+                spec, nodes = self._claim(pod, entry)
+                asked.append(self._asked(spec))
             except UnknownRequest as error:
                 refusals.append(str(error))
                 continue
-            asked.append(one)
+            specs.append(spec)
             expressions += nodes
-        for name in self.devices.resources:
-            if amounts.get(name):
-                asked.append(self._of_resource(name, amounts[name]))
-        return Needs(tuple(asked), tuple(expressions), tuple(refusals))
+        resources = [name for name in self.devices.resources if amounts.get(name)]
+        for name in resources:
+            asked.append(self._of_resource(name, amounts[name]))
+            specs.append(of_resource(self.devices.supply.classes.resources[name], ceil(amounts[name])))
+        offered = any(self.devices.plugins[name] for name in resources)
+        own = () if offered else tuple(spec for spec in specs if spec.requests)
+        return Needs(tuple(asked), tuple(expressions), tuple(refusals), own)
+
+    def _asked(self, spec: ClaimSpec) -> Asked:
+        """What a claim takes; nothing that is counted where the devices themselves are looked up."""
+        try:
+            return self.devices.supply.asked(spec)
+        except UnknownRequest:
+            if not self._momentary:
+                raise
+            return Asked()
 
     def _of_resource(self, name: str, amount: Fraction) -> Asked:
         """What a request for a resource takes of the devices that it stands for."""
@@ -308,28 +339,28 @@ class ResourceClaims:
         supply.labels.setdefault(pick, name)
         return plain._replace(amounts=((pick, count),))
 
-    def _claim(self, pod: PodManifest, entry: Mapping[str, Any]) -> tuple[Asked, list[Constraint]]:
-        """What one claim takes, and expressions about nodes if it has its devices; UnknownRequest if it has no way."""
+    def _claim(self, pod: PodManifest, entry: Mapping[str, Any]) -> tuple[ClaimSpec, list[Constraint]]:
+        """What one claim asks for, or expressions about nodes if it has its devices; UnknownRequest without a way."""
         name, template = _names(pod, entry)
         if not name and not template:
-            return Asked(), []
+            return ClaimSpec(), []
         key = (pod.namespace, name)
         item = self.devices.claims.get(key)
         if item is None:
             body = self.devices.templates.get((pod.namespace, template))
             if body is None:
                 raise UnknownRequest(f'resourceclaim "{name or template}" not found')
-            return self.devices.supply.asked(self.devices.spec(body)), []
+            return self.devices.spec(body), []
         if item.part("metadata").get("deletionTimestamp"):
             raise UnknownRequest(f'resourceclaim "{name}" is being deleted')
         reserved = reserved_for(item)
         if len(reserved) >= MOST_USERS and pod.name not in reserved:
             raise UnknownRequest(f'resourceclaim "{name}" is reserved for {MOST_USERS} pods')
         if self.devices.is_allocated(key):
-            return Asked(), _available(item)
+            return ClaimSpec(), _available(item)
         if self._users.get(key, [(pod.namespace, pod.name)])[0] != (pod.namespace, pod.name):
             raise UnknownRequest(f'resourceclaim "{name}" is shared, and its devices are not chosen yet')
-        return self.devices.supply.asked(self.devices.spec(item)), []
+        return self.devices.spec(item), []
 
     def _claims_of(self, pod: PodManifest) -> Iterator[Key]:
         """The claims of a pod that are among the objects, that for its resources among them."""
@@ -350,6 +381,7 @@ class ResourceClaims:
                 holders[pod.namespace, pod.name] = own
                 seen.update(claims)
         free = self.devices.free()
+        self._exact = ExactAllocation(self.devices.supply, free)
         for key in self.devices.claims.keys() - seen:
             if self.devices.is_allocated(key):
                 self.devices.take(free, self.devices.held(key))
@@ -403,10 +435,7 @@ def refusal_text(key: str) -> str | None:
 def _available(item: Manifest) -> list[Constraint]:
     """Expressions about nodes where the devices of an allocated claim are available; none if that is everywhere."""
     terms = sequence(item.part("status", "allocation", "nodeSelector"), "nodeSelectorTerms", item.where)
-    found = node_terms(terms, item.where)
-    if found and found[0].op != ONE_OF:
-        return [Constraint(AVAILABLE, ONE_OF, (conjunction_text(found),))]
-    return [one._replace(key=AVAILABLE) for one in found]
+    return under(AVAILABLE, node_terms(terms, item.where))
 
 
 def _names(pod: PodManifest, entry: Mapping[str, Any]) -> tuple[str, str]:

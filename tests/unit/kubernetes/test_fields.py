@@ -36,7 +36,7 @@ OWN = {
     "-worker", "OneOf", "all", "True", "true", "Eviction", "policy/v1", "local-storage", "not-safe", "ownerless",
     "after_gang", "apart", "beside", "near", "budgets", "preempts", "least", "amounts", "nodes", "request",
     "snapshot", "Known", "preferences", "preferring", "requiring",
-    "sign", "number", "n", "r", "rR", "t", "container",
+    "sign", "number", "n", "r", "rR", "t", "container", "__",
 }  # fmt: skip
 """Words of the readers that are fastsim's own: columns, units, words of messages."""
 INNER = {

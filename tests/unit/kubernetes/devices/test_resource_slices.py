@@ -40,13 +40,11 @@ def test_only_the_highest_generation_of_a_pool_counts() -> None:
     ]
 
 
-def test_an_incomplete_pool_is_named_and_its_devices_count() -> None:
-    """With fewer slices than resourceSliceCount the view of a pool is not complete."""
+def test_devices_of_an_incomplete_pool_do_not_count() -> None:
+    """With fewer slices than resourceSliceCount the view of a pool is not complete; kube-scheduler passes over it."""
     all_of_it, notices = found(resource_slice("a", gpu("g0"), pool={"resourceSliceCount": 2}))
-    assert [one.complete for one in all_of_it.devices] == [False]
-    assert list(notices) == [
-        "nodes: pool gpu.nvidia.com/a is incomplete, so requests for all devices fit nowhere on its nodes"
-    ]
+    assert not all_of_it.devices and all_of_it.incomplete == {"a"}
+    assert list(notices) == ["nodes: pool gpu.nvidia.com/a is incomplete, so its devices do not count"]
 
 
 def test_nodes_of_a_pool_with_two_devices_of_one_name_offer_none() -> None:

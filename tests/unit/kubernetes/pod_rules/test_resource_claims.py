@@ -272,11 +272,14 @@ def test_all_devices_of_nodes_of_several_sizes() -> None:
     assert found.nodes == {"r": "b", "p0": "a", "p1": None, "p2": "b", "p3": "b"}
 
 
-def test_all_devices_of_an_incomplete_pool_are_not_known() -> None:
-    """A request for all devices fails on a node with a pool that is being updated; one for a number does not."""
+def test_devices_of_an_incomplete_pool_are_not_given() -> None:
+    """No request has devices of a pool that is being updated, and none has all devices of a node beside such a pool."""
     part = resource_slice("a", gpu("g0"), pool={"resourceSliceCount": 2})
     every = template("all", request(allocationMode="All"))
     found = on(node("a"), part, *TWO_GPUS[3:], every, claiming("p0", "all"), claiming("p1", "one"))
+    assert found == {"p0": None, "p1": None}
+    beside = resource_slice("a", gpu("g0"), name="b", pool={"name": "b"})
+    found = on(node("a"), part, beside, *TWO_GPUS[3:], every, claiming("p0", "all"), claiming("p1", "one"))
     assert found == {"p0": None, "p1": "a"}
 
 
