@@ -59,8 +59,7 @@ class Refusals:
         """The texts for node ``n``, whose first failed check is ``check``."""
         lacking = _lacking(decision, n) if check in AMOUNTS else []
         first = summed(check, decision.request.conditions, self._rows[n], *_figures(decision, n))
-        texts = list(dict.fromkeys([*lacking, *([first] if check == "no_gpu_memory" or not lacking else [])]))
-        return [SUMMED["spread"]] if texts == [CANNOT] and decision.breaks_spread(n) else texts
+        return dict.fromkeys([*lacking, *([first] if check == "no_gpu_memory" or not lacking else [])])
 
     def _texts_of_labels(self, decision: Decision, n: int) -> Iterable[str]:
         """The texts for node ``n``, whose labels, taints or pods keep the pod away."""
