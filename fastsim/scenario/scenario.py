@@ -221,20 +221,25 @@ class Scenario:
         canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
-    def problems(self, known: dict[tuple[str, str], FastsimError | None] | None = None) -> list[Problem]:
+    def problems(
+        self, known: dict[tuple[str, str], FastsimError | None] | None = None, made: dict[str, Any] | None = None
+    ) -> list[Problem]:
         """Every mistake in this scenario; an empty list if it can be run.
 
-        ``known`` caches the results of checks by field and value; pass the same one for many scenarios.
+        ``known`` caches the results of checks by field and value; pass the same one for many scenarios. ``made`` takes
+        what checks have made of fields, such as the policy of a text, by field.
         """
         problems = list(self._malformed())
         wrong = {problem.path for problem in problems}
         for name in CHECKS:
-            error = None if name in wrong else self._mistake(name, {} if known is None else known)
+            error = None if name in wrong else self._mistake(name, {} if known is None else known, made)
             if error is not None:
                 problems.append(Problem(name, str(error), error))
         return problems
 
-    def _mistake(self, name: str, known: dict[tuple[str, str], FastsimError | None]) -> FastsimError | None:
+    def _mistake(
+        self, name: str, known: dict[tuple[str, str], FastsimError | None], made: dict[str, Any] | None
+    ) -> FastsimError | None:
         """The error in the value of a field; None if it is valid."""
         values = [getattr(self, name)]
         relative, beside = RELATIVE.get(name, (None, ""))
@@ -245,7 +250,9 @@ class Scenario:
         if key is None or key not in known:
             error: FastsimError | None = None
             try:
-                CHECKS[name](*values)
+                found = CHECKS[name](*values)
+                if made is not None:
+                    made[name] = found
             except FastsimError as raised:
                 error = raised
             if key is None:
@@ -253,13 +260,18 @@ class Scenario:
             known[key] = error
         return known[key]
 
-    def check(self) -> None:
-        """Raise if there are mistakes: the one mistake itself, or one :class:`ScenarioError` that lists them."""
-        problems = self.problems()
+    def check(self) -> dict[str, Any]:
+        """What checks have made of fields, such as the policy of a text, by field.
+
+        Raises the one mistake itself, or one :class:`ScenarioError` that lists all of them.
+        """
+        made: dict[str, Any] = {}
+        problems = self.problems(made=made)
         if len(problems) == 1 and problems[0].error is not None:
             raise problems[0].error
         if problems:
             raise ScenarioError("scenario", _counted(len(problems)), "none", "; ".join(map(str, problems)))
+        return made
 
     def with_(self, **changes: Any) -> Scenario:
         """A copy with some fields changed."""

@@ -20,19 +20,20 @@ from fastsim.scenario.run_rules import NODE_LOSS, PREEMPT, quotas_from, weights_
 from fastsim.workload import texts
 
 
-def _check_policy(value: Any) -> None:
+def _check_policy(value: Any) -> Any:
+    """The policy; PolicyError for what is none."""
     if isinstance(value, str):
-        registry.parse(value)
-    elif isinstance(value, type):
+        return registry.parse(value)
+    if isinstance(value, type):
         expected = "a policy, which is an object of such a class"
         raise PolicyError("policy", kind_of(value), expected, f"write {value.__name__}()")
-    elif not registry.engine_of(value):
+    if not registry.engine_of(value):
         expected = "a text or an object with a method plan(cluster, workload), begin(setting) or watch()"
         raise PolicyError("policy", kind_of(value), expected, _policy_written(value))
-    else:
-        registry.check_parameters(value)
-        if hasattr(value, "check"):
-            value.check()
+    registry.check_parameters(value)
+    if hasattr(value, "check"):
+        value.check()
+    return value
 
 
 def _policy_written(value: Any) -> str:

@@ -122,11 +122,11 @@ class Prepared(NamedTuple):
     options: OnlineOptions
 
 
-def prepared(scenario: Scenario, **rest: Any) -> Prepared:
-    """The objects of a scenario; ``rest`` are options of the engine that no scenario has."""
+def prepared(scenario: Scenario, made: Any = None, **rest: Any) -> Prepared:
+    """The objects of a scenario; ``made`` its policy if it is made already, ``rest`` options that no scenario has."""
     cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
     interrupts.check()
-    policy: OnlinePolicy = _policy(scenario)
+    policy: OnlinePolicy = _policy(scenario) if made is None else made
     if registry.engine_of(policy) != "pods":
         raise PolicyError(f"policy {policy}", "a policy of another engine", "one that places pods")
     plan = _plan(policy, cluster, workload, scenario)
@@ -156,20 +156,19 @@ def played(
         if out is not None and start is None:
             stack.enter_context(held(out, overwrite))
         play = _played_pods if registry.engine_of(policy) == "pods" else _played_rounds
-        return play(stack, scenario, out, progress, overwrite, checkpoints, start, keep_inputs)
+        return play(stack, scenario, policy, out, progress, overwrite, checkpoints, start, keep_inputs)
 
 
 def checked_policy(scenario: Scenario) -> Any:
     """The policy of a scenario whose fields are right, each by itself and for this policy."""
-    scenario.check()
-    policy = _policy(scenario)
+    policy = scenario.check()["policy"]
     refuse_options(scenario, registry.engine_of(policy))
     refuse_unrecorded(scenario)
     return policy
 
 
 def _played_pods(
-    stack: ExitStack, scenario: Scenario, out: Path | None, progress: Progress | None, overwrite: bool,
+    stack: ExitStack, scenario: Scenario, policy: Any, out: Path | None, progress: Progress | None, overwrite: bool,
     checkpoints: Checkpoints | None, start: Checkpoint | RoundCheckpoint | None, keep_inputs: bool,
 ) -> tuple[Result, list[Message]]:  # fmt: skip
     from fastsim.engine.checkpoint_folder import Checkpoint
@@ -180,7 +179,7 @@ def _played_pods(
 
     if start is not None and not isinstance(start, Checkpoint):
         raise PolicyError("policy", str(scenario.policy), "a policy for jobs, as in the checkpoint", OTHER_ENGINE)
-    inputs = prepared(scenario, progress=progress)
+    inputs = prepared(scenario, policy, progress=progress)
     warn(refuse_large(inputs.cluster, inputs.workload, inputs.options, out is None), depth=4)
     oversized = Oversized(inputs.cluster)
     queue, missing, range_seen = inputs.plan.queue, MissingValues(inputs.cluster), PointsRange()
@@ -226,7 +225,7 @@ def _policy(scenario: Scenario) -> Any:
 
 
 def _played_rounds(
-    stack: ExitStack, scenario: Scenario, out: Path | None, progress: Progress | None, overwrite: bool,
+    stack: ExitStack, scenario: Scenario, policy: Any, out: Path | None, progress: Progress | None, overwrite: bool,
     checkpoints: Checkpoints | None, start: Checkpoint | RoundCheckpoint | None, keep_inputs: bool,
 ) -> tuple[Result, list[Message]]:  # fmt: skip
     from fastsim.engine.rounds.checkpoint import RoundCheckpoint, opened_writer
@@ -235,7 +234,6 @@ def _played_rounds(
 
     if start is not None and not isinstance(start, RoundCheckpoint):
         raise PolicyError("policy", str(scenario.policy), "a policy for pods, as in the checkpoint", OTHER_ENGINE)
-    policy = _policy(scenario)
     engine = registry.engine_of(policy)
     if engine == "monitored" and checkpoints is not None:
         raise ScenarioError("checkpoint", "one", f"none: policy {policy} keeps no checkpoints")
