@@ -19,6 +19,7 @@ from fastsim.engine.online.plan import (
     GPU_PICKS,
     NORMALISERS,
     NORMS,
+    PREFERENCE_KERNELS,
     QUEUES,
     OnlinePlan,
     PodRequest,
@@ -285,7 +286,8 @@ CONSTRAINTS: tuple[dict[str, Any], ...] = (
     {"key": "rack", "op": "Gt", "values": ["1"]}, {"key": "rack", "op": "Lt", "values": ["2"]},
     {"key": "name", "op": "NotIn", "values": ["n0-0000"]},
 )  # fmt: skip
-LABELS = (None, [("zone", "a")], [("zone", "b"), ("rack", "2")], [("rack", "1"), ("disk", "")])
+LABELS = (None, [("zone", "a")], [("zone", "b"), ("rack", "2"), ("image:x", "900000000")],
+          [("rack", "1"), ("disk", ""), ("image:x", "900000000"), ("image:y", "400000000")])  # fmt: skip
 LAYOUTS = ("7*1g.10gb", "3g.40gb+2g.20gb+2*1g.10gb", "3g.40gb+1g.10gb")
 SPREADS: tuple[list[dict[str, Any]], ...] = (
     [{"pods": "a", "topology": "name", "max_skew": 1, "min_domains": 1, "counted": []}],
@@ -297,11 +299,28 @@ NEARS: tuple[list[dict[str, str]], ...] = (
     [{"rule": "beside", "pods": "b", "topology": "name"}, {"rule": "kept_away", "pods": "a", "topology": "name"}],
     [{"rule": "beside", "pods": "a", "topology": "zone"}, {"rule": "beside", "pods": "a", "topology": "name"}],
 )  # fmt: skip
+
+
+def _preference(rule: str, weight: int, pods: str | None = None, topology: str | None = None, **more: Any) -> Any:
+    blank = {"max_skew": None, "nodes": None}
+    return {"rule": rule, "weight": weight, "pods": pods, "topology": topology, **blank, **more}
+
+
+LIKINGS: tuple[list[dict[str, Any]], ...] = (
+    [_preference("labels", 7, nodes=[CONSTRAINTS[0]]), _preference("labels", 90, nodes=[CONSTRAINTS[2]]),
+     _preference("image", 2, topology="image:x"), _preference("image", 1, topology="image:y")],
+    [_preference("taint", 1, nodes=[CONSTRAINTS[4]]), _preference("near", -30, "a", "zone"),
+     _preference("near", 100, "b", "name"), _preference("taint", 1, nodes=[CONSTRAINTS[0]])],
+    [_preference("spread", 1, "a", "zone", max_skew=2, nodes=[CONSTRAINTS[3]]), _preference("required", 1, "a", "rack"),
+     _preference("spread", 1, "b", "name", max_skew=1)],
+    [_preference("spread", 1, "a", "zone", max_skew=1), _preference("labels", 1, nodes=[CONSTRAINTS[6]])],
+)  # fmt: skip
 CONDITIONS = (
     "gpu_memory_mib", "extra_resources", "mig", "constraints", "pinned_node", "spread", "spread_sets", "near", "group",
     "max_per_node",
 )  # fmt: skip
 SPREAD = ("spread", "spread_sets", "near")
+PREFERRING = ("preferences", "preference_sets")
 RULES = ("tenant", "preemptible", "preempts", "budgets", "est_duration_s")
 BUDGETS = (
     [{"name": "a", "least": 1}],
@@ -317,6 +336,7 @@ def _conditions(rng: random.Random, names: list[str]) -> dict[str, Any]:
         "constraints": ([one] for one in CONSTRAINTS), "pinned_node": names,
         "mig": ("1g.10gb", "2*1g.10gb+3g.40gb", "2g.20gb", "1g.10gb"),
         "spread": SPREADS, "spread_sets": (["a"], ["a", "b"], ["b"]), "near": NEARS,
+        "preferences": LIKINGS, "preference_sets": (["a"], ["a", "b"], ["b"]),
     }  # fmt: skip
     return {name: rng.choice([None, None, None, *values]) for name, values in options.items()}
 
@@ -408,20 +428,24 @@ def crowds(draw: DrawFn, queues: tuple[str, ...], bound: bool = False) -> Scenar
 @st.composite
 def ruled(
     draw: DrawFn, queues: tuple[str, ...] = QUEUES, gangs: bool = True, crowded: bool = False, bound: bool = False,
-    spread: bool = False,
+    spread: bool = False, preferring: bool = False,
 ) -> Scenario:  # fmt: skip
     """A whole random run with everything that is off by default, each of it in some runs only.
 
     Where it is ``crowded`` the line is long, because all pods run for some time on few small nodes. With ``spread``
-    pods have rules of spread and no other conditions.
+    pods have rules of spread and no other conditions, and where they are ``preferring`` scores of preferences decide.
     """
     main = draw(crowds(queues, bound) if crowded else scenarios(queues=queues, bound=bound))
     queue = main.plan.queue
-    cluster = draw(labelled(main.cluster)) if draw(st.booleans()) else main.cluster
+    cluster = draw(labelled(main.cluster)) if preferring or draw(st.booleans()) else main.cluster
     names = cluster.nodes["name"].to_pylist()
     conditions = SPREAD if spread else draw(st.sampled_from(((), CONDITIONS, CONDITIONS[:1], CONDITIONS[-2:], SPREAD)))
     together = gangs and queue not in BACKFILL and draw(st.booleans())
-    workload = draw(demanding(main.workload, names, together, (*conditions, *RULES)))
+    likes = PREFERRING if preferring or draw(st.booleans()) else ()
+    workload = draw(demanding(main.workload, names, together, (*conditions, *likes, *RULES)))
     rules = draw(regimes(queue, names))
     until_s = LONG_S if main.until_s is None and rules.outages.mtbf_s is not None else main.until_s
-    return replace(main, cluster=cluster, workload=workload, rules=rules, until_s=until_s)
+    scores = draw(st.lists(st.sampled_from(PREFERENCE_KERNELS), min_size=1, unique=True)) if likes else ()
+    own = () if preferring else main.plan.terms
+    plan = replace(main.plan, terms=(*own, *map(ScoreTerm, scores, (1, 200, 3, 40, 5))))
+    return replace(main, cluster=cluster, workload=workload, rules=rules, until_s=until_s, plan=plan)

@@ -61,6 +61,7 @@ def _tuple_of(kind: type | tuple[type, ...], what: str) -> Rule:
     return (lambda value: isinstance(value, tuple) and all(isinstance(item, kind) for item in value)), what
 
 
+NORMALISED = "'none' for scores of preferences, which are 0 to 100"
 NUMBER: Rule = (lambda value: isinstance(value, Real) and not isinstance(value, bool)), "a number"
 WHOLE: Rule = (
     (lambda value: isinstance(value, Integral) and not isinstance(value, bool) and abs(int(value)) < 2**63),
@@ -121,6 +122,8 @@ def returned_plan(policy: Any, method: str, plan: Any, kinds: tuple[type, ...]) 
                 raise PolicyError(
                     f"{where}: term {number}", f"kernel {term.kernel!r}, {kind_of(term.scorer)}", expected
                 )
+            if term.kernel in PREFERENCE_KERNELS and term.normalise != "none":
+                raise PolicyError(f"{where}: term {number}: normalise", repr(term.normalise), NORMALISED)
     made: Any = plan
     return dataclasses.replace(made, policy=label(policy)) if "policy" in rules else made
 

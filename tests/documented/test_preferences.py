@@ -81,6 +81,10 @@ DUMPS = [
     Preferring("preferred anti-affinity keeps pods apart while there is another node",
                [*PAIR, *(pod(name, CPU, labels=WEB, affinity=near("podAntiAffinity", (100, WEB))) for name in "abc")],
                {"a": "n1", "b": "n2", "c": "n1"}),
+    Preferring("a topology key that no node has brings no points",
+               [*PAIR, runs("x", "n2", labels=WEB),
+                pod("a", CPU, affinity=near("podAffinity", (9, WEB), topology=ZONE))],
+               {"x": "n2", "a": "n1"}),
     Preferring("heavier terms outweigh lighter ones",
                [*PAIR, runs("x", "n1", labels=WEB), runs("y", "n1", labels={"app": "y"}), pod("a", CPU, affinity={
                    **near("podAffinity", (10, WEB)), **near("podAntiAffinity", (11, {"app": "y"}))})],

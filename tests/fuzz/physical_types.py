@@ -44,6 +44,7 @@ from tests.fuzz.trial import Trial
 
 _RULE = {"key": "zone", "op": "In", "values": ["a", "b"]}
 _SPREAD = {"pods": "web", "topology": "zone", "max_skew": 2, "min_domains": None, "counted": [_RULE]}
+_LIKED = {"rule": "labels", "weight": 9, "pods": None, "topology": None, "max_skew": None, "nodes": [_RULE]}
 PODS: dict[str, list[Any]] = {
     "pod_id": [0, 1, 2, 3], "submit_s": [0.0, 5.0, 5.5, 60.0], "cpu_milli": [1000, 0, 2000, 5],
     "memory_mib": [1024, 0, 3, 70_000], "num_gpu": [1, 0, 2, 1], "gpu_milli": [500, 0, 1000, 1000],
@@ -57,6 +58,7 @@ PODS: dict[str, list[Any]] = {
     "max_per_node": [None, 1, 0, 2], "spread": [[_SPREAD], None, [_SPREAD, _SPREAD], None],
     "spread_sets": [["a"], None, ["a", "b"], None],
     "near": [[{"rule": "apart", "pods": "a", "topology": "zone"}], None, [], None],
+    "preferences": [[_LIKED], None, [], [_LIKED, _LIKED]], "preference_sets": [["a"], None, ["a", "b"], None],
     "extra_resources": [[("x", 1)], None, [], [("y", 2), ("x", 0)]],
     "mig": [None, None, "1g.5gb", None], "constraints": [[_RULE], None, [], [_RULE, _RULE]],
     "pinned_node": [None, "n1", None, "n2"], "bound_node": [None, None, "n1", None],

@@ -120,7 +120,7 @@ class PreferenceColumns:
 
 
 def _numbered(names: Sequence[str | None]) -> tuple[Row, int]:
-    """Small numbers for names, -1 for None; and their count."""
+    """Small numbers for names, -1 for None; and their count, 1 or more, because 0 is said of nodes by themselves."""
     known: dict[str, int] = {}
     row = [-1 if name is None else known.setdefault(name, len(known)) for name in names]
-    return np.array(row, np.int32), len(known)
+    return np.array(row, np.int32), max(len(known), 1)

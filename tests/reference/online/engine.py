@@ -91,7 +91,8 @@ class ReferenceEngine:
         self.names: list[str] = cluster.nodes["name"].to_pylist()
         self.queue_rule, self.stages, self.rules = plan.queue, stages or Stages(), rules
         self.frag = Fragmentation(typical)
-        self.select = Selection(plan, self.frag, seed, [shape.gpu_model for shape in self.shapes])
+        models, labels = [shape.gpu_model for shape in self.shapes], [dict(shape.labels) for shape in self.shapes]
+        self.select = Selection(plan, self.frag, seed, models, labels)
         self.nodes: list[Node | None] = []
         self.running: dict[int, Outcome] = {}
         self.line: list[Entry] = []

@@ -60,6 +60,8 @@ class Node(NamedTuple):
     groups: tuple[tuple[str, int], ...] = ()
     sets: tuple[tuple[str, int], ...] = ()
     """Its pods by the sets that rules of spread count."""
+    preference_sets: tuple[tuple[str, int], ...] = ()
+    """Its pods by the sets that preferences count."""
 
     @property
     def gpu_total(self) -> int:
@@ -254,6 +256,7 @@ def _moved(node: Node, pod: PodRequest, devices: tuple[int, ...], sign: int, gro
         extra_used=_counted(node.extra_used, [(name, -sign * amount) for name, amount in asked.extra_resources]),
         groups=_counted(node.groups, [] if group is None else [(group, -sign)]),
         sets=_counted(node.sets, [(name, -sign) for name in asked.spread_sets]),
+        preference_sets=_counted(node.preference_sets, [(name, -sign) for name in asked.preference_sets]),
     )
 
 

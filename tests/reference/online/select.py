@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
-from fastsim.engine.online.plan import OnlinePlan, PodRequest, ScoreTerm
+from fastsim.engine.online.plan import PREFERENCE_KERNELS, OnlinePlan, PodRequest, ScoreTerm
 from tests.reference.online.devices import SCORER_STREAM, bounded, devices
 from tests.reference.online.frag import Fragmentation
 from tests.reference.online.nodes import STAGES, Node, fitting_devices, seen, stage
+from tests.reference.online.preferences import preference_points
 from tests.reference.online.scores import normalised, raw_score
 
 LANES = 8
@@ -29,8 +30,11 @@ class Choice:
 class Selection:
     """Filter, score, normalise, weigh, pick the node, pick the devices; counts its attempts."""
 
-    def __init__(self, plan: OnlinePlan, frag: Fragmentation, seed: int, models: Sequence[str | None] = ()) -> None:
-        self.plan, self.frag, self.seed, self.models = plan, frag, seed, models
+    def __init__(
+        self, plan: OnlinePlan, frag: Fragmentation, seed: int, models: Sequence[str | None] = (),
+        labels: Sequence[Mapping[str, str]] = (),
+    ) -> None:  # fmt: skip
+        self.plan, self.frag, self.seed, self.models, self.labels = plan, frag, seed, models, labels
         self.attempts = 0
 
     def choose(
@@ -47,7 +51,7 @@ class Selection:
         feasible = [position for position, reached in stages.items() if reached == len(STAGES)]
         if not feasible:
             return Choice(reason=STAGES[max(stages.values())] if stages else "no_node")
-        position = feasible[0] if len(feasible) == 1 else self._best(nodes, pod, feasible, attempt)
+        position = feasible[0] if len(feasible) == 1 else self._best(nodes, near, pod, feasible, attempt)
         node = nodes[position]
         assert node is not None
         return Choice(position, devices(seen(node, pod), pod, self.plan, self.frag, self.seed, attempt))
@@ -73,10 +77,16 @@ class Selection:
             return Choice(position, gpus) if held else Choice(reason="no_gpu")
         return Choice(position, devices(seen(node, pod), pod, self.plan, self.frag, self.seed, attempt))
 
-    def _best(self, nodes: Sequence[Node | None], pod: PodRequest, feasible: list[int], attempt: int) -> int:
+    def _best(
+        self, nodes: Sequence[Node | None], near: Sequence[Node | None], pod: PodRequest, feasible: list[int],
+        attempt: int,
+    ) -> int:  # fmt: skip
         totals = [0] * len(feasible)
         for term in self.plan.terms:
-            points = normalised(self._points(term, nodes, pod, feasible, attempt), term.normalise)
+            if term.kernel in PREFERENCE_KERNELS:
+                points = preference_points(term.kernel, pod.conditions.preferences, near, feasible, self.labels)
+            else:
+                points = normalised(self._points(term, nodes, pod, feasible, attempt), term.normalise)
             totals = [total + term.weight * point for total, point in zip(totals, points, strict=True)]
         best = 0
         for place, total in enumerate(totals):

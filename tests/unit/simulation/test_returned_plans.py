@@ -56,6 +56,7 @@ WRONG: list[tuple[Any, str]] = [
     (OnlinePlan((ScoreTerm("best_fit", 0.5),)), "term 0: weight: found 0.5"),  # type: ignore[arg-type]
     (OnlinePlan((ScoreTerm("best_fit", 2**63),)), "term 0: weight: found 9223372036854775808"),
     (OnlinePlan((ScoreTerm("python"),)), "term 0: found kernel 'python', None, expected a scorer"),
+    (OnlinePlan((ScoreTerm("pod_spread", normalise="min_max_0"),)), "normalise: found 'min_max_0', expected 'none'"),
 ]
 
 

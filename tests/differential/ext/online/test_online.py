@@ -28,6 +28,8 @@ from tests.strategies import DETERMINISTIC, Scenario, ruled, scenarios, scenario
 
 SCENARIOS = scenarios_per_run(300)
 """Random scenarios per run of the test suite."""
+LIKED = scenarios_per_run(1200)
+"""Those with preferences, few of which decide."""
 SPELLINGS = scenarios_per_run(500)
 """And those in which only the two spellings are compared."""
 
@@ -86,6 +88,12 @@ def spelling(scenario: Scenario, name: str, changed: ColumnSettings) -> list[Res
     s = scenario
     with spelled(name, changed):
         return [played(s.cluster, s.workload, s.plan, s.typical, options_of(s)) for _ in range(2)]
+
+
+@given(ruled(bound=True, preferring=True))
+@settings(max_examples=LIKED, deadline=None, suppress_health_check=list(HealthCheck))
+def test_scores_of_preferences_equal_the_twin(scenario: Scenario) -> None:
+    assert_all_same(*both(scenario))
 
 
 @given(scenarios(bound=True, kernels=DETERMINISTIC))
