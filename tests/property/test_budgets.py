@@ -28,6 +28,7 @@ from fastsim.experiments.sweep.sweep import Sweep
 from fastsim.foundation.limits.knobs import KNOBS
 from fastsim.foundation.limits.work_budget import CHOICE
 from fastsim.policies import registry
+from fastsim.policies.online.preferred import Preferred
 from fastsim.scenario.carbon import Carbon
 from fastsim.scenario.outages import Outages
 from fastsim.scenario.prices import Prices
@@ -78,6 +79,8 @@ HARMLESS = {
     "policy:allox:alpha": PART, "policy:planned:ahead": "at most 100", "policy:planned:makespan": PART,
     "policy:planned:fairness": PART, "policy:pollux:power": PART, "policy:pollux:fit_stop": "a fit ends at its steps",
     "policy:pollux:generations": "at most 100,000, with a look for Ctrl-C every 8", "policy:served:first_h": PART,
+    **dict.fromkeys((f"policy:preferred:{field.name}" for field in dataclasses.fields(Preferred)
+                     if field.name != "gpu_pick"), "a weight, at most 100"),
     "policy:sia:power": PART, "policy:sia:unserved": PART, "policy:sia:changed": PART,
     "policy:sia:measured_nodes": "rows of a table up to it", "policy:sia:measured_gpus": "rows of a table up to it",
     "policy:tiresias:queues": "at most 10,000", "policy:tiresias:first_h": PART, "policy:tiresias:factor": PART,

@@ -193,7 +193,8 @@ PARTNER = {**dict.fromkeys(OF_GPUS, "num_gpu"), **{name: partner for name, partn
 ALONE = {
     "pod_id", "submit_s", "duration_s", "cpu_milli", "memory_mib", "num_gpu", "job_id", "task_role", "qos", "priority",
     "preemptible", "preempts", "budgets", "tenant", "group",
-    "spread", "spread_sets", "near", "extra_resources", "mig", "constraints", "pinned_node",
+    "spread", "spread_sets", "near", "preferences", "preference_sets",
+    "extra_resources", "mig", "constraints", "pinned_node",
     "bound_node", "workload", "batch_size", "total_work", "min_replicas", "max_replicas", "deadline_s", "slo", "weight",
     "est_duration_s", "orig_start_s", "orig_end_s", "orig_status", "censored", "native_id", "native_job_id",
 }  # fmt: skip
