@@ -31,7 +31,7 @@ from tests.conftest import LONG, SHARED
 FOLDER = SHARED / "golden" / "kube-scheduler"
 CASES = sorted(path.parent for path in FOLDER.glob("*/scenario.json"))
 pytestmark = pytest.mark.skipif(not CASES, reason="reference data not found (set FASTSIM_SHARED)")
-LOOKED_AT = 500 if LONG else 6
+LOOKED_AT = 50 if LONG else 6
 """Attempts of each case that are made again, of those that found a node and of the others, most."""
 HARD = "requiredDuringSchedulingIgnoredDuringExecution"
 OTHER_WORDS = (("didn't satisfy plugin(s)",), ("didn't have free ports",), ("cannot allocate", "topology spread"))
