@@ -259,7 +259,7 @@ cdef class ScoreColumns:
         cdef int32_t* verdict = self.verdict
         cdef int32_t* total = self.total
         cdef const int32_t* raw = self.raw
-        weight = <int32_t> self.weight[0]
+        weight = <int32_t> self.weight[0] if self.n_terms > 0 else 0  # a plan may have preferences alone
         for c in range(first, last):
             total[c] = weight * raw[c]
         for term in range(1, self.n_terms):
