@@ -15,7 +15,7 @@ from fastsim.kubernetes.objects import Manifest, counted_about, mapping, sequenc
 from fastsim.kubernetes.pod_rules.admission import UNKNOWN_CLASS, PodAdmission
 from fastsim.kubernetes.pod_rules.node_affinity import DAEMON_TOLERATES, HARD, OVER, Places, allowed, constraints
 from fastsim.kubernetes.requests import with_enacted
-from fastsim.kubernetes.workloads.gang_workloads import gangs_of, is_gang_kind
+from fastsim.kubernetes.workloads.gang_workloads import KUEUE_QUEUE, gangs_of, has_no_pods, is_gang_kind, queue_of
 from fastsim.kubernetes.workloads.owners import (
     REPLICATED,
     WORKLOADS,
@@ -170,7 +170,7 @@ def _podless(item: Manifest) -> tuple[str, str]:
     group = _group(item)
     if group not in (*GROUPS, VOLCANO) and not is_gang_kind(item):
         return f"object of kind {kind} of {group}", f"objects of kind {kind} of {group}"
-    if item.part("spec").get("suspend"):
+    if has_no_pods(item, item.part("spec")):
         return f"suspended {kind}", f"suspended {kind}s"
     if is_finished(item):
         return f"finished {kind}", f"finished {kind}s"
@@ -178,7 +178,7 @@ def _podless(item: Manifest) -> tuple[str, str]:
         return "DaemonSet without nodes for it", "DaemonSets without nodes for them"
     if kind == "CronJob":
         body = Manifest(item.where, {**item.part("spec", "jobTemplate"), "kind": "Job"})
-        if body.part("spec").get("suspend"):
+        if has_no_pods(body, body.part("spec")):
             return f"{kind} of suspended Jobs", f"{kind}s of suspended Jobs"
     if is_gang_kind(item):
         return f"{kind} without pods", f"{kind}s without pods"
@@ -278,8 +278,9 @@ def _template(item: Manifest, body: Manifest, admission: PodAdmission) -> PodMan
     metadata = mapping(part, "metadata", item.where)
     above = mapping(own, "annotations", item.where)
     copied = {key: value for key, value in above.items() if str(key).startswith(COPIED_DOWN)}
+    queue = {KUEUE_QUEUE: queue_of(item)} if queue_of(item) else {}
     return PodManifest(
-        item.where, item.name, _namespace(own), mapping(metadata, "labels", item.where),
+        item.where, item.name, _namespace(own), {**queue, **mapping(metadata, "labels", item.where)},
         {**copied, **mapping(metadata, "annotations", item.where)}, _text(own.get("creationTimestamp")),
         admission.admitted(mapping(part, "spec", item.where), _namespace(own), item.where), {},
         "/".join(identity(item)),
@@ -297,7 +298,7 @@ def _pod_counts(kind: str, body: Manifest, succeeded: int | None = None) -> tupl
         return count, count
     parallel = _count(spec, "parallelism", 1, body.where)
     count = _count(spec, "completions", parallel, body.where)
-    if spec.get("suspend"):
+    if has_no_pods(body, spec):
         return 0, 0
     if succeeded is None:
         return count, min(parallel, count)

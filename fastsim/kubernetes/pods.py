@@ -44,12 +44,13 @@ from fastsim.kubernetes.requests import (
     requesting_parts,
     states_shares,
 )  # fmt: skip
+from fastsim.kubernetes.workloads.gang_workloads import KUEUE_QUEUE
 
 HELD = ("alibabacloud.com/gpu-index", "ALIYUN_COM_GPU_MEM_IDX")
 """Annotations with the numbers of the devices that a pod holds, such as ``0-1``."""
 CREATED, DELETED = "alibabacloud.com/creation-time", "alibabacloud.com/deletion-time"
 """Annotations with the times of arrival and end of a trace's pod."""
-QUEUE_LABELS = ("kai.scheduler/queue", "runai/queue")
+QUEUE_LABELS = ("kai.scheduler/queue", "runai/queue", KUEUE_QUEUE)
 """Labels that name the tenant; without one, and without a queue of Volcano, the namespace is the tenant."""
 NOMINATED = "nominatedNodeName"
 """Status of a waiting pod that names the node where pods of less priority were evicted for it."""

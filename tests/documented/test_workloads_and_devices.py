@@ -34,8 +34,10 @@ def workload(kind: str, name: str, labels: dict[str, str], version: str = "apps/
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": body}
 
 
-def job(name: str, status: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name},
+def job(
+    name: str, status: dict[str, Any] | None = None, labels: dict[str, str] | None = None, **spec: Any
+) -> dict[str, Any]:
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "labels": labels or {}},
             "spec": {"template": template(), **spec}, "status": status or {}}  # fmt: skip
 
 
@@ -65,6 +67,7 @@ HASHED = {**APP, "pod-template-hash": "abc"}
 RUNNING = [owned(f"web-abc-{n}", "ReplicaSet", "web-abc", HASHED, status=RUNS, nodeName="n1") for n in range(3)]
 IN_GROUP: dict[str, Any] = {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}
 DONE = {"conditions": [{"type": "Complete", "status": "True"}], "succeeded": 1}
+KUEUE = {"kueue.x-k8s.io/queue-name": "research"}
 FAILED = {"conditions": [{"type": "Failed", "status": "True"}]}
 MIG: dict[str, object] = {"nvidia.com/mig-1g.5gb": "1"}
 DUMPS = [
@@ -84,6 +87,9 @@ DUMPS = [
     Dump("a Job that has failed makes no more pods", [board("n1", 8), job("j", FAILED), pod("p", ONE)], {"p": "n1"}),
     Dump("a suspended Job makes no pods", [board("n1", 8), job("j", suspend=True), pod("p", ONE)],
          {"p": "n1"}),
+    Dump("a suspended Job in a queue of Kueue waits for its quota, with all its pods",
+         [board("n1", 8), job("j", labels=KUEUE, parallelism=2, completions=2, suspend=True)],
+         {"j-0": "n1", "j-1": "n1"}),
     Dump("pods of a Job beside it are its pods, by the label job-name alone",
          [board("n1", 8), job("j"), pod("j-x", ONE, labels={"batch.kubernetes.io/job-name": "j"}, status=RUNS,
                                         nodeName="n1")], {"j-x": "n1"}),

@@ -14,6 +14,8 @@ from fastsim.kubernetes.objects import Manifest, mapping, sequence
 
 MOST = 1_000_000
 """Most pods of one role, and most gangs of one workload."""
+KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
+"""Label of workloads that wait until Kueue admits them."""
 KUBEFLOW, JOBSET, LEADERS, RAY = "kubeflow.org", "jobset.x-k8s.io", "leaderworkerset.x-k8s.io", "ray.io"
 REPLICA_SPECS = {
     "PyTorchJob": "pytorchReplicaSpecs", "TFJob": "tfReplicaSpecs", "MPIJob": "mpiReplicaSpecs",
@@ -53,16 +55,26 @@ def is_gang_kind(item: Manifest) -> bool:
     return (str(item.body.get("apiVersion") or "").rpartition("/")[0], item.kind) in GANG_KINDS
 
 
+def queue_of(item: Manifest) -> str:
+    """The queue of Kueue that a workload is in; "" without one."""
+    return str(item.part("metadata", "labels").get(KUEUE_QUEUE) or "")
+
+
+def has_no_pods(item: Manifest, spec: Mapping[str, Any]) -> bool:
+    """Whether a workload is suspended by its owner: Kueue suspends workloads of its queues until it admits them."""
+    return bool(spec.get("suspend")) and not queue_of(item)
+
+
 def gangs_of(item: Manifest) -> Gangs:
-    """The roles of such an object; none if it is suspended."""
+    """The roles of such an object; none if it is suspended and in no queue."""
     spec, where = item.part("spec"), item.where
     if item.kind in REPLICA_SPECS:
         policy = mapping(spec, "runPolicy", where)
         least = mapping(policy, "schedulingPolicy", where).get("minAvailable")
-        if policy.get("suspend"):
+        if has_no_pods(item, policy):
             return Gangs([])
         return Gangs(list(_replicas(item)), None if least is None else whole(least, f"{where}: spec: minAvailable"))
-    if spec.get("suspend"):
+    if has_no_pods(item, spec):
         return Gangs([])
     if item.kind == "JobSet":
         return Gangs(list(_replicated_jobs(item)))

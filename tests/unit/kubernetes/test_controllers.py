@@ -124,3 +124,21 @@ def test_what_stands_there_instead_of_pods() -> None:
     foreign = {**workload("Job"), "apiVersion": "batch.example.com/v1"}
     assert without_pods([manifest(foreign)]).startswith("1 object of kind Job of batch.example.com and no pods")
     assert without_pods([manifest(body) for body in bodies[:3]]) == "3 suspended Jobs and no pods that ask for anything"
+
+
+TEMPLATE: dict[str, Any] = {"metadata": {}, "spec": {"containers": []}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "spec"),
+    [
+        ("Job", "batch/v1", {"template": TEMPLATE, "suspend": True}),
+        ("PyTorchJob", "kubeflow.org/v1", {
+            "pytorchReplicaSpecs": {"Worker": {"replicas": 1, "template": TEMPLATE}}, "runPolicy": {"suspend": True}}),
+        ("RayCluster", "ray.io/v1", {"headGroupSpec": {"template": TEMPLATE}, "suspend": True}),
+    ],
+)  # fmt: skip
+def test_suspended_workloads_wait_in_queues_of_kueue(kind: str, version: str, spec: dict[str, Any]) -> None:
+    for labels, queues in (({}, []), ({"kueue.x-k8s.io/queue-name": "research"}, ["research"])):
+        body = {"apiVersion": version, "kind": kind, "metadata": {"name": "w", "labels": labels}, "spec": spec}
+        assert [pod.labels["kueue.x-k8s.io/queue-name"] for pod in expanded(body)[0]] == queues

@@ -52,6 +52,8 @@ def test_a_pod_that_ran() -> None:
 def test_a_pod_that_runs_has_no_end_and_one_that_waits_no_start() -> None:
     columns, _ = row(pod(status=ended("2024-01-01T00:01:10Z", None, phase="Running")))
     assert columns is not None and columns["times"].ended is None and columns["times"].started is not None
+    columns, _ = row(pod(labels={"kueue.x-k8s.io/queue-name": "q"}))
+    assert columns is not None and columns["tenant"] == "q"
     columns, _ = row(pod(labels={"kai.scheduler/queue": "q"}))
     assert columns is not None and columns["times"] == (None, None, None)
     assert (columns["tenant"], [item["op"] for item in columns["constraints"]]) == ("q", ["DoesNotExist"])
