@@ -27,6 +27,7 @@ from fastsim.decisions.what_if.present_cluster import WHOLE, PresentCluster
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.foundation.limits.forked_process import whole_process
+from fastsim.foundation.object_cache import OBJECTS
 from fastsim.hardware import mig
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import prepared
@@ -80,7 +81,8 @@ def mig_plan(
     """
     if boards is not None and boards < 0:
         raise ScenarioError("mig: boards", f"{boards:,}", "0 or more")
-    inputs = prepared(Scenario(cluster, workload, "best_fit"))
+    with OBJECTS.during_run():  # cluster and workload of the same files are read once
+        inputs = prepared(Scenario(cluster, workload, "best_fit"))
     present = PresentCluster(inputs.cluster, inputs.workload)
     return _Search(present, _chosen(present, nodes), boards).plan()
 
