@@ -73,7 +73,7 @@ def test_every_place_writes_the_same_bytes(plain: Path, place: str) -> None:
 @needs("cylp")
 @pytest.mark.parametrize("place", ["processes", "threads"])
 def test_another_solver_picks_the_same_everywhere(tmp_path: Path, place: str) -> None:
-    text = 'cluster = "sia:2:1:1"\nworkload = "synth:sia?jobs=3"\npolicy = "sia(solver=cbc)"\nseed = [0, 1]\n'
+    text = 'cluster = "sia:2:1:1"\nworkload = "synth:sia?jobs=6"\npolicy = "sia(solver=cbc)"\nseed = [0, 1, 2]\n'
     (tmp_path / "sweep.toml").write_text(text)
     swept(tmp_path / "sweep.toml", "serial", "--on", "serial")
     swept(tmp_path / "sweep.toml", place, "--on", place, "--workers", "2")

@@ -33,7 +33,7 @@ def _age() -> None:
             _here.own = not gc.get_freeze_count()
         if _here.own:
             gc.freeze()
-    elif not gc.get_freeze_count():  # what somebody else has frozen stays frozen
+    elif not gc.get_freeze_count():  # objects that other code has frozen stay frozen
         gc.freeze()
         gc.unfreeze()
 

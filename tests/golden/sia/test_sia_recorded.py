@@ -9,7 +9,7 @@ import pytest
 
 from fastsim.policies.adaptive.sia import Sia
 from tests.golden.sia.sia import SIA, lines
-from tests.golden.sia.sia_runs import RecordedRun, smallest_first
+from tests.golden.sia.sia_runs import RecordedRun
 from tests.golden.sia.test_sia_closed import BARS, off, played
 from tests.golden.sia.test_sia_program import adaptive, recorded_choice, rigid
 from tests.needs import needs
@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(not SIA.exists(), reason="reference data not found (set FASTSIM_SHARED)"),
     needs("cylp"),
 ]
-RUNS = smallest_first("*_sia", 2)
+RUNS = sorted((SIA / "runs").glob("*_sia"))
 
 
 def test_every_pick_is_the_recorded_one_in_any_order() -> None:
@@ -36,7 +36,7 @@ def test_every_pick_is_the_recorded_one_in_any_order() -> None:
     assert calls
 
 
-@pytest.mark.parametrize("folder", RUNS)
+@pytest.mark.parametrize("folder", RUNS, ids=lambda folder: folder.name)
 def test_runs_are_the_recorded_ones(folder: Path) -> None:
     run = RecordedRun(folder)
     found = played(run, Sia(solver="cbc"))
