@@ -24,7 +24,8 @@ from fastsim.decisions.live_cluster import ClusterState, LiveSnapshot, rows_by_a
 from fastsim.decisions.refusal_text import NO_PORTS, summed
 from fastsim.decisions.replay import NAMES, Decision, SelectedPod, replayed
 from fastsim.errors import FastsimError, InputError
-from fastsim.foundation.http.service import Reply, Request, Route, json_reply
+from fastsim.foundation.http.replies import Reply, Request, json_reply
+from fastsim.foundation.http.service import Route
 from fastsim.foundation.nested_text import json_value
 from fastsim.kubernetes.objects import Manifest
 from fastsim.policies import registry

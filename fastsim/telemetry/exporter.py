@@ -20,7 +20,8 @@ import polars as pl
 import pyarrow as pa
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.foundation.http.service import Reply, Request, Route, json_reply
+from fastsim.foundation.http.replies import Reply, Request, json_reply
+from fastsim.foundation.http.service import Route
 from fastsim.telemetry.metric_names import LABELS, Metric, metrics
 from fastsim.telemetry.openmetrics import label_text
 from fastsim.telemetry.readings_table import KEYS, evaluated, lazily, ordered_rows

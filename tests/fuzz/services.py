@@ -77,7 +77,7 @@ def requests() -> Trial:
         if reply.status == 200 and given[1] in ("/filter", "/prioritize"):
             _require_points(json.loads(reply.body))
         if reply.status == 400:
-            trial.refuse_unclear(reply.body.decode().removesuffix("\n"))
+            trial.refuse_unclear(json.loads(reply.body)["error"])
 
     return trial.of(_request, answered)
 

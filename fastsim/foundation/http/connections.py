@@ -15,11 +15,11 @@ from socketserver import TCPServer
 from typing import TYPE_CHECKING, Any
 
 from fastsim.foundation import interrupts
+from fastsim.foundation.http.replies import Reply, refusal
 
 if TYPE_CHECKING:
     from fastsim.foundation.http.service import Service
 
-PLAIN = "text/plain; charset=utf-8"
 HEAD_BYTES = 1 << 16
 """Longest request without its body."""
 MOST_DIGITS = 18
@@ -32,11 +32,11 @@ RETRY_S = 1
 """Seconds after which a client that was refused may come back."""
 MOST_REFUSED = 256
 """Most refused connections that are kept until their clients have read the refusal."""
-FULL_TEXT = b"no room for another connection, try again later\n"
+NO_ROOM = refusal(503, "no room for another connection, try again later")
 FULL = (
-    b"HTTP/1.1 503 no room for a connection\r\nRetry-After: %d\r\nContent-Type: %s\r\nContent-Length: %d\r\n"
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: %d\r\nContent-Type: %s\r\nContent-Length: %d\r\n"
     b"Connection: close\r\n\r\n%s"
-) % (RETRY_S, PLAIN.encode(), len(FULL_TEXT), FULL_TEXT)
+) % (RETRY_S, NO_ROOM.type.encode(), len(NO_ROOM.body), NO_ROOM.body)
 """The reply on a connection beyond the limit."""
 
 
@@ -207,15 +207,23 @@ class Listener(ThreadingHTTPServer):
 
 
 class _TooMuch(TimeoutError):
-    """A request that is too long; the handler closes the connection, as it does for one that takes too long."""
+    """A request that is too long or takes too long; ``status`` and the text say which."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 class _Bounded(io.RawIOBase):
-    """The incoming bytes of a connection, bounded in number and in time; `begin` is called before any is taken."""
+    """The incoming bytes of a connection, bounded in number and in time; `begin` is called before any is taken.
+
+    `cut_off` is why the request is not read to its end; None while it may be, or before its first byte.
+    """
 
     def __init__(self, connection: socket.socket, begin: Callable[[Any], None]) -> None:
         self.connection, self.bytes_left, self.until_s = connection, 0, 0.0
-        self.begin = begin
+        self.begin, self.begun = begin, False
+        self.cut_off: _TooMuch | None = None
 
     def readable(self) -> bool:
         return True
@@ -223,13 +231,25 @@ class _Bounded(io.RawIOBase):
     def renew(self, byte_count: int, seconds: float) -> None:
         """Begin a request of at most `byte_count` bytes and `seconds`."""
         self.bytes_left, self.until_s = byte_count, time.monotonic() + seconds
+        self.begun, self.cut_off = False, None
 
     def readinto(self, buffer: Any) -> int:
+        try:
+            return self._received(buffer)
+        except TimeoutError as error:
+            late = _TooMuch(408, "the request did not arrive in time")
+            self.cut_off = (error if isinstance(error, _TooMuch) else late) if self.begun else None
+            raise
+
+    def _received(self, buffer: Any) -> int:
         seconds = self.until_s - time.monotonic()
-        if self.bytes_left <= 0 or seconds <= 0:
-            raise _TooMuch
+        if self.bytes_left <= 0:
+            raise _TooMuch(431, "a request whose head is too long")
+        if seconds <= 0:
+            raise TimeoutError
         self.connection.settimeout(seconds)
         if self.connection.recv(1, socket.MSG_PEEK):
+            self.begun = True
             self.begin(self.connection)
         count = self.connection.recv_into(memoryview(buffer)[: self.bytes_left])
         self.bytes_left -= count
@@ -237,7 +257,7 @@ class _Bounded(io.RawIOBase):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+    protocol_version, default_request_version = "HTTP/1.1", "HTTP/1.0"
     server_version, sys_version = "fastsim", ""
     wbufsize, disable_nagle_algorithm = -1, True
     server: Listener
@@ -251,13 +271,16 @@ class _Handler(BaseHTTPRequestHandler):
         limits = self.server.service.limits
         self.bounded.renew(HEAD_BYTES + limits.body_bytes, limits.timeout_s)
         self.server.wait_for(self.connection)
+        self.command, self.requestline, self.request_version = "", "", self.default_request_version
         super().handle_one_request()
+        if self.bounded.cut_off is not None:
+            self.send_error(self.bounded.cut_off.status, str(self.bounded.cut_off))
         self.server.end(self.connection)
 
     def handle_expect_100(self) -> bool:
         """Send "100 Continue" at once to a client that waits for it before it sends a body, unless that is refused."""
-        if refusal := self._refusal():
-            self._refuse(*refusal)
+        if refused := self._refused():
+            self.send_error(*refused)
             return False
         going_on = super().handle_expect_100()
         self.wfile.flush()
@@ -269,7 +292,9 @@ class _Handler(BaseHTTPRequestHandler):
         if body is None:
             return
         self.server.wait_no_more(self.connection)
-        reply = self.server.service.answer(self.command, self.path, self._reached(), body)
+        self._send(self.server.service.answer(self.command, self.path, self._reached(), body))
+
+    def _send(self, reply: Reply) -> None:
         self.connection.settimeout(self.server.service.limits.timeout_s)
         self.send_response(reply.status)
         if reply.allow:
@@ -277,9 +302,23 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.status != 204:  # which has no body, so that its length is not stated either
             self.send_header("Content-Type", reply.type)
             self.send_header("Content-Length", str(len(reply.body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(reply.body)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Refuse a request in JSON, and end its connection; ``http.server`` does so if it cannot read one."""
+        self.close_connection = True
+        self._send(refusal(int(code), message or self.responses[code][0]))
+        self.wfile.flush()
+        # A client that is cut off while it still sends may never see the reply.
+        self.connection.shutdown(socket.SHUT_WR)
+        with suppress(OSError):
+            while self.rfile.read1():
+                pass
+        self.bounded.cut_off = None
 
     do_GET = do_HEAD = do_OPTIONS = do_POST = answer
 
@@ -290,17 +329,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _body(self) -> bytes | None:
         """The body; None if it was refused."""
-        if refusal := self._refusal():
-            self._refuse(*refusal)
+        if refused := self._refused():
+            self.send_error(*refused)
             return None
         size = int(self.headers.get("Content-Length", "0").strip()[-MOST_DIGITS:])
         body = self.rfile.read(size)
         if len(body) == size:
             return body
-        self.close_connection = True
+        self.send_error(400, f"a body of {len(body):,} bytes, {size:,} by its Content-Length")
         return None
 
-    def _refusal(self) -> tuple[int, str] | None:
+    def _refused(self) -> tuple[int, str] | None:
         """Status and reason of a request whose head already shows that its body is refused."""
         lengths, most = self.headers.get_all("Content-Length", ["0"]), self.server.service.limits.body_bytes
         length = lengths[0].strip()
@@ -313,17 +352,6 @@ class _Handler(BaseHTTPRequestHandler):
         if (size := int(length[-MOST_DIGITS:])) > most:
             return 413, f"a body of {size:,} bytes, at most {most:,}"
         return None
-
-    def _refuse(self, status: int, text: str) -> None:
-        self.close_connection = True
-        self.connection.settimeout(self.server.service.limits.timeout_s)
-        self.send_error(status, text)
-        self.wfile.flush()
-        # A client that is cut off while it still sends may never see the reply.
-        self.connection.shutdown(socket.SHUT_WR)
-        with suppress(OSError):
-            while self.rfile.read1():
-                pass
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: scrapes come every second."""

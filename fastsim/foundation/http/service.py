@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import socket
 import sys
 import time
@@ -14,42 +13,17 @@ from urllib.parse import parse_qs, urlsplit
 
 from fastsim.errors import FastsimError, ScenarioError, short
 from fastsim.foundation import interrupts
-from fastsim.foundation.http.connections import BREATH_S, PLAIN, Listener, host_port
+from fastsim.foundation.http.connections import BREATH_S, Listener, host_port
+from fastsim.foundation.http.replies import Reply, Request, refusal
 
 LOOPBACK = "127.0.0.1"
 """Default address of a service; only programs of this machine reach it."""
-JSON = "application/json"
 ALL_METHODS = ("GET", "HEAD", "OPTIONS", "POST")
 """Methods of a service as a whole."""
 
 
-class Request(NamedTuple):
-    """A request: values of the query by name, the address of this machine that the client has reached, the body.
-
-    The address is ``HOST:PORT`` of the connection, not the Host header, which a client may choose.
-    """
-
-    query: Mapping[str, str]
-    reached: str = ""
-    body: bytes = b""
-
-
-class Reply(NamedTuple):
-    """A reply: body, content type, status code; allowed methods in replies to OPTIONS or to a refused method."""
-
-    body: bytes
-    type: str = PLAIN
-    status: int = 200
-    allow: tuple[str, ...] = ()
-
-
 Route = Callable[[Request], Reply]
 """Answers one path; a FastsimError becomes a reply with status 400."""
-
-
-def json_reply(value: object, status: int = 200) -> Reply:
-    """A reply in JSON."""
-    return Reply(json.dumps(value).encode(), JSON, status)  # ASCII: half a surrogate pair stays an escape
 
 
 class Limits(NamedTuple):
@@ -123,7 +97,7 @@ class Service:
         try:
             parts = urlsplit(target)
         except ValueError:
-            return Reply(b"no such target\n", status=400)
+            return refusal(400, "no such target")
         method = "GET" if method == "HEAD" else method
         known, methods = {path for _, path in self.routes}, self.methods(parts.path)
         if method == "OPTIONS" and (methods or target == "*"):
@@ -131,15 +105,15 @@ class Service:
         route = self.routes.get((method, parts.path))
         if route is None:
             if methods:
-                return Reply(b"no such method here\n", status=405, allow=methods)
-            return Reply(f"no such path; there is {', '.join(sorted(known))}\n".encode(), status=404)
+                return refusal(405, "no such method here", methods)
+            return refusal(404, f"no such path; there is {', '.join(sorted(known))}")
         try:
             query = {name: values[-1] for name, values in parse_qs(parts.query, max_num_fields=20).items()}
             reply = route(Request(query, reached, body))
         except (FastsimError, ValueError) as error:
-            return Reply(f"{error}\n".encode(errors="backslashreplace"), status=400)
+            return refusal(400, str(error))
         except Exception as error:  # the client gets an answer whatever is wrong with us
             print(f"fastsim: {parts.path}: {short(f'{type(error).__name__}: {error}', 200)}", file=sys.stderr)
-            return Reply(f"internal error: {type(error).__name__}\n".encode(), status=500)
+            return refusal(500, f"internal error: {type(error).__name__}")
         self.answered += 1
         return reply

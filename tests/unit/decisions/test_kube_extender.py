@@ -12,7 +12,7 @@ from fastsim.cluster.importers import cluster_of
 from fastsim.decisions.kube_extender import Extender, candidates
 from fastsim.decisions.live_cluster import LiveSnapshot
 from fastsim.errors import InputError
-from fastsim.foundation.http.service import Request
+from fastsim.foundation.http.replies import Request
 from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import allocation, claim, claiming, device_class, gpu, request, resource_slice, template
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.foundation.http.service import Request
+from fastsim.foundation.http.replies import Request
 from fastsim.telemetry.exporter import Pace, Record, routes
 from fastsim.telemetry.readings_table import ordered
 from tests.telemetry import table

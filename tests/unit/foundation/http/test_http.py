@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import http.client
+import inspect
 import io
 import json
+import re
 import socket
 import threading
 import time
@@ -12,14 +14,18 @@ import urllib.error
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from socketserver import ThreadingMixIn
 
 import pytest
 
 from fastsim.errors import InputError, ScenarioError
+from fastsim.foundation.http import connections, replies
+from fastsim.foundation.http import service as services
 from fastsim.foundation.http.answers import answer_of, base_address
-from fastsim.foundation.http.service import Limits, Reply, Request, Service, address_of, json_reply
+from fastsim.foundation.http.replies import Reply, Request, json_reply
+from fastsim.foundation.http.service import Limits, Service, address_of
 
 PLAIN = b"GET / HTTP/1.0\r\n\r\n"
 PATIENCE_S = 60.0
@@ -73,6 +79,11 @@ def hasty() -> Iterator[Service]:
         yield impatient
 
 
+def told(reason: str) -> bytes:
+    """The body of a refusal."""
+    return json.dumps({"error": reason}).encode()
+
+
 def response(service: Service, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
     """Status and body of one request."""
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=PATIENCE_S)
@@ -118,15 +129,16 @@ def test_a_connection_is_used_again(service: Service) -> None:
 
 
 def test_unknown_paths_and_methods(service: Service) -> None:
-    assert response(service, "GET", "/other") == (404, b"no such path; there is /, /bad, /broken, /surrogate\n")
+    assert response(service, "GET", "/other") == (404, told("no such path; there is /, /bad, /broken, /surrogate"))
     assert response(service, "POST", "/bad", b"")[0] == 405
     assert response(service, "DELETE", "/")[0] == 501
-    assert response(service, "GET", "/bad") == (400, b"pod: cpu: found '1GB', expected a quantity\n")
+    assert response(service, "GET", "/bad") == (400, told("pod: cpu: found '1GB', expected a quantity"))
     assert response(service, "GET", "/?" + "&".join("a=1" for _ in range(21)))[0] == 400
 
 
 def test_long_requests_are_refused(service: Service) -> None:
-    assert b" 413 a body of 101 bytes" in reply_to(service, b"POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n")
+    long_body = reply_to(service, b"POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n")
+    assert long_body.startswith(b"HTTP/1.1 413 ") and long_body.endswith(told("a body of 101 bytes, at most 100"))
     assert b" 411 " in reply_to(service, b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
     assert b" 411 " in reply_to(service, b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n")
     long_head = b"GET / HTTP/1.1\r\n" + b"X: " + b"y" * 60_000 + b"\r\nZ: " + b"y" * 60_000
@@ -135,18 +147,64 @@ def test_long_requests_are_refused(service: Service) -> None:
 
 def test_lengths_that_are_open_or_beyond_all_bounds(service: Service) -> None:
     head = b"POST / HTTP/1.1\r\nContent-Length: %s\r\n\r\n"
-    assert b" 413 a body of 10^18 bytes or more" in reply_to(service, head % (b"9" * 5000))
+    assert b'"a body of 10^18 bytes or more, at most 100"' in reply_to(service, head % (b"9" * 5000))
     assert reply_to(service, b"POST / HTTP/1.0\r\nContent-Length: " + b"0" * 5000 + b"1\r\n\r\na").startswith(
         b"HTTP/1.1 200 "
     )
     twice = b"POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 1\r\n\r\nabc"
-    assert b" 400 several Content-Length" in reply_to(service, twice)
+    assert b'"several Content-Length headers"' in reply_to(service, twice)
 
 
 def test_whatever_is_wrong_gets_a_reply(service: Service) -> None:
     assert b" 400 " in reply_to(service, b"GET http://[::1 HTTP/1.0\r\n\r\n")
-    assert response(service, "GET", "/surrogate") == (400, b"name: found 'n\\ud800', expected a name of \\ud800\n")
-    assert response(service, "GET", "/broken") == (500, b"internal error: KeyError\n")
+    assert response(service, "GET", "/surrogate") == (400, told("name: found 'n\\ud800', expected a name of \\ud800"))
+    assert response(service, "GET", "/broken") == (500, told("internal error: KeyError"))
+
+
+POST = b"POST / HTTP/1.1\r\nContent-Length: "
+REFUSED = {
+    400: (b"GET / HTTP/a\r\n\r\n", b"GET /a b c HTTP/1.1\r\n\r\n", b"PUT /\r\n\r\n", b"\x16\x03\x01\x02\n",
+          b"GET http://[::1 HTTP/1.1\r\n\r\n", b"GET /bad HTTP/1.1\r\n\r\n", POST + b"1\r\nContent-Length: 1\r\n\r\n",
+          b"GET /?" + b"&".join([b"a=1"] * 21) + b" HTTP/1.1\r\n\r\n"),
+    404: (b"GET /other HTTP/1.1\r\n\r\n",),
+    405: (b"POST /bad HTTP/1.1\r\nContent-Length: 0\r\n\r\n",),
+    408: (b"G", b"GET / HTTP/1.1\r\nX: y\r\n", POST + b"9\r\n\r\nhalf"),
+    411: (POST + b"x\r\n\r\n", b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"),
+    413: (POST + b"101\r\n\r\n", POST + b"4000000\r\n\r\n" + b"x" * 4_000_000),
+    414: (b"GET /" + b"x" * 65_600,),
+    431: (b"GET / HTTP/1.1\r\nX: " + b"y" * 65_000 + b"\r\nZ: " + b"y" * 10_000,
+          b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 101 + b"\r\n"),
+    500: (b"GET /broken HTTP/1.1\r\n\r\n",),
+    501: (b"DELETE / HTTP/1.1\r\n\r\n",),
+    505: (b"GET / HTTP/2.0\r\n\r\n",),
+}  # fmt: skip
+"""Requests that are refused, by status."""
+
+
+@pytest.mark.parametrize(("status", "sent"), [(s, one) for s, requests in REFUSED.items() for one in requests])
+def test_every_refusal_is_json_with_its_reason(hasty: Service, status: int, sent: bytes) -> None:
+    head, _, body = reply_to(hasty, sent).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 %d " % status) and b"\r\nContent-Type: application/json\r\n" in head
+    assert f"Content-Length: {len(body)}" in head.decode()
+    answer = json.loads(body)
+    assert list(answer) == ["error"] and answer["error"] and isinstance(answer["error"], str)
+
+
+def test_every_status_of_the_sources_is_refused_above() -> None:
+    """503 alone is played by the tests of full services."""
+    own = "".join(inspect.getsource(module) for module in (connections, replies, services))
+    statuses = {int(text) for text in re.findall(r"(?:refusal|_TooMuch|send_error|return) ?\(?([45]\d\d),", own)}
+    handler = inspect.getsource(BaseHTTPRequestHandler)
+    statuses |= {HTTPStatus[name] for name in re.findall(r"HTTPStatus\.([A-Z]\w+)", handler)}
+    assert {status for status in statuses if status >= 400} == {*REFUSED, 503}
+
+
+def test_a_body_that_ends_early_is_refused(service: Service) -> None:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=PATIENCE_S) as connection:
+        connection.sendall(POST + b"9\r\n\r\nhalf")
+        connection.shutdown(socket.SHUT_WR)
+        reply = connection.makefile("rb").read()
+    assert reply.startswith(b"HTTP/1.1 400 ") and reply.endswith(told("a body of 4 bytes, 9 by its Content-Length"))
 
 
 def test_head_and_options(service: Service) -> None:
@@ -161,8 +219,11 @@ def test_head_and_options(service: Service) -> None:
 
 
 def test_slow_requests_are_cut_off(hasty: Service) -> None:
-    assert reply_to(hasty, *[b"G"] * 30, pause_s=0.05) == b""
-    assert reply_to(hasty, b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf") == b""
+    late = told("the request did not arrive in time")
+    for parts in ([b"G"] * 30, [b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf"]):
+        reply = reply_to(hasty, *parts, pause_s=0.05)
+        assert reply.startswith(b"HTTP/1.1 408 ") and reply.endswith(late)
+    assert reply_to(hasty) == b""
     assert response(hasty, "GET", "/")[0] == 200
 
 
@@ -201,7 +262,9 @@ def test_requests_at_work_are_not_cut_off() -> None:
         refusal = reply_to(service, b"POST / HTTP/1.1\r\nContent-Length: 400000\r\n\r\n", b"x" * 400_000)
         head, _, text = refusal.partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 503 ") and b"\r\nRetry-After: 1\r\n" in head
-        assert f"\r\nContent-Length: {len(text)}\r\n".encode() in head and text.endswith(b"later\n")
+        assert f"\r\nContent-Length: {len(text)}\r\n".encode() in head and text == told(
+            "no room for another connection, try again later"
+        )
     going_on.set()
     for thread in threads[1:]:
         thread.join()
@@ -246,7 +309,7 @@ def test_no_thread_for_a_connection(service: Service, monkeypatch: pytest.Monkey
 
 def test_a_body_that_is_refused_is_not_asked_for(service: Service) -> None:
     head = b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
-    assert reply_to(service, head % 99_000_000_000).startswith(b"HTTP/1.1 413 a body of 99,000,000,000 bytes")
+    assert reply_to(service, head % 99_000_000_000).endswith(told("a body of 99,000,000,000 bytes, at most 100"))
     reply = reply_to(service, head % 4, b"body", pause_s=0.05)
     assert reply.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 ")
 
