@@ -20,10 +20,9 @@ class RevisionError(Exception):
 
 def measured(revision: str, files: Sequence[str], root: Path) -> dict[str, Any]:
     """The benchmark report of a revision; benchmarks of things it does not have yet are missing in it."""
-    with worktree(revision, root) as tree:
+    with built(revision, root) as tree:
         shutil.rmtree(tree / "bench", ignore_errors=True)
         shutil.copytree(root / "bench", tree / "bench", ignore=shutil.ignore_patterns("__pycache__"))
-        _called([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], tree)
         report = tree / "report.json"
         options = ["--continue-on-collection-errors", "-q", "-p", "no:cacheprovider", f"--benchmark-json={report}"]
         # Failures are expected: what is new has no module there, and an old program may exceed today's budgets.
@@ -32,6 +31,14 @@ def measured(revision: str, files: Sequence[str], root: Path) -> dict[str, Any]:
             raise RevisionError(f"{revision}: no benchmark ran there\n{_tail(output)}")
         found: dict[str, Any] = json.loads(report.read_text())
     return found
+
+
+@contextmanager
+def built(revision: str, root: Path) -> Iterator[Path]:
+    """A temporary checkout of a revision with its extension compiled."""
+    with worktree(revision, root) as tree:
+        _called([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], tree)
+        yield tree
 
 
 @contextmanager

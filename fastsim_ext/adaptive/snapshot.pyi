@@ -3,8 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from fastsim_ext.adaptive.loop import AdaptiveLoop
 from fastsim_ext.adaptive.training_job import LearnedPerformance, PlacedStepTimes
+
+def record_types() -> dict[str, np.dtype[Any]]:
+    """Types of stored records for NumPy, by the name of their struct."""
 
 def snapshot(run: AdaptiveLoop, learned: LearnedPerformance) -> tuple[dict[str, Any], dict[str, bytes]]:
     """(numbers, bytes) by name: all that ``restore`` needs."""

@@ -6,10 +6,18 @@ parameters are stored, since each fit depends on all measurements before it. The
 """
 
 from libc.stdint cimport int32_t
+import numpy as np
 from fastsim_ext.adaptive.loop cimport AdaptiveLoop
 from fastsim_ext.adaptive.training_job cimport LearnedPerformance, Measurements, TrainingJob
 from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.rounds.snapshot cimport copy_in, metrics_restore, metrics_state, raw_bytes
+
+
+def record_types():
+    """Types of stored records for NumPy, by the name of their struct."""
+    cdef Trained job
+    cdef Measurements row
+    return {"Trained": np.asarray(<Trained[:1]> &job).dtype, "Measurements": np.asarray(<Measurements[:1]> &row).dtype}
 
 
 def snapshot(AdaptiveLoop run, LearnedPerformance learned):

@@ -13,7 +13,7 @@ cdef struct Change:      # a job comes or goes between the beginnings of two rou
     int64_t job, order, cpu_milli, memory_mib
     int64_t at           # where the GPUs that it gives back begin in the list of them
     int32_t kind, num_gpu
-    bint finished
+    int64_t finished
 
 cdef struct Row:         # as fastsim.engine.tables.ROW
     double t

@@ -1,6 +1,6 @@
 # The active jobs of a run in rounds, in order of their ids, and the pairs of them that have a history of their own.
 cimport cython
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t
 
 cdef enum:  # Ran
     NEVER, UNREPORTED, REPORTED
@@ -23,8 +23,8 @@ cdef struct Job:        # a job that runs on num_gpu GPUs at once
     int32_t estimated_kind        # kind by which its rates are estimated when it shares GPUs
     int32_t place        # where it goes when others have left
     int32_t task         # what it does in this round, or did in the last one; -1 = nothing
-    uint8_t known, settled             # the allocation has a row for it; it was there when shares were settled
-    uint8_t taken, holds, ended        # it has GPUs in this round; it had them in the last one
+    int32_t known, settled             # the allocation has a row for it; it was there when shares were settled
+    int32_t taken, holds, ended        # it has GPUs in this round; it had them in the last one
 
 cdef struct Pair:      # two jobs that share their GPUs, rows in the table
     int32_t row, mate    # row < mate

@@ -1,6 +1,6 @@
 # The GPUs of each task in a round, and whether it keeps those of the last round.
 cimport cython
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t
 
 cdef struct Task:        # one candidate in one round
     int64_t id, mate_id  # jobs; mate_id = -1: one by itself
@@ -8,9 +8,9 @@ cdef struct Task:        # one candidate in one round
     int32_t pair       # row of the pair, or -1
     int32_t model, num_gpu
     int32_t before       # the same candidate among the last round's tasks, or -1
-    int32_t held         # where its GPUs begin in the list of GPUs held
-    uint8_t kept         # it has the very GPUs of the last round
-    uint8_t alive        # a member is still active
+    int64_t held         # where its GPUs begin in the list of GPUs held
+    int32_t kept         # it has the very GPUs of the last round
+    int32_t alive        # a member is still active
     double steps, mate_steps, finish_s
     double wasted, price  # GPU seconds of restart delays; $/h of one of its GPUs when the round began
     double priority, deficit

@@ -1,6 +1,6 @@
 # Demand, allocation and service of jobs in ordered rounds, row by row beside the job table.
 cimport cython
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.rounds.job_table cimport Job, JobTable
 from fastsim_ext.sorting cimport MOST_TERMS, OrderContext
 
@@ -14,9 +14,9 @@ cdef struct OrderedJob:
     double own_speedup, speedup  # over the fair share: with what it needs; now
     double attained_s            # running time so far, not times GPUs
     double last_s                # end of the last round it ran in; its arrival before that
-    int32_t priority             # 1: it has waited for too long
+    int64_t priority             # 1: it has waited for too long
     int32_t model, first_part, n_parts   # GPU model; its first server part, or -1; how many it has
-    uint8_t plain                # it progresses as with its fair share in this round
+    int32_t plain                # it progresses as with its fair share in this round
 
 
 @cython.final

@@ -8,8 +8,13 @@ again. ``tests/style/test_saved_fields.py`` has the list.
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from fastsim_ext.rounds.ordered_loop import OrderedLoop
 from fastsim_ext.rounds.share_loop import ShareLoop
+
+def record_types() -> dict[str, np.dtype[Any]]:
+    """Types of stored records for NumPy, by the name of their struct."""
 
 def arrived(run: ShareLoop) -> int:
     """How many jobs have arrived."""

@@ -9,6 +9,7 @@ from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memcpy
+import numpy as np
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.random cimport Mersenne
 from fastsim_ext.rounds.candidates cimport CandidateSelection
@@ -16,8 +17,8 @@ from fastsim_ext.rounds.cluster_metrics cimport N_AREAS, N_COUNTS, N_TOTALS, Cha
 from fastsim_ext.rounds.job_table cimport Job, JobTable, Pair, ShareAccount
 from fastsim_ext.rounds.leases cimport Leases, Task
 from fastsim_ext.rounds.ordered_jobs cimport OrderedJob, OrderedJobTable
-from fastsim_ext.rounds.ordered_loop cimport OrderedLoop
-from fastsim_ext.rounds.round_log cimport RoundLog
+from fastsim_ext.rounds.ordered_loop cimport OrderedLoop, RoundRecord
+from fastsim_ext.rounds.round_log cimport RoundLog, TaskRecord
 from fastsim_ext.rounds.share_loop cimport AT_TOP, ShareLoop
 
 cdef enum:               # places in fastsim.engine.tables.EVENTS
@@ -43,6 +44,26 @@ cdef void* resized(void* items, int64_t count, int64_t size) except NULL:
     if more == NULL:
         raise MemoryError()
     return more
+
+
+def record_types():
+    """Types of stored records for NumPy, by the name of their struct."""
+    cdef Job job
+    cdef Pair pair
+    cdef Task task
+    cdef ShareAccount account
+    cdef OrderedJob ordered
+    cdef TaskRecord noted
+    cdef RoundRecord played
+    cdef Mersenne stream
+    return {
+        "Job": np.asarray(<Job[:1]> &job).dtype, "Pair": np.asarray(<Pair[:1]> &pair).dtype,
+        "Task": np.asarray(<Task[:1]> &task).dtype, "ShareAccount": np.asarray(<ShareAccount[:1]> &account).dtype,
+        "OrderedJob": np.asarray(<OrderedJob[:1]> &ordered).dtype,
+        "TaskRecord": np.asarray(<TaskRecord[:1]> &noted).dtype,
+        "RoundRecord": np.asarray(<RoundRecord[:1]> &played).dtype,
+        "Mersenne": np.asarray(<Mersenne[:1]> &stream).dtype,
+    }
 
 
 def arrived(ShareLoop run):

@@ -23,6 +23,7 @@ from fastsim.engine.checkpoint_folder import (
 from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.engine.rounds.restored_state import METRICS, check_stays
 from fastsim.engine.tables import EVENTS, ROW
+from fastsim_ext.adaptive.snapshot import record_types
 
 if TYPE_CHECKING:
     from fastsim.engine.adaptive.run import AdaptiveDriver
@@ -42,16 +43,8 @@ WHOLE = (
 )
 SPANS = ("sqr", "var", "progress", "clock_s", "restart_left_s", "service_s", "wasted_s", "used_s", "held_s", "gpu_s",
          "paused_s", "delayed_s")  # fmt: skip
-TRAINED = np.dtype([
-    *((name, "i8") for name in ("id", *WHOLE)),
-    *((name, "f8") for name in (*SPANS[:4], "first_s", "finish_s", *SPANS[4:], "left_s")),
-])  # fmt: skip
-"""A job that has arrived, as ``fastsim_ext/adaptive/snapshot.pxd`` has it."""
-MEASUREMENTS = np.dtype([
-    ("parent", "i4"), ("most_replicas", "i4"), ("nodes", "i8"), ("replicas", "i8"), ("atomic", "i8"),
-    ("turn_s", "f8"), ("step_s", "f8"), ("perf", "f8", 7),
-])  # fmt: skip
-"""A row of the tree of measurements, as ``fastsim_ext/adaptive/training_job.pxd`` has it."""
+TRAINED, MEASUREMENTS = (record_types()[name] for name in ("Trained", "Measurements"))
+"""A job that has arrived; a row of the tree of measurements."""
 NUMBERS = {"now_s": TIME, "measured": (0, 1), "quiet": (0, 1 << 30), **dict.fromkeys(
     ("rounds", "max_active", "job_rounds", "first_moment", "moments", "gpus", "measurements"), COUNT
 )}  # fmt: skip
@@ -121,7 +114,7 @@ def _check_measurements(rows: Any) -> None:
         "most_replicas": COUNT, "nodes": COUNT, "replicas": (1, COUNT[1]), "atomic": (0, MOST_SAMPLES),
         "turn_s": SPAN, "step_s": SPAN,
     }, "measurements")  # fmt: skip
-    check_range(rows["perf"], 0.0, LATEST, "measurements.perf")
+    check_records(rows["perf"], dict.fromkeys(rows["perf"].dtype.names, SPAN), "measurements.perf")
 
 
 def _check_held(meta: Mapping[str, Any], gpus__n: list[int], rounds: AdaptiveDriver) -> None:

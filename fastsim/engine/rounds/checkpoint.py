@@ -46,7 +46,7 @@ from fastsim_ext.rounds.share_loop import ShareLoop
 
 KIND = "fastsim.rounds"
 """Type of the file, as its header has it."""
-VERSION = 10
+VERSION = 11
 """Layout of the file; another one is refused."""
 OFTEN = 64
 """Rounds between two readings of the clock, if checkpoints are due after seconds of work."""

@@ -11,29 +11,17 @@ import numpy.typing as npt
 
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
+from fastsim_ext.rounds.snapshot import record_types
 
 if TYPE_CHECKING:
     import polars as pl
 
-GANG = np.dtype(
-    [("id", "i8"), ("submit_s", "f8"), ("deadline_s", "f8"), ("weight", "f8"), ("total", "f8"), ("run", "f8"),
-     ("cost", "f8"), ("first_s", "f8"), ("finish_s", "f8"), ("gpu_s", "f8"), ("paused_s", "f8"), ("left_s", "f8"),
-     ("delayed_s", "f8"),
-     ("rounds", "i8"), ("kind", "i4"), ("num_gpu", "i4"), ("failures", "i4"), ("tenant", "i4"), ("restarts", "i4"),
-     ("preemptions", "i4"), ("estimated_kind", "i4"), ("place", "i4"), ("task", "i4"), ("known", "u1"),
-     ("settled", "u1"), ("taken", "u1"), ("holds", "u1"), ("ended", "u1")], align=True,
-)  # fmt: skip
+RECORDS = record_types()
+GANG = RECORDS["Job"]
 """A job's record in the compiled tables."""
-MOMENT = np.dtype(
-    [("round", "i8"), ("id", "i8"), ("mate_id", "i8"), ("t", "f8"), ("finish_s", "f8"), ("priority", "f8"),
-     ("deficit", "f8"), ("model", "i4"), ("num_gpu", "i4"), ("held", "i8")], align=True,
-)  # fmt: skip
+MOMENT = RECORDS["TaskRecord"]
 """One candidate in one round."""
-ROUND = np.dtype(
-    [("round", "i8"), ("jobs", "i8"), ("running", "i8"), ("gpus", "i8"), ("at_fair", "i8"), ("t", "f8"),
-     ("cpu_alloc", "f8"), ("memory_alloc", "f8"), ("cpu_used", "f8"), ("memory_used", "f8"), ("cpu_demand", "f8"),
-     ("memory_demand", "f8")], align=True,
-)  # fmt: skip
+ROUND = RECORDS["RoundRecord"]
 """One round: active and running jobs, GPUs held; milli-CPU and MiB held, of use, and needed by running jobs."""
 
 

@@ -23,28 +23,13 @@ from fastsim.engine.checkpoint_folder import (
     check_records,
     records_of,
 )
-from fastsim.engine.rounds.outcome import GANG, MOMENT, ROUND
+from fastsim.engine.rounds.outcome import GANG, MOMENT, RECORDS, ROUND
 from fastsim.engine.tables import EVENTS, ROW
 
-SHARE = np.dtype([("received", "f8"), ("deficit", "f8"), ("share", "f8"), ("ran", "i8")])
-"""The account of a job or pair on one GPU model, as ``fastsim_ext/rounds/job_table.pxd`` has it."""
-PAIR = np.dtype([("row", "i4"), ("mate", "i4"), ("num_gpu", "i4")])
-"""Two jobs that share GPUs, from the same file."""
-TASK = np.dtype(
-    [("id", "i8"), ("mate_id", "i8"), ("row", "i4"), ("mate", "i4"), ("pair", "i4"), ("model", "i4"),
-     ("num_gpu", "i4"), ("before", "i4"), ("held", "i4"), ("kept", "u1"), ("alive", "u1"), ("steps", "f8"),
-     ("mate_steps", "f8"), ("finish_s", "f8"), ("wasted", "f8"), ("price", "f8"), ("priority", "f8"),
-     ("deficit", "f8")], align=True,
-)  # fmt: skip
-"""One candidate in the round that ended, as ``fastsim_ext/rounds/leases.pxd`` has it."""
-ORDERED_JOB = np.dtype(
-    [("need", "f8", 3), ("share", "f8", 3), ("step_s", "f8"), ("own_speedup", "f8"), ("speedup", "f8"),
-     ("attained_s", "f8"), ("last_s", "f8"), ("priority", "i4"), ("model", "i4"), ("first_part", "i4"),
-     ("n_parts", "i4"), ("plain", "u1")], align=True,
-)  # fmt: skip
-"""Demand and service of an ordered job, as ``fastsim_ext/rounds/ordered_jobs.pxd`` has it."""
-STREAM = np.dtype([("words", "u4", 624), ("used", "i4")])
-"""A Mersenne Twister, as ``fastsim_ext/random.pxd`` has it."""
+SHARE, PAIR, TASK = RECORDS["ShareAccount"], RECORDS["Pair"], RECORDS["Task"]
+"""The account of a job or pair on one GPU model; two jobs that share GPUs; one candidate in the round that ended."""
+ORDERED_JOB, STREAM = RECORDS["OrderedJob"], RECORDS["Mersenne"]
+"""Demand and service of an ordered job; a Mersenne Twister."""
 TIMES = {"now_s": TIME, "next_price_s": (-LATEST, np.inf), "wasted_gpu_s": SPAN}
 EVER = (-np.inf, np.inf, True)
 COUNTS = ("rounds", "calls", "ended", "max_active", "job_rounds", "quiet", "jobs", "couples", "added", "tasks", "held",

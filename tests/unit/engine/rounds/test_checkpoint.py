@@ -330,7 +330,7 @@ def test_nodes_in_use_without_the_mark_of_their_round_are_refused(
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
 def test_fitted_step_times_that_are_no_numbers_are_refused(value: float, tmp_path: Path) -> None:
     def change(rows: Any) -> None:
-        rows["perf"][-1, 6] = value
+        rows["perf"]["gamma"][-1] = value
 
     with pytest.raises(StoredError, match=r"measurements\.perf"):
         resume_changed("adaptive", tmp_path, "measurements", MEASUREMENTS, change)
