@@ -1,8 +1,9 @@
 """A policy as an extender of kube-scheduler: the nodes that can host a pod, and their points.
 
 Requests and answers are those of ``k8s.io/kube-scheduler/extender/v1``. ``filter`` takes a pod with candidate nodes
-(objects, or names if the scheduler has ``nodeCacheCapable: true``) and answers the nodes that remain, with reasons for
-the others. ``prioritize`` answers points from 0 to 10. The node that the policy would choose has 10 points, the others
+(objects, or names if the scheduler has ``nodeCacheCapable: true``) and answers the nodes that remain. The others have
+reasons in kube-scheduler's words, and those that preemption cannot help are listed once more.
+``prioritize`` answers points from 0 to 10. The node that the policy would choose has 10 points, the others
 0 to 9 in proportion, so that the policy's own rule for ties decides.
 
 Nodes and the pods on them come from a :class:`fastsim.decisions.live_cluster.LiveSnapshot`; candidates that are not in
@@ -19,10 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastsim.decisions.explain import shortfall
 from fastsim.decisions.live_cluster import ClusterState, LiveSnapshot, rows_by_arrival
-from fastsim.decisions.refusal_text import NO_PORTS, summed
-from fastsim.decisions.replay import NAMES, Decision, SelectedPod, replayed
+from fastsim.decisions.refusals import Refusals
+from fastsim.decisions.replay import Decision, SelectedPod, replayed
 from fastsim.errors import FastsimError, InputError
 from fastsim.foundation.http.replies import Reply, Request, json_reply
 from fastsim.foundation.http.service import Route
@@ -39,9 +39,8 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 10
 """Points of the best node; the scheduler multiplies them by the extender's weight."""
-UNRESOLVABLE = ("absent", "no_match", "no_gpu_model", "unknown")
-"""Checks that preemption cannot make pass."""
-UNKNOWN = "not in the snapshot"
+UNKNOWN = "node(s) were not in the snapshot of the extender"
+"""The text about candidates that the snapshot does not have, which preemption does not help."""
 
 
 class Extender:
@@ -62,14 +61,14 @@ class Extender:
             state, decision = self._decided(arguments)
         except FastsimError as error:
             return {"Nodes": None, "NodeNames": None, "FailedNodes": {}, "Error": str(error)}
-        failed = {name: _failure(state, decision, name) for name in names}
-        feasible = [name for name in names if not failed[name][0]]
-        items = [item for name, item in zip(names, objects, strict=True) if not failed[name][0]] if objects else None
+        failed, lasting = _failures(state, decision, names)
+        feasible = [name for name in names if name not in failed]
+        items = [item for name, item in zip(names, objects, strict=True) if name not in failed] if objects else None
         return {
             "Nodes": None if items is None else {"metadata": {}, "items": items},
             "NodeNames": feasible if items is None else None,
-            "FailedNodes": {name: why for name, (check, why) in failed.items() if check},
-            "FailedAndUnresolvableNodes": {name: why for name, (check, why) in failed.items() if check in UNRESOLVABLE},
+            "FailedNodes": failed,
+            "FailedAndUnresolvableNodes": lasting,
             "Error": "",
         }
 
@@ -117,7 +116,7 @@ class Extender:
         typical = self.typical or state.typical or TypicalPods.of(workload)
         inputs = prepared(Scenario(cluster=state.nodes, workload=workload, policy=self.policy, typical=typical))
         number = len(rows) - 1
-        decision = replayed(inputs, {number: SelectedPod(number, number, None)}, "first")[0]
+        decision = replayed(inputs, {number: SelectedPod(number, number, None)}, "first", every_lack=True)[0]
         weights = np.array([[term.weight] for term in inputs.plan.terms], np.int64)
         return state, dataclasses.replace(decision, points__tn=weights * decision.points__tn)
 
@@ -155,21 +154,18 @@ def points(state: ClusterState, decision: Decision, names: Sequence[str]) -> lis
     return [(name, points_at.get(state.positions.get(name, -1), 0)) for name in names]
 
 
-def _failure(state: ClusterState, decision: Decision, name: str) -> tuple[str, str]:
-    """The check that a node fails and the reason in words; empty if it can host the pod."""
-    position = state.positions.get(name)
-    if position is None:
-        return "unknown", UNKNOWN
-    reason = int(decision.reason__n[position])
-    if not reason:
-        return "", ""
-    [row] = state.nodes.offered.slice(position, 1).to_pylist()
-    model = state.nodes.nodes["gpu_model"][position].as_py()
-    row |= {"gpu_model": model}
-    figures = int(decision.found__n[position]), int(decision.needed__n[position])
-    # Preemption can free the ports that an expression is about.
-    ports = summed(NAMES[reason], decision.request.conditions, row, *figures) == NO_PORTS
-    return "pod_limit" if ports else NAMES[reason], shortfall(reason, decision, position, row)
+def _failures(state: ClusterState, decision: Decision, names: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Why each node that is left out cannot host the pod, and those of them where stopping pods does not help."""
+    failed, lasting = {}, {}
+    refusals = Refusals(state.offered_rows)
+    for name in names:
+        n = state.positions.get(name)
+        if n is not None and not decision.reason__n[n]:
+            continue
+        failed[name] = UNKNOWN if n is None else ", ".join(refusals.texts(decision, n))
+        if n is None or refusals.is_lasting(decision, n):
+            lasting[name] = failed[name]
+    return failed, lasting
 
 
 def _value(arguments: Mapping[str, Any], name: str) -> Any:

@@ -64,6 +64,13 @@ class ClusterState(Snapshot):
         return {name: position for position, name in enumerate(self.nodes.nodes["name"].to_pylist())}
 
     @cached_property
+    def offered_rows(self) -> list[dict[str, Any]]:
+        """Rows of the nodes as pods see them, by position."""
+        columns = ["name", "labels", "cpu_milli", "memory_mib", "num_gpu", "gpu_memory_mib", "extra_resources"]
+        rows: list[dict[str, Any]] = self.nodes.offered.select(columns).to_pylist()
+        return rows
+
+    @cached_property
     def bound_rows(self) -> list[dict[str, Any]]:
         """Rows of the pods that hold resources on a node of the cluster."""
         holders = [item for item in self.of_kind("Pod") if is_running(item)]

@@ -1,4 +1,4 @@
-"""kube-scheduler's sentence about a pod that no node can host: the number of nodes by what they lack or forbid."""
+"""kube-scheduler's words about nodes that cannot host a pod: of each node, and all nodes in one sentence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastsim.decisions.refusal_text import (
+    BETWEEN_PODS,
     CLAIMS,
+    NO_PORTS,
     PORTS,
     SPREAD,
     SUMMED,
@@ -20,7 +22,9 @@ from fastsim.decisions.refusal_text import (
     summed,
 )
 from fastsim.decisions.replay import NAMES
+from fastsim.kubernetes.pod_rules.pod_affinity import APART, KEPT_AWAY
 from fastsim.kubernetes.pod_rules.resource_claims import CANNOT
+from fastsim.kubernetes.pod_rules.volumes import IN_USE_TEXT
 
 if TYPE_CHECKING:
     from fastsim.decisions.replay import Decision
@@ -28,15 +32,57 @@ if TYPE_CHECKING:
 
 AMOUNTS = ("no_gpu", "no_gpu_memory", "no_cpu", "no_memory", "no_extra", "no_pod_slot")
 """Checks of amounts: a node counts once for every amount that it has too little of."""
+CAPACITIES = {"no_cpu": "cpu_milli", "no_memory": "memory_mib", "no_gpu": "num_gpu"}
+"""Columns of nodes, and of requests, by check of amounts; slots for pods are not among them, as each pod frees one."""
+MENDABLE = {
+    NO_PORTS, IN_USE_TEXT, SUMMED["spread"], SUMMED["no_pod_slot"], BETWEEN_PODS[APART][1], BETWEEN_PODS[KEPT_AWAY][1],
+}  # fmt: skip
+"""Texts about nodes that may host the pod once pods there are stopped."""
 Row = Mapping[str, Any]
 
 
 class Refusals:
-    """Sentences about pods of one run; ``rows`` have the name, labels and further resources of each node."""
+    """Words about pods of one run; ``rows`` are rows of the node table, as pods see the nodes."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = rows
         self._unlike: dict[Conditions, dict[int, tuple[str, int]]] = {}
+
+    def texts(self, decision: Decision, n: int) -> list[str]:
+        """kube-scheduler's texts for node ``n``, which cannot host the pod."""
+        check = NAMES[int(decision.reason__n[n])]
+        if check == "no_match":
+            return list(self._texts_of_labels(decision, n))
+        if check == "pod_affinity":
+            return [near_text(int(decision.found__n[n]))[1]]
+        return list(self._texts(decision, n, check))
+
+    def is_lasting(self, decision: Decision, n: int) -> bool:
+        """Whether node ``n`` cannot host the pod, whatever pods are stopped there.
+
+        kube-scheduler's preemption leaves such nodes out: what is asked for is more than the whole node has, or a
+        rule forbids it in which the pods there have no part.
+        """
+        texts, lacking = self.texts(decision, n), _lacking(decision, n)
+        if CANNOT in texts:
+            return True
+        if NAMES[int(decision.reason__n[n])] in AMOUNTS or (lacking and texts == lacking):
+            return self._exceeds(decision, n)
+        return not MENDABLE.issuperset(texts)
+
+    def _exceeds(self, decision: Decision, n: int) -> bool:
+        """Whether an amount that node ``n`` lacks is more than it has without any pods."""
+        request, row = decision.request, self._rows[n]
+        checks, resources = decision.lacking(n)
+        asked, whole = dict(request.conditions.extra_resources), dict(row.get("extra_resources") or ())
+        beyond = (
+            getattr(request, CAPACITIES[check]) > row[CAPACITIES[check]] for check in checks if check in CAPACITIES
+        )
+        device_mib = row.get("gpu_memory_mib")
+        return (
+            any(beyond) or any(asked[name] > whole.get(name, 0) for name in resources)
+            or (device_mib is not None and request.conditions.gpu_memory_mib > device_mib)
+        )  # fmt: skip
 
     def sentence(self, decision: Decision) -> str:
         """Why no node can host the pod of this decision."""

@@ -86,8 +86,8 @@ class Decision:
 
     ``reason__n`` is 0 where the node can host the pod, else the number of the first check it fails (-1: the node is
     not there); ``found__n`` and ``needed__n`` are in that check's unit, ``gpus__n`` the devices it would take, as bits.
-    ``lacks__n`` has every amount that a node lacks, as bits (None if some node can host the pod), ``extras`` the names
-    of further resources by position.
+    ``lacks__n`` has every amount that a node lacks, as bits (None if some node can host the pod, unless it was asked
+    for), ``extras`` the names of further resources by position.
     ``node`` is the position it got, or -1; ``never`` is the reason why it cannot start on an empty cluster either, or
     empty. ``how`` is the rule that affected it: ``preemption``, ``backfill``, ``over_quota``, ``gang_too_large``,
     ``gang`` (all start or none does; the inputs are those before the first of them) or empty.
@@ -162,10 +162,13 @@ def decision_bytes(nodes: int, terms: int) -> int:
 
 
 class DecisionRecorder:
-    """Listener of the loop that records the selected decisions about some pods."""
+    """Listener of the loop that records the selected decisions about some pods.
 
-    def __init__(self, run: OnlineRun, pods: Mapping[int, SelectedPod], attempt: str) -> None:
-        self.run, self.pods, self.attempt = run, pods, attempt
+    With ``every_lack`` it records what each node lacks also where another one can host the pod.
+    """
+
+    def __init__(self, run: OnlineRun, pods: Mapping[int, SelectedPod], attempt: str, every_lack: bool = False) -> None:
+        self.run, self.pods, self.attempt, self.every_lack = run, pods, attempt, every_lack
         self.recorded: dict[int, list[Decision]] = {seq: [] for seq in pods}
         self.tried: Counter[int] = Counter()
         self.open, self.placed = set(pods), set[int]()
@@ -235,7 +238,7 @@ class DecisionRecorder:
             (partial(picked, select) if ruled is None else ruled.picked)(cls, gpus)
         request = self.run.scorers.request(cls)
         decision = Decision(pod, number, t_s, request, reason, found, needed, raw, points, gpus)
-        if not reason.all():
+        if not (reason.all() or self.every_lack):
             return decision
         lacks, columns = np.zeros(nodes, np.int32), self.run.rule_columns
         (partial(lacking, select) if ruled is None else ruled.lacking)(cls, lacks)
@@ -261,13 +264,15 @@ class DecisionRecorder:
 class Replay(OnlineRun):
     """A run that records decisions about some pods and nothing else."""
 
-    def __init__(self, inputs: Prepared, pods: Mapping[int, SelectedPod], attempt: str) -> None:
+    def __init__(
+        self, inputs: Prepared, pods: Mapping[int, SelectedPod], attempt: str, every_lack: bool = False
+    ) -> None:
         options = dataclasses.replace(inputs.options, record="none")
         options.rules.refuse(inputs.plan.queue, inputs.workload.columns, bool(options.deschedule))
         super().__init__(inputs.cluster, inputs.workload, inputs.plan, inputs.typical, options)
         watched = np.zeros(max(pods, default=-1) + 1, np.uint8)
         watched[list(pods)] = 1
-        self.decision_recorder = DecisionRecorder(self, pods, attempt)
+        self.decision_recorder = DecisionRecorder(self, pods, attempt, every_lack)
         tables, plain = (self.nodes, self.work, self.select), self._loop_options()
         if self.rule_columns is None:
             self.online = DecisionTrace(*tables, plain, watched, self.decision_recorder)
@@ -278,11 +283,16 @@ class Replay(OnlineRun):
 
 
 @whole_process
-def replayed(inputs: Prepared, pods: Mapping[int, SelectedPod], attempt: str = "placed") -> list[Decision]:
-    """The decisions about these pods, by order of arrival; the run ends with the last of them."""
+def replayed(
+    inputs: Prepared, pods: Mapping[int, SelectedPod], attempt: str = "placed", *, every_lack: bool = False
+) -> list[Decision]:
+    """The decisions about these pods, by order of arrival; the run ends with the last of them.
+
+    With ``every_lack`` a decision has what each node lacks also where another one can host the pod.
+    """
     if attempt not in ATTEMPTS:
         raise ScenarioError("attempt", repr(attempt), f"one of {', '.join(ATTEMPTS)}")
-    run = Replay(inputs, pods, attempt)
+    run = Replay(inputs, pods, attempt, every_lack)
     try:
         run.play()
     except ReplayComplete:

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -215,12 +217,17 @@ def test_scores_of_preferences_are_the_recorded_ones(folder: Path) -> None:
 
 
 class Comparison(NamedTuple):
-    """An attempt made again: the nodes that are left, those that the scheduler left, and both sentences."""
+    """An attempt made again: the nodes that are left, those that the scheduler left, and both sentences.
+
+    ``lasting`` are the nodes that preemption does not help, ``texts`` those that are left out by their texts.
+    """
 
     found: set[str]
     recorded: set[str]
     sentence: str
     message: str
+    lasting: int = 0
+    texts: Mapping[str, int] = MappingProxyType({})
 
 
 def compared(recording: Recording, attempt: Attempt, pod: Any = None) -> Comparison:
@@ -231,7 +238,9 @@ def compared(recording: Recording, attempt: Attempt, pod: Any = None) -> Compari
     assert answer["Error"] == "", attempt.pod
     message = recording.chosen[attempt.number]["message"] or ""
     ours = sentence(extender, arguments) if message and not answer["NodeNames"] else ""
-    return Comparison(set(answer["NodeNames"]), recording.feasible(attempt.number), ours, message)
+    left, texts = set(answer["NodeNames"]), Counter(answer["FailedNodes"].values())
+    lasting = len(answer["FailedAndUnresolvableNodes"])
+    return Comparison(left, recording.feasible(attempt.number), ours, message, lasting, texts)
 
 
 def is_exact(recording: Recording, attempt: Attempt) -> bool:
@@ -279,6 +288,15 @@ def says_the_same(pair: Comparison) -> bool:
     return others or pair.message.startswith(pair.sentence)
 
 
+def is_helped_the_same(pair: Comparison) -> bool:
+    """Whether preemption is not helpful on as many nodes, where the scheduler tried it."""
+    tried = re.search(r" preemption: 0/\d+ nodes are available: (.*)", pair.message)
+    if tried is None:
+        return True
+    none = re.search(r"(\d+) Preemption is not helpful", tried[1])
+    return pair.lasting == (int(none[1]) if none else 0)
+
+
 @pytest.mark.parametrize("folder", CASES, ids=lambda path: path.name)
 def test_feasible_nodes_and_refusals_are_the_recorded_ones(folder: Path) -> None:
     recording = Recording(folder)
@@ -290,6 +308,7 @@ def test_feasible_nodes_and_refusals_are_the_recorded_ones(folder: Path) -> None
         pair = compared(recording, attempt)
         if pair.recorded == pair.found:
             assert attempt.kept or says_the_same(pair), attempt.number
+            assert attempt.kept or is_helped_the_same(pair), (attempt.number, pair)
             counts["same"] += 1
         elif is_exact(recording, attempt):
             reason = cause(recording, attempt, pair)

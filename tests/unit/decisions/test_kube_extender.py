@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fastsim.cluster.importers import cluster_of
-from fastsim.decisions.kube_extender import Extender, candidates
+from fastsim.decisions.kube_extender import UNKNOWN, Extender, candidates
 from fastsim.decisions.live_cluster import LiveSnapshot
 from fastsim.errors import InputError
 from fastsim.foundation.http.replies import Request
@@ -56,9 +56,9 @@ def test_names_in_names_out(tmp_path: Path) -> None:
         "Nodes": None,
         "NodeNames": ["n2"],
         "FailedNodes": {
-            "n1": "1 GPUs have room, needs 2", "n3": "0 GPUs have room, needs 2", "n9": "not in the snapshot",
+            "n1": "Insufficient nvidia.com/gpu", "n3": "Insufficient nvidia.com/gpu", "n9": UNKNOWN,
         },
-        "FailedAndUnresolvableNodes": {"n9": "not in the snapshot"},
+        "FailedAndUnresolvableNodes": {"n3": "Insufficient nvidia.com/gpu", "n9": UNKNOWN},
         "Error": "",
     }  # fmt: skip
 
@@ -183,8 +183,125 @@ def test_a_taint_and_a_label_are_named(tmp_path: Path) -> None:
     service = extender(tmp_path, node("n1"), tainted, node("n3", zone="b"))
     answer = service.filter({"Pod": pod("p", nodeSelector={"zone": "b"}), "NodeNames": ["n1", "n2", "n3"]})
     assert answer["NodeNames"] == ["n3"] and answer["FailedNodes"] == {
-        "n1": "no label zone, needs zone In [b]", "n2": "its taint dedicated=infra:NoSchedule is not tolerated",
+        "n1": "node(s) didn't match Pod's node affinity/selector", "n2": "node(s) had untolerated taint(s)",
     }  # fmt: skip
+
+
+APART: dict[str, Any] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+    {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "zone"}]}}  # fmt: skip
+TOGETHER = {"podAffinity": APART["podAntiAffinity"]}
+SPREAD: list[dict[str, Any]] = [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
+                                 "labelSelector": {"matchLabels": {"app": "web"}}}]  # fmt: skip
+CPU, SLOTS, GPU = "Insufficient cpu", "Too many pods", "Insufficient nvidia.com/gpu"
+CORDONED, TAINTED, UNLIKE, LONELY, MISSING = (
+    "node(s) were unschedulable", "node(s) had untolerated taint(s)",
+    "node(s) didn't match Pod's node affinity/selector", "node(s) didn't match pod affinity rules",
+    'persistentvolumeclaim "c" not found',
+)  # fmt: skip
+UNEVEN = "node(s) didn't match pod topology spread constraints"
+UNLABELLED = f"{UNEVEN} (missing required label)"
+NOT_HELPED = {CORDONED, TAINTED, UNLIKE, LONELY, MISSING, UNLABELLED}
+"""Texts about nodes that preemption does not help."""
+VOLUME = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
+OTHER_CLAIM = {"kind": "PersistentVolumeClaim", "metadata": {"name": "d", "namespace": "ns"}, "spec": {}}
+
+
+def web(on: str, **spec: Any) -> dict[str, Any]:
+    """A pod that runs and has a label."""
+    made = pod("w", 0, on, **spec)
+    made["metadata"]["labels"] = {"app": "web"}
+    return made
+
+
+def sized(cpu: str, gpus: int, label: str = "", **spec: Any) -> dict[str, Any]:
+    """A pod that requests so many CPUs and devices, and may have a label."""
+    made = pod("asked", gpus, **spec)
+    made["metadata"]["labels"] = {"app": label}
+    made["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
+    return made
+
+
+def ported(name: str, on: str | None = None) -> dict[str, Any]:
+    """A pod with a port of its node."""
+    made = pod(name, 0, on)
+    made["spec"]["containers"][0]["ports"] = [{"hostPort": 80}]
+    return made
+
+
+def cordoned(name: str) -> dict[str, Any]:
+    """A node that takes no pods."""
+    made = node(name)
+    made["spec"] = {
+        "unschedulable": True,
+        "taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}],
+    }
+    return made
+
+
+def tainted(name: str, effect: str = "NoSchedule") -> dict[str, Any]:
+    """A node for some pods alone."""
+    made = node(name)
+    made["spec"] = {"taints": [{"key": "team", "value": "a", "effect": effect}]}
+    return made
+
+
+def narrow(name: str) -> dict[str, Any]:
+    """A node with room for one pod."""
+    made = node(name)
+    made["status"]["allocatable"] |= {"pods": "1"}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("there", "asked", "text"),
+    [
+        ([cordoned("n")], sized("1", 1), CORDONED),
+        ([tainted("n")], sized("1", 1), TAINTED),
+        ([tainted("n", "NoExecute")], sized("1", 1), TAINTED),
+        ([node("n", zone="a")], sized("1", 1, nodeSelector={"zone": "b"}), UNLIKE),
+        ([node("n"), ported("held", "n")], ported("p"), "node(s) didn't have free ports for the requested pod ports"),
+        ([node("n"), pod("held", 2, "n")], sized("1", 1), GPU),
+        ([node("n"), pod("held", 2, "n")], sized("8", 2), f"{GPU}, {CPU}"),
+        ([narrow("n"), pod("held", 0, "n")], sized("1", 1), SLOTS),
+        ([node("n", zone="a"), web("n")], sized("1", 1, affinity=APART),
+         "node(s) didn't match pod anti-affinity rules"),
+        ([node("n", zone="a"), web("n", affinity=APART)], sized("1", 1, "web"),
+         "node(s) didn't satisfy existing pods anti-affinity rules"),
+        ([node("n", zone="a"), node("m", zone="b"), web("m")], sized("1", 1, affinity=TOGETHER), LONELY),
+        ([node("n", zone="a"), node("m", zone="b"), web("n")], sized("1", 1, "web", topologySpreadConstraints=SPREAD),
+         UNEVEN),
+        ([node("n"), node("m", zone="b")], sized("1", 1, topologySpreadConstraints=SPREAD), UNLABELLED),
+        ([node("n"), OTHER_CLAIM], sized("1", 1, volumes=VOLUME), MISSING),
+    ],
+)  # fmt: skip
+def test_a_node_that_is_left_out_has_kube_scheduler_s_words(
+    tmp_path: Path, there: list[dict[str, Any]], asked: dict[str, Any], text: str
+) -> None:
+    answer = extender(tmp_path, *there).filter({"Pod": asked, "NodeNames": ["n"]})
+    assert answer["FailedNodes"] == {"n": text} and answer["Error"] == ""
+    assert answer["FailedAndUnresolvableNodes"] == ({"n": text} if text in NOT_HELPED else {})
+
+
+@pytest.mark.parametrize(
+    ("asked", "text", "lasting"),
+    [
+        (sized("8", 2), f"{GPU}, {CPU}", False),
+        (sized("9", 1), f"{GPU}, {CPU}", True),
+        (sized("1", 3), GPU, True),
+    ],
+)
+def test_preemption_helps_where_the_whole_node_has_what_is_asked_for(
+    tmp_path: Path, asked: dict[str, Any], text: str, lasting: bool
+) -> None:
+    """The same words have both codes in kube-scheduler: by what the node has without its pods."""
+    answer = extender(tmp_path, node("n"), pod("held", 2, "n")).filter({"Pod": asked, "NodeNames": ["n"]})
+    assert answer["FailedNodes"] == {"n": text} and bool(answer["FailedAndUnresolvableNodes"]) == lasting
+
+
+def test_a_node_has_all_its_words_though_another_one_is_left(tmp_path: Path) -> None:
+    service = extender(tmp_path, node("n"), node("m"), pod("held", 2, "n"))
+    answer = service.filter({"Pod": sized("8", 1), "NodeNames": ["n", "m"]})
+    assert answer["NodeNames"] == ["m"] and answer["FailedNodes"] == {"n": f"{GPU}, {CPU}"}
 
 
 def test_claims_of_the_pod_asked_about(tmp_path: Path) -> None:
@@ -200,8 +317,6 @@ def test_claims_of_the_pod_asked_about(tmp_path: Path) -> None:
     assert answer["NodeNames"] == ["n2"] and answer["FailedNodes"]["n1"] == "cannot allocate all claims"
     assert service.filter({"Pod": claiming("p", "one"), "NodeNames": names})["NodeNames"] == ["n2"]
     held = service.filter({"Pod": claiming("q", claims=("c",)), "NodeNames": names})
-    assert held["NodeNames"] == ["n1"] and held["FailedNodes"]["n2"].startswith(
-        "the devices of its claim are elsewhere"
-    )
+    assert held["NodeNames"] == ["n1"] and held["FailedNodes"]["n2"] == ("resourceclaim not available on the node")
     plain = service.filter({"Pod": claiming("q"), "NodeNames": names})
     assert plain["NodeNames"] == names
