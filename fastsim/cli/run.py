@@ -13,14 +13,12 @@ import click
 from fastsim.cli.grammar.durations import DURATION
 from fastsim.cli.grammar.option_defaults import written_out
 from fastsim.cli.grammar.saved_runs import reads_saved_runs
-from fastsim.cli.grammar.standard_streams import READ_NAME, READ_TEXT, FileWritten
+from fastsim.cli.grammar.scenario_options import BY_NAME, GroupedOptions, scenario_options
+from fastsim.cli.grammar.standard_streams import READ_NAME, FileWritten
 from fastsim.cli.strict import allow_code_option, refuse_run, refuse_scenario, strict_option
 from fastsim.foundation import interrupts
 from fastsim.foundation.limits.garbage import settled
 
-# Copies: importing the modules that define these would load the engine for every command.
-GPU_PICKS = ("best", "worst", "random", "fgd", "pwr", "dot_product")
-RECORDS = ("none", "summary", "timeline", "placements", "all")
 RECORD = "run.json"
 """The file whose status changes when a folder gets another result."""
 OVERSIZED = ("drop", "shrink", "refuse")
@@ -28,70 +26,12 @@ ATTEMPTS = ("first", "placed", "all")
 GROUPS = ("size", "tenant", "hour")
 
 
-@click.command()
-@click.option(
-    "--cluster",
-    type=READ_TEXT,
-    metavar="C",
-    help="openb, openb-all, openb:1000, uniform?…, mix?… or a Parquet/CSV file.",
-)
-@click.option(
-    "--workload",
-    type=READ_TEXT,
-    metavar="W",
-    help="synth:openb?pods=1000, a Parquet file or an openb CSV; add tune=1.3.",
-)
+@click.command(cls=GroupedOptions)
+@scenario_options
 @click.option("--oversized", type=click.Choice(OVERSIZED), help="Jobs on more GPUs than there are of one model.")
-@click.option("--policy", metavar="P", help="A name or a sum: 'fgd', '0.9*fgd + 0.1*pwr'.  [default: fgd]")
 @click.option(
     "--scenario", type=READ_NAME, metavar="FILE", help="TOML file with any of these; options here come first."
 )
-@click.option("--seed", type=int, help="Seed of every random choice.  [default: 0]")
-@click.option("--typical", metavar="PODS", help="Pods that fragmentation is measured with.  [default: the workload]")
-@click.option(
-    "--queue",
-    metavar="Q",
-    help="Pods that fit nowhere: drop, fifo(-skip), priority, drf, easy, conservative, srtf …",
-)
-@click.option("--gpu-pick", type=click.Choice(GPU_PICKS), help="Rule for the GPUs of a node.  [default: the policy's]")
-@click.option("--record", type=click.Choice(RECORDS), help="Tables to keep.  [default: all with --out, else summary]")
-@click.option("--sample-s", type=DURATION, metavar="S", help="A timeline row every S seconds, not for every event.")
-@click.option("--until", "until_s", type=DURATION, metavar="S", help="Stop after S seconds of simulated time.")
-@click.option("--deschedule", multiple=True, metavar="D", help="After the run: frag_one_pod:0.05; at 60 s: …:0.05@60.")
-@click.option("--inflation", type=float, metavar="R", help="After the run: clones up to R times the pods.")
-@click.option("--preempt", type=click.Choice(("none", "priority")), help="Victims of a pod that fits nowhere.")
-@click.option(
-    "--checkpoint-every-s", type=DURATION, metavar="S", help="Work a stopped pod keeps.  [default: none; 0: all]"
-)
-@click.option("--restart-s", type=DURATION, metavar="S", help="Seconds that a restart of a stopped pod or job adds.")
-@click.option("--quotas", metavar="Q", help="Most a tenant may use: 'anna:gpu_milli=8000;*:gpu_milli=4000'.")
-@click.option("--weights", metavar="W", help="Weights of tenants for --queue drf: 'anna=2,bert=1'.")
-@click.option("--failures", metavar="F", help="Random failures of nodes, mean seconds: 'mtbf=86400,mttr=3600'.")
-@click.option("--maintenance", type=READ_NAME, metavar="FILE", help="CSV or Parquet file with node, down_s, up_s.")
-@click.option("--on-node-loss", type=click.Choice(("lost", "requeue")), help="Pods of a lost node.")
-@click.option("--round-s", type=DURATION, metavar="S", help="Jobs: seconds of a round.  [default: 360]")
-@click.option(
-    "--realloc-s", type=DURATION, metavar="S", help="Jobs: least time between allocations.  [default: 1920, fifo: 0]"
-)
-@click.option("--begin-s", type=DURATION, metavar="S", help="Jobs in an order: when rounds may begin.  [default: 0]")
-@click.option("--window", metavar="A:B", help="Jobs: ids that count; others go on arriving.")
-@click.option("--rates", metavar="R", help="Jobs: steps/s, a file, 'default' or 'synergy'.  [default: the workload's]")
-@click.option("--prices", metavar="P", help="'fixed?v100=2.48&k80=0.45' or a folder of recorded prices.")
-@click.option("--carbon", metavar="C", help="g of CO2 for a kWh: 350, '350?pue=1.2', 'FILE.csv?pue=1.2'.")
-@click.option("--global-queue", is_flag=True, default=None, help="Jobs: one queue for all GPU models.")
-@click.option("--profiling", type=float, metavar="P", help="Jobs: measured part of the rates of sharing.  [default: 1]")
-@click.option("--references", type=int, metavar="N", help="Jobs: reference workloads for sharing.  [default: all]")
-@click.option("--ideal", is_flag=True, default=None, help="Jobs: without rounds, each progresses by its shares.")
-@click.option(
-    "--interference",
-    type=float,
-    metavar="P",
-    help="Adaptive jobs: part of the speed that two jobs on several nodes lose on a common node.",
-)
-@click.option("--log", type=FileWritten(".csv"), metavar="FILE", help="Jobs: log in Gavel's format.")
-@click.option("--telemetry", metavar="T", help="Sample every GPU each so many seconds: 15, '15?refresh_s=6:8'.")
-@click.option("--compat", metavar="C", help="Behaviours of an original, by system or by name: 'gavel'.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the result.")
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 @click.option("--checkpoint", metavar="N|Ss", help="Keep the state every N pods, or S seconds of work ('60s').")
 @click.option("--keep-checkpoint", is_flag=True, help="Leave the last one beside the folder, for fastsim fork.")
@@ -154,7 +94,7 @@ def resume(folder: Path, force: bool, allow_code: bool, as_json: bool) -> None:
 )
 @click.option("--policy", metavar="P", help="Another policy from then on.")
 @click.option("--queue", metavar="Q", help="Another rule for pods that fit nowhere.")
-@click.option("--gpu-pick", type=click.Choice(GPU_PICKS), help="Another rule for the GPUs of a node.")
+@click.option("--gpu-pick", type=click.Choice(BY_NAME["gpu_pick"].choices), help="Another rule for the GPUs of a node.")
 @click.option("--seed", type=int, help="Another seed.")
 @click.option("--until", "until_s", type=DURATION, metavar="S", help="Stop after S seconds of simulated time.")
 @click.option("--inflation", type=float, metavar="R", help="After the run: clones up to R times the pods.")

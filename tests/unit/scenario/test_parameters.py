@@ -11,6 +11,7 @@ import pytest
 import fastsim as fs
 from fastsim.engine.online.plan import GPU_PICKS, QUEUES
 from fastsim.scenario.compat import SYSTEMS
+from fastsim.scenario.fields import FIELDS, GROUPS
 from fastsim.scenario.parameters import PARAMETERS
 from fastsim.scenario.run_rules import NODE_LOSS, PREEMPT
 from fastsim.scenario.scenario import RECORDS
@@ -18,6 +19,7 @@ from fastsim.scenario.scenario import RECORDS
 
 def test_every_field_of_a_scenario_is_described() -> None:
     assert [field.name for field in dataclasses.fields(fs.Scenario)] == list(PARAMETERS)
+    assert {field.group for field in FIELDS} == {*GROUPS}
 
 
 def test_help_of_simulate_has_a_line_for_every_parameter() -> None:
@@ -37,3 +39,5 @@ def test_help_of_simulate_has_a_line_for_every_parameter() -> None:
 def test_choices_are_listed(name: str, values: list[str]) -> None:
     words = set(re.findall(r"[\w-]+", PARAMETERS[name]))
     assert set(values) <= words
+    choices = {field.name: field.choices for field in FIELDS}[name]
+    assert not choices or choices == tuple(values)
