@@ -129,7 +129,7 @@ def _listed(lists: Values, cells: pa.Array, kind: pa.DataType) -> pa.Array:
     """Lists of these cells; those of views stand in the opposite order."""
     sizes = np.array([0 if row is None else len(row) for row in lists], np.int64)
     starts = np.concatenate(([0], np.cumsum(sizes)))
-    missing = pa.array([row is None for row in lists])
+    missing = pa.array([row is None for row in lists], pa.bool_())
     wide = pa.int64() if t.is_large_list(kind) or t.is_large_list_view(kind) else pa.int32()
     if t.is_list_view(kind) or t.is_large_list_view(kind):
         make = pa.LargeListViewArray if t.is_large_list_view(kind) else pa.ListViewArray
@@ -158,7 +158,7 @@ def _maps(values: Values, kind: pa.DataType, rng: random.Random) -> Form | None:
                    for part, one in enumerate((kind.key_type, kind.item_type)))  # fmt: skip
     offsets = pa.array(np.concatenate(([0], np.cumsum([len(row or ()) for row in values]))), pa.int32())
     named = pa.map_(pa.field("name", keys.column.type, nullable=False), pa.field("amount", items.column.type))
-    missing = pa.array([row is None for row in values])
+    missing = pa.array([row is None for row in values], pa.bool_())
     column = pa.MapArray.from_arrays(offsets, keys.column, items.column, type=named, mask=missing)
     return Form(column, keys.equal and items.equal)
 
@@ -188,7 +188,8 @@ def _dictionary(values: Values, kind: pa.DataType, rng: random.Random) -> Form |
     codes = [None if one is None and rng.random() < 0.5 else code for code, one in enumerate(values)]
     if values and rng.random() < 0.5 and codes[0] is not None:
         codes[0] = len(values)
-    index = rng.choice([pa.int8(), pa.uint8(), pa.int16(), pa.uint32(), pa.int64(), pa.uint64()])
+    narrow = [pa.int8(), pa.uint8()] if len(words.column) < 128 else []
+    index = rng.choice([*narrow, pa.int16(), pa.uint32(), pa.int64(), pa.uint64()])
     return Form(pa.DictionaryArray.from_arrays(pa.array(codes, index), words.column), words.equal)
 
 
