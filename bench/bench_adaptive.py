@@ -18,7 +18,7 @@ from fastsim.policies.adaptive.pollux import Pollux
 from fastsim.policies.adaptive.rotation import Rotation
 from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.sia_decider import SiaDecider
-from fastsim.simulation.adaptive import groups_of, jobs_of, table_setting
+from fastsim.simulation.engines.adaptive import groups_of, jobs_of, table_setting
 from fastsim.workload.texts import workload_from
 from tests.adaptive import Whims
 

@@ -15,7 +15,7 @@ from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import Job, RoundOptions, Setting
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.rounds import PreparedRounds, driven, prepared_rounds
+from fastsim.simulation.engines.rounds import PreparedRounds, driven, prepared_rounds
 from tests.reference.rounds.ordered_rounds import Turns as Twin
 
 ORIGINAL_ROUNDS_PER_S = 33.0

@@ -35,8 +35,9 @@ from fastsim.engine.tables import REASONS, device_lists
 from fastsim.errors import InputError, PolicyError, ResultError
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.scenario.scenario import Scenario
+from fastsim.simulation.engines.pods import Prepared, prepared
 from fastsim.simulation.run_warnings import incomplete_gangs, rows_behind_gangs
-from fastsim.simulation.simulate import Prepared, Progress, RunWarning, prepared
+from fastsim.simulation.simulate import Progress, RunWarning
 from fastsim_ext.online.decision_trace import ABSENT, NO_GPU_MEMORY
 
 if TYPE_CHECKING:

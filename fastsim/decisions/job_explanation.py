@@ -43,7 +43,7 @@ class JobExplanation:
 
 def plays_jobs(scenario: Scenario) -> bool:
     """Whether the policy of a scenario gives GPUs to jobs, in rounds or as a scheduler that reads metrics."""
-    policy: Any = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
+    policy: Any = registry.policy_of(scenario.policy)
     return registry.engine_of(policy) != "pods"
 
 

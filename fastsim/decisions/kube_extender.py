@@ -30,7 +30,7 @@ from fastsim.foundation.nested_text import json_value
 from fastsim.kubernetes.objects import Manifest
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.simulate import prepared
+from fastsim.simulation.engines.pods import prepared
 from fastsim.workload.importers.kubernetes import workload_of_rows
 from fastsim.workload.typical_pods import TypicalPods
 

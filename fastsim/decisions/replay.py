@@ -42,7 +42,7 @@ from fastsim_ext.online.decision_trace import (
 )
 
 if TYPE_CHECKING:
-    from fastsim.simulation.simulate import Prepared
+    from fastsim.simulation.engines.pods import Prepared
     from fastsim.workload import Workload
 
 ATTEMPTS = ("first", "placed", "all")

@@ -265,14 +265,14 @@ class Result:
         return target
 
     def write(self, folder: str | os.PathLike[str], keep_inputs: bool = False) -> None:
-        """Write tables, inputs and record into a folder that is there."""
+        """Write tables, inputs and record into a folder that is there; it may have the tables already."""
         folder = Path(folder)
         for name in self.frames:
             path = folder / f"{name}.parquet"
-            if isinstance(self.frames, FolderFrames):
-                shutil.copyfile(self.frames.path(name), path)
-            else:
+            if not isinstance(self.frames, FolderFrames):
                 write_table(path, name, self.frames[name])
+            elif self.frames.path(name) != path:
+                shutil.copyfile(self.frames.path(name), path)
         self.write_inputs(folder, keep_inputs)
         self.write_record(folder)
 

@@ -24,7 +24,7 @@ from fastsim.errors import InputError, PolicyError, ResultError
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import simulate as simulation
-from fastsim.simulation.adaptive import prepared_adaptive, table_setting
+from fastsim.simulation.engines.adaptive import prepared_adaptive, table_setting
 
 SingleRun = tuple[AdaptiveJob, int, int]
 """A job with its arrival within a round, the group of nodes it runs on, and its GPUs."""
@@ -159,7 +159,7 @@ def finish_time_ratios(
     Runs of single adaptive jobs are spread over `workers` processes, which changes no figure. For jobs of fixed size
     `share_gpus` is null, as their parts change while they run.
     """
-    policy: Any = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
+    policy: Any = registry.policy_of(scenario.policy)
     if registry.engine_of(policy) != "adaptive":
         return _against_isolated(scenario, result, progress)
     prepared = prepared_adaptive(scenario, policy)

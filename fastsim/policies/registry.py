@@ -268,6 +268,11 @@ def parse(text: str) -> OnlinePolicy | RoundPolicy:
         raise
 
 
+def policy_of(given: Any) -> Any:
+    """The policy of a text; an object is one."""
+    return parse(given) if isinstance(given, str) else given
+
+
 def imports_code(text: str) -> bool:
     """Whether one of the policies that a text names imports code of the user's, as its ``imports_code`` says.
 

@@ -18,10 +18,20 @@ from fastsim.workload import schema as s
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.result import Result
+    from fastsim.scenario.scenario import Scenario
     from fastsim.telemetry.telemetry import Telemetry
 
 ROWS = 1 << 18
 """Stays that are sampled at a time."""
+
+
+def sampled(
+    result: Result, scenario: Scenario, telemetry: Telemetry | None, cluster: Cluster, folder: Path | None
+) -> Result:
+    """The result with its telemetry if it has one."""
+    if telemetry is None:
+        return result
+    return with_telemetry(result, telemetry, cluster, scenario.seed, scenario.record, folder)
 
 
 def with_telemetry(

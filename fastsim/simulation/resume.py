@@ -39,6 +39,7 @@ from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
 from fastsim.scenario.user_code import refuse_user_code
 from fastsim.simulation import simulate as simulation
+from fastsim.simulation.engines.pods import prepared
 from fastsim.simulation.simulate import OTHER_ENGINE
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ def _played(
 
     checkpoint = Checkpoint(checkpoint.meta | {"may_change": ["until_s"]}, checkpoint.arrays)
     start = checkpoint if checkpoint.meta["loop"]["now"] <= at_s else None
-    inputs = simulation.prepared(scenario, progress=progress)
+    inputs = prepared(scenario, progress=progress)
     end_s = at_s if scenario.until_s is None else min(at_s, scenario.until_s)
     writer = CheckpointWriter(work, Checkpoints(), checkpoint.meta["scenario"], start)
     options = replace(inputs.options, until_s=end_s, folder=work, checkpoint_writer=writer)
@@ -274,7 +275,8 @@ def fork_rounds(
         raise ScenarioError(f"fork: {wrong[0]}", "a change of the past", f"changes of {', '.join(ROUND_FORK_FIELDS)}")
     before, after = stored(checkpoint.note["scenario"]), stored(checkpoint.note["scenario"], {"log": None} | changes)
     after.check()
-    engine, adaptive = registry.engine_of(_policy(after)), registry.engine_of(_policy(before)) == "adaptive"
+    engine, former = (registry.engine_of(registry.policy_of(one.policy)) for one in (after, before))
+    adaptive = former == "adaptive"
     kind = "adaptive jobs" if adaptive else "jobs"
     if registry.METHODS[engine] != "begin" or (engine == "adaptive") != adaptive:
         raise PolicyError("fork: policy", str(after.policy), f"a policy for {kind}, as before", OTHER_ENGINE)
@@ -299,15 +301,15 @@ def _rounds_played(
     scenario: Scenario, at_s: float, checkpoint: RoundCheckpoint, work: Path, progress: Progress | None
 ) -> RoundCheckpoint:
     """The state of the checkpoint's run at a time in seconds, played from it if it is earlier."""
-    from fastsim.simulation.adaptive import driven_adaptive, prepared_adaptive
-    from fastsim.simulation.rounds import driven, prepared_rounds
+    from fastsim.simulation.engines.adaptive import driven_adaptive, prepared_adaptive
+    from fastsim.simulation.engines.rounds import driven, prepared_rounds
 
     end_s = at_s if scenario.until_s is None else min(at_s, scenario.until_s)
     scenario = scenario.with_(until_s=end_s)
     start = checkpoint if checkpoint.now_s <= end_s else None
     path = work / f".{STATE}.past.partial"
     note = RoundCheckpointWriter(work, Checkpoints(), checkpoint.note["scenario"], start).note
-    schedule, policy = CheckpointSchedule(path, at_end=True, note=note), _policy(scenario)
+    schedule, policy = CheckpointSchedule(path, at_end=True, note=note), registry.policy_of(scenario.policy)
     if registry.engine_of(policy) == "adaptive":
         driven_adaptive(scenario, prepared_adaptive(scenario, policy), progress, schedule, start)
     else:
@@ -328,7 +330,3 @@ def _rounds_forked(
         scenario=scenario.written(), checkpoints=checkpoint.note["checkpoints"] | {"keep": False},
         forked_from=past if before is None else past | {"forked_from": before},
     )  # fmt: skip
-
-
-def _policy(scenario: Scenario) -> Any:
-    return registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy

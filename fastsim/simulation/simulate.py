@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
-from fastsim.cluster.texts import cluster_from
-from fastsim.engine.checkpoint_folder import Checkpoints
-from fastsim.engine.online.plan import OnlinePlan, OnlinePolicy
+from fastsim.engine.checkpoint_folder import Checkpoints, unfinished
+from fastsim.engine.online.plan import OnlinePolicy
 from fastsim.engine.summary import refuse_impossible
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
+from fastsim.foundation.folder_lock import held
 from fastsim.foundation.limits.forked_process import note_run
 from fastsim.foundation.object_cache import OBJECTS
 from fastsim.foundation.parquet import replacing_folder
@@ -22,32 +22,25 @@ from fastsim.policies import registry
 from fastsim.scenario.carbon import carbon_from
 from fastsim.scenario.compat import switches_on
 from fastsim.scenario.parameters import documented
-from fastsim.scenario.run_rules import rules_from
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import scenario_checks
 from fastsim.simulation.emissions import refuse_unrecorded, with_emissions
-from fastsim.simulation.returned_plans import returned_plan
+from fastsim.simulation.engines.choice import engine_named
+from fastsim.simulation.engines.engine import Engine, Hooks
 from fastsim.simulation.run_warnings import ColumnIgnored as ColumnIgnored
-from fastsim.simulation.run_warnings import Message, MissingValues, absent_tenants, large_pods, rounded_points, warn
+from fastsim.simulation.run_warnings import Message, warn
 from fastsim.simulation.run_warnings import PodTooLarge as PodTooLarge
 from fastsim.simulation.run_warnings import RunWarning as RunWarning
-from fastsim.simulation.uses.columns import UnusedColumns, facts_of
 from fastsim.simulation.uses.option_types import CHECKPOINTS, Options, Text, refuse_unknown, spelled_out
 from fastsim.simulation.uses.options import option_facts, refuse_options, unused_options
-from fastsim.simulation.work_estimate import refuse_large
-from fastsim.workload import texts
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.checkpoint_folder import Checkpoint
-    from fastsim.engine.online.run import OnlineOptions
     from fastsim.engine.result import Result
     from fastsim.engine.rounds.checkpoint import RoundCheckpoint
     from fastsim.engine.shares.plan import RoundPolicy
     from fastsim.workload import Workload
-    from fastsim.workload.typical_pods import TypicalPods
 
 Progress = Callable[[int], None]
 """A function of the number of arrived pods (one run) or finished runs (many)."""
@@ -111,29 +104,6 @@ def run(
     return result
 
 
-class Prepared(NamedTuple):
-    """The objects of a scenario for the online engine."""
-
-    cluster: Cluster
-    workload: Workload
-    policy: OnlinePolicy
-    plan: OnlinePlan
-    typical: TypicalPods
-    options: OnlineOptions
-
-
-def prepared(scenario: Scenario, made: Any = None, **rest: Any) -> Prepared:
-    """The objects of a scenario; ``made`` its policy if it is made already, ``rest`` options that no scenario has."""
-    cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
-    interrupts.check()
-    policy: OnlinePolicy = _policy(scenario) if made is None else made
-    if registry.engine_of(policy) != "pods":
-        raise PolicyError(f"policy {policy}", "a policy of another engine", "one that places pods")
-    plan = _plan(policy, cluster, workload, scenario)
-    typical = texts.typical_from(scenario.typical, untuned, cluster)
-    return Prepared(cluster, workload, policy, plan, typical, _options(scenario, cluster, untuned, **rest))
-
-
 def played(
     scenario: Scenario,
     progress: Progress | None = None,
@@ -147,16 +117,29 @@ def played(
     ``checkpoints`` is the interval of checkpoints; ``start`` is one to resume, whose folder the caller has locked.
     ``keep_inputs`` keeps workloads in memory of any size in the folder.
     """
-    from fastsim.foundation.folder_lock import held
-
     note_run()
     with interrupts.deferred(), OBJECTS.during_run(), ExitStack() as stack:
         policy = checked_policy(scenario)
+        name = registry.engine_of(policy)
+        engine = engine_named(name)
+        _refuse_state(engine, scenario, checkpoints, start)
         out = None if scenario.out is None else Path(scenario.out).absolute()
         if out is not None and start is None:
             stack.enter_context(held(out, overwrite))
-        play = _played_pods if registry.engine_of(policy) == "pods" else _played_rounds
-        return play(stack, scenario, policy, out, progress, overwrite, checkpoints, start, keep_inputs)
+        made = engine.prepared(scenario, policy)
+        warn(made.ahead, depth=3)
+        writer = _opened_writer(stack, engine, scenario, out, overwrite, checkpoints, start)
+        folder = None if out is None else stack.enter_context(replacing_folder(out))
+        result = with_emissions(made.play(Hooks(progress, writer, folder)), carbon_from(scenario.carbon), folder)
+        refuse_impossible(result.summary)
+        result = _with_origin(result, scenario, policy, None if writer is None else writer.forked_from)
+        interrupts.check()
+        if out is not None and folder is not None:
+            result.write(folder, keep_inputs)
+            interrupts.check()
+            result = _named(stack, result, out)
+        unused = unused_options(name, option_facts(scenario, policy, made.cluster, **made.facts()))
+        return result, [*made.messages(), *unused]
 
 
 def checked_policy(scenario: Scenario) -> Any:
@@ -167,118 +150,26 @@ def checked_policy(scenario: Scenario) -> Any:
     return policy
 
 
-def _played_pods(
-    stack: ExitStack, scenario: Scenario, policy: Any, out: Path | None, progress: Progress | None, overwrite: bool,
-    checkpoints: Checkpoints | None, start: Checkpoint | RoundCheckpoint | None, keep_inputs: bool,
-) -> tuple[Result, list[Message]]:  # fmt: skip
-    from fastsim.engine.checkpoint_folder import Checkpoint
-    from fastsim.engine.online.checkpointing import opened_writer
-    from fastsim.engine.online.run import run_online
-    from fastsim.engine.online.user_scorers import PointsRange
-    from fastsim.workload.oversized_pods import Oversized
-
-    if start is not None and not isinstance(start, Checkpoint):
-        raise PolicyError("policy", str(scenario.policy), "a policy for jobs, as in the checkpoint", OTHER_ENGINE)
-    inputs = prepared(scenario, policy, progress=progress)
-    warn(refuse_large(inputs.cluster, inputs.workload, inputs.options, out is None), depth=4)
-    oversized = Oversized(inputs.cluster)
-    queue, missing, range_seen = inputs.plan.queue, MissingValues(inputs.cluster), PointsRange()
-    unused = UnusedColumns("pods", facts_of(inputs.workload, scenario, queue, plan=inputs.plan))
-
-    def look(batch: pa.RecordBatch) -> None:
-        unused.add(batch)
-        missing.add(batch)
-
-    writer = (
-        None if checkpoints is None else opened_writer(stack, scenario.written(), out, overwrite, checkpoints, start)
-    )
-    if writer is not None:
-        writer.refuse_many(inputs.workload.rows)
-    folder = None if out is None else stack.enter_context(replacing_folder(out))
-    options = dataclasses.replace(
-        inputs.options,
-        oversized=oversized,
-        each_batch=look,
-        range_seen=range_seen,
-        folder=folder,
-        checkpoint_writer=writer,
-    )
-    result = run_online(inputs.cluster, inputs.workload, inputs.plan, inputs.typical, options)
-    result = with_emissions(result, carbon_from(scenario.carbon), folder)
-    refuse_impossible(result.summary)
-    result = _with_origin(result, scenario, inputs.policy, None if writer is None else writer.forked_from)
-    interrupts.check()
-    if out is not None and folder is not None:
-        result.write_inputs(folder, keep_inputs)
-        result.write_record(folder)
-        result = _named(stack, result, out)
-    absent = absent_tenants(inputs.workload, options.rules)
-    facts = option_facts(scenario, inputs.policy, inputs.cluster, columns=inputs.workload.columns, queue=queue)
-    name = inputs.workload.name
-    further = [*missing.messages(name, scenario.until_s is None), *rounded_points(range_seen)]
-    return result, [*further, *large_pods(oversized), *unused.messages(name), *absent, *unused_options("pods", facts)]
-
-
-def _policy(scenario: Scenario) -> Any:
-    policy: Any = registry.parse(scenario.policy) if isinstance(scenario.policy, str) else scenario.policy
-    return policy
-
-
-def _played_rounds(
-    stack: ExitStack, scenario: Scenario, policy: Any, out: Path | None, progress: Progress | None, overwrite: bool,
-    checkpoints: Checkpoints | None, start: Checkpoint | RoundCheckpoint | None, keep_inputs: bool,
-) -> tuple[Result, list[Message]]:  # fmt: skip
-    from fastsim.engine.rounds.checkpoint import RoundCheckpoint, opened_writer
-    from fastsim.simulation.adaptive import played_adaptive
-    from fastsim.simulation.rounds import played_rounds
-
-    if start is not None and not isinstance(start, RoundCheckpoint):
-        raise PolicyError("policy", str(scenario.policy), "a policy for pods, as in the checkpoint", OTHER_ENGINE)
-    engine = registry.engine_of(policy)
-    if engine == "monitored" and checkpoints is not None:
-        raise ScenarioError("checkpoint", "one", f"none: policy {policy} keeps no checkpoints")
-    if scenario.ideal and checkpoints is not None:
+def _refuse_state(engine: Engine, scenario: Scenario, checkpoints: Checkpoints | None, start: Any) -> None:
+    """An error for checkpoints of an engine that keeps none, and for one of another engine."""
+    if start is not None and (engine.state is None or not isinstance(start, engine.state)):
+        other = {"pods": "jobs", "jobs": "pods"}[engine.places]
+        raise PolicyError("policy", str(scenario.policy), f"a policy for {other}, as in the checkpoint", OTHER_ENGINE)
+    if checkpoints is not None and engine.writer is None:
+        raise ScenarioError("checkpoint", "one", f"none: policy {scenario.policy} keeps no checkpoints")
+    if checkpoints is not None and scenario.ideal:
         raise ScenarioError("checkpoint", "one", "none: the ideal keeps no checkpoints")
-    writer = (
-        None if checkpoints is None else opened_writer(stack, scenario.written(), out, overwrite, checkpoints, start)
-    )
-    messages: Sequence[Message] = ()
-    if engine == "monitored":
-        from fastsim.simulation.monitored import played_monitored
-
-        result, messages = played_monitored(scenario, policy, progress)
-    elif engine == "adaptive":
-        result, messages = played_adaptive(scenario, policy, progress, writer)
-    else:
-        result, messages = played_rounds(scenario, policy, progress, writer)
-    result = with_emissions(result, carbon_from(scenario.carbon))
-    refuse_impossible(result.summary)
-    result = _with_origin(result, scenario, policy, None if writer is None else writer.forked_from)
-    interrupts.check()
-    folder = None if out is None else stack.enter_context(replacing_folder(out))
-    if scenario.telemetry is not None:
-        result = _sampled(scenario, policy, result, folder)
-    if out is not None and folder is not None:
-        result.write(folder, keep_inputs)
-        interrupts.check()
-        result = _named(stack, result, out)
-    facts = option_facts(scenario, policy, cluster_from(scenario.cluster))
-    return result, [*messages, *unused_options(engine, facts)]
 
 
-def _sampled(scenario: Scenario, policy: Any, result: Result, folder: Path | None) -> Result:
-    """The result of a run in rounds with its telemetry, which is written to ``folder`` if there is one."""
-    from fastsim.simulation.placement_telemetry import with_telemetry
-    from fastsim.telemetry.telemetry import telemetry_from
-
-    telemetry = telemetry_from(scenario.telemetry)
-    assert telemetry is not None
-    if registry.engine_of(policy) == "monitored":
-        from fastsim.simulation.monitored import plan_of, watched
-
-        telemetry = watched(plan_of(scenario, policy), telemetry)
-    cluster = texts.nodes_from(scenario.cluster, scenario.workload)
-    return with_telemetry(result, telemetry, cluster, scenario.seed, scenario.record, folder)
+def _opened_writer(
+    stack: ExitStack, engine: Engine, scenario: Scenario, out: Path | None, overwrite: bool,
+    checkpoints: Checkpoints | None, start: Any,
+) -> Any:  # fmt: skip
+    """The writer of checkpoints; when the stack is left, its working folder is removed or kept as it should."""
+    if checkpoints is None or engine.writer is None:
+        return None
+    folder = stack.enter_context(unfinished(out, checkpoints, start is not None, overwrite))
+    return engine.writer(folder, checkpoints, scenario.written(), start)
 
 
 def _named(stack: ExitStack, result: Result, out: Path) -> Result:
@@ -287,39 +178,6 @@ def _named(stack: ExitStack, result: Result, out: Path) -> Result:
 
     stack.pop_all().close()
     return dataclasses.replace(result, frames=FolderFrames(out))
-
-
-def _plan(policy: OnlinePolicy, cluster: Cluster, workload: Workload, scenario: Scenario) -> OnlinePlan:
-    plan: OnlinePlan = returned_plan(policy, "plan", policy.plan(cluster, workload), (OnlinePlan,))
-    if scenario.queue != "drop":
-        plan = dataclasses.replace(plan, queue=scenario.queue)
-    if scenario.gpu_pick is not None:
-        # Merged vectors name no device, so an explicit dot-product pick looks at devices one by one.
-        dim = "share" if scenario.gpu_pick == "dot_product" and plan.gpu_dim == "merge" else plan.gpu_dim
-        plan = dataclasses.replace(plan, gpu_pick=scenario.gpu_pick, gpu_dim=dim)
-    return plan
-
-
-def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: Any) -> OnlineOptions:
-    from fastsim.engine.online.closing_stages import Inflation
-    from fastsim.engine.online.run import OnlineOptions
-    from fastsim.engine.totals.pod_totals import prices_for
-    from fastsim.policies.deschedule import deschedule_from
-    from fastsim.telemetry.telemetry import telemetry_from
-
-    return OnlineOptions(
-        seed=scenario.seed,
-        sample_s=scenario.sample_s,
-        until_s=scenario.until_s,
-        record=scenario.record,
-        deschedule=tuple(deschedule_from(step) for step in scenario.deschedule),
-        inflation=None if scenario.inflation is None else Inflation(scenario.inflation, scenario.seed),
-        retarget=None if scenario.retarget is None else texts.typical_from(scenario.retarget, untuned, cluster),
-        rules=rules_from(scenario),
-        telemetry=None if scenario.telemetry is None else telemetry_from(scenario.telemetry),
-        prices=prices_for(scenario.prices, cluster),
-        **rest,
-    )
 
 
 def _citations(policy: Any) -> tuple[str, ...]:

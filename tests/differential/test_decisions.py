@@ -13,7 +13,7 @@ from fastsim.decisions.replay import Decision, SelectedPod, replayed
 from fastsim.engine.online.plan import PodRequest
 from fastsim.engine.online.run import OnlineOptions
 from fastsim.engine.tables import REASONS
-from fastsim.simulation.simulate import Prepared
+from fastsim.simulation.engines.pods import Prepared
 from tests.backends import bits
 from tests.reference.online.devices import devices
 from tests.reference.online.engine import ReferenceEngine

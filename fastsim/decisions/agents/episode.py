@@ -19,7 +19,7 @@ from fastsim.engine.online.run import BATCH_ROWS, OnlineOptions, OnlineRun
 from fastsim.engine.result import Result
 from fastsim.errors import ScenarioError, kind_of, suggestion
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.simulate import prepared
+from fastsim.simulation.engines.pods import prepared
 from fastsim_ext.online.stepped_loop import NODE_FEATURES, POD_FEATURES, SteppedLoop
 from fastsim_ext.online.stepped_queue import JOB_FEATURES, LINE_FEATURES, SteppedQueue
 

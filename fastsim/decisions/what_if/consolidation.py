@@ -29,7 +29,7 @@ from fastsim.kubernetes.pod_rules.unpinned_pods import without_node
 from fastsim.kubernetes.snapshot import is_running
 from fastsim.reports.kubernetes.originals import bound
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.simulate import prepared
+from fastsim.simulation.engines.pods import prepared
 from fastsim.workload.importers.kubernetes import workload_of_rows
 
 OF_NODES = ("node_rows", "_places", "_surroundings", "_steps", "_claims")

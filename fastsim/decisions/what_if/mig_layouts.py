@@ -30,7 +30,7 @@ from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.object_cache import OBJECTS
 from fastsim.hardware import mig
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.simulate import prepared
+from fastsim.simulation.engines.pods import prepared
 from fastsim.workload import Workload
 
 FEW = 200

@@ -19,7 +19,7 @@ from fastsim.foundation import interrupts
 from fastsim_ext.select.scan import Selector
 
 if TYPE_CHECKING:
-    from fastsim.simulation.simulate import Prepared
+    from fastsim.simulation.engines.pods import Prepared
 
 MOST_EVENTS = 1 << 40
 """Events of one step of the loop, which ends before."""

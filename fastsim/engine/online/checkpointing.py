@@ -12,7 +12,6 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -22,7 +21,7 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import ipc
 
-from fastsim.engine.checkpoint_folder import Checkpoint, Checkpoints, PartChecksums, check_range, restoring, unfinished
+from fastsim.engine.checkpoint_folder import Checkpoint, Checkpoints, PartChecksums, check_range, restoring
 from fastsim.engine.online.arrivals import pieces
 from fastsim.engine.online.recorder import TABLES, FileTables, FrameTables
 from fastsim.engine.online.restored_state import check_nodes, check_pods, check_rules
@@ -241,15 +240,6 @@ def _check_system(numbers: Any, arrived: int) -> None:
 def _may_change(start: Checkpoint, name: str, now: Mapping[str, Any]) -> bool:
     """Whether a fork may change this property; with random failures the seed belongs to the past."""
     return name in start.meta.get("may_change", ()) and not (name == "seed" and now["failures"])
-
-
-def opened_writer(
-    stack: ExitStack, scenario: Mapping[str, Any], out: Path | None, overwrite: bool, checkpoints: Checkpoints,
-    start: Checkpoint | None,
-) -> CheckpointWriter:  # fmt: skip
-    """The writer of a run to ``out``; when the stack is left, its working folder is removed or kept as it should."""
-    folder = stack.enter_context(unfinished(out, checkpoints, start is not None, overwrite))
-    return CheckpointWriter(folder, checkpoints, scenario, start)
 
 
 def decided_by(rules: Rules) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import os
 import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -31,7 +30,6 @@ from fastsim.engine.checkpoint_folder import (
     restoring,
     state_checksum,
     stored_state_of,
-    unfinished,
     write_state,
 )
 from fastsim.engine.rounds.job_batches import JobBatch
@@ -290,15 +288,6 @@ class RoundCheckpointWriter:
             "scenario": self.scenario, "checkpoints": asdict(self.checkpoints), "forked_from": self.forked_from,
             "process": os.getpid(), "spent_s": spent_s,
         }  # fmt: skip
-
-
-def opened_writer(
-    stack: ExitStack, scenario: Mapping[str, Any], out: Path | None, overwrite: bool, checkpoints: Checkpoints,
-    start: RoundCheckpoint | None,
-) -> RoundCheckpointWriter:  # fmt: skip
-    """The writer of a run to ``out``; when the stack is left, its working folder is removed or kept as it should."""
-    folder = stack.enter_context(unfinished(out, checkpoints, start is not None, overwrite))
-    return RoundCheckpointWriter(folder, checkpoints, scenario, start)
 
 
 def is_of_rounds(work: Path) -> bool:

@@ -33,7 +33,7 @@ from fastsim.experiments.reproduce.sia_artifact import TRACES, applications_file
 from fastsim.performance.applications.step_times import MICRO_BATCHES, packed
 from fastsim.policies.registry import parse
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.adaptive import applications_from
+from fastsim.simulation.engines.adaptive import applications_from
 
 HOUR_S = 3600.0
 MIXED, EQUAL = "sia:6:2:3", "sia:16:0:0"

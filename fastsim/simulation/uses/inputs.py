@@ -24,7 +24,7 @@ def refuse_mismatch(scenario: Scenario) -> None:
 
 
 def _pods(scenario: Scenario, policy: Any) -> None:
-    from fastsim.simulation.simulate import prepared
+    from fastsim.simulation.engines.pods import prepared
     from fastsim.simulation.work_estimate import refuse_large
 
     inputs = prepared(scenario)
@@ -34,7 +34,7 @@ def _pods(scenario: Scenario, policy: Any) -> None:
 def _rounds(scenario: Scenario, policy: Any) -> None:
     from fastsim.engine.orders import run as orders
     from fastsim.engine.shares import run as shares
-    from fastsim.simulation.rounds import prepared_rounds
+    from fastsim.simulation.engines.rounds import prepared_rounds
 
     inputs = prepared_rounds(scenario, policy)
     if isinstance(inputs.plan, OrderPlan):
@@ -52,14 +52,14 @@ def _rounds(scenario: Scenario, policy: Any) -> None:
 
 def _adaptive(scenario: Scenario, policy: Any) -> None:
     from fastsim.engine.adaptive.run import check_jobs
-    from fastsim.simulation.adaptive import prepared_adaptive
+    from fastsim.simulation.engines.adaptive import prepared_adaptive
 
     inputs = prepared_adaptive(scenario, policy)
     check_jobs(inputs.jobs, inputs.setting)
 
 
 def _monitored(scenario: Scenario, policy: Any) -> None:
-    from fastsim.simulation.monitored import pod_arrivals, prepared_monitored
+    from fastsim.simulation.engines.monitored import pod_arrivals, prepared_monitored
 
     inputs = prepared_monitored(scenario, policy)
     for pod in pod_arrivals(inputs.workload, inputs.unused):

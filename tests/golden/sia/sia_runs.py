@@ -17,7 +17,7 @@ from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveSetting
 from fastsim.engine.adaptive.run import AdaptiveOutcome, run_adaptive
 from fastsim.performance.applications.application import Applications
 from fastsim.performance.applications.sia_folders import ESTIMATED_RESTART_S, SLOWDOWN, USUAL_RESTART_S
-from fastsim.simulation.adaptive import groups_of, table_setting
+from fastsim.simulation.engines.adaptive import groups_of, table_setting
 from tests.golden.sia.sia import SIA, golden_applications
 
 

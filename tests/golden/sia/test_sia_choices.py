@@ -21,7 +21,7 @@ from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.sia_decider import STAYING, SiaDecider
 from fastsim.policies.deciders.sia_program import NONE, SiaInstance, best_choices, objective_of
-from fastsim.simulation.adaptive import groups_of, table_setting
+from fastsim.simulation.engines.adaptive import groups_of, table_setting
 from tests.golden.sia.sia import SIA
 from tests.golden.sia.sia_runs import RecordedRun, smallest_first, trained_applications
 

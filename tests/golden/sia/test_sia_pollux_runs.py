@@ -20,7 +20,7 @@ from fastsim.engine.adaptive.run import AdaptiveOutcome, adaptive_driver
 from fastsim.policies.adaptive.pollux import Pollux
 from fastsim.policies.adaptive.rotation import PROGRAMS, Rotation
 from fastsim.policies.adaptive.sia import Sia
-from fastsim.simulation.adaptive import groups_of
+from fastsim.simulation.engines.adaptive import groups_of
 from tests.conftest import LONG
 from tests.golden.sia.sia import SIA
 from tests.golden.sia.sia_runs import RecordedRun, known_run, smallest_first, trained_applications

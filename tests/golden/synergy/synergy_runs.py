@@ -19,7 +19,7 @@ from fastsim.engine.rounds.driver import Stop
 from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.rounds import PreparedRounds, driven, prepared_rounds
+from fastsim.simulation.engines.rounds import PreparedRounds, driven, prepared_rounds
 from tests.golden.synergy.synergy import SYNERGY, attached
 
 ORDERS = {"FIFO": "fcfs", "SRTF": "srtf", "LAS": "las", "FTF": "ftf", "DRF": "drf", "TETRIS": "tetris"}

@@ -11,7 +11,7 @@ import pytest
 
 from fastsim.engine.orders.plan import OrderPlan
 from fastsim.engine.orders.run import gpu_demand_pct, ordered_figures
-from fastsim.simulation.rounds import PreparedRounds
+from fastsim.simulation.engines.rounds import PreparedRounds
 from tests.golden.synergy.synergy_runs import Recorded, held_by_round, recorded
 
 RUNS = recorded()

@@ -11,7 +11,7 @@ from fastsim.decisions.replay import LargeRecord, SelectedPod, decision_bytes, r
 from fastsim.engine.online.closing_stages import Deschedule, RunningPod, RunView
 from fastsim.errors import InputError, ScenarioError
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.simulate import Prepared, prepared
+from fastsim.simulation.engines.pods import Prepared, prepared
 from fastsim.workload import Workload
 from tests.unit.ext.state.test_node_table import t4
 

@@ -7,7 +7,7 @@ import pytest
 from fastsim.decisions.live_cluster import rows_by_arrival
 from fastsim.decisions.what_if.relocation import Relocation
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.simulate import prepared
+from fastsim.simulation.engines.pods import prepared
 from fastsim.workload.importers.kubernetes import workload_of_rows
 from tests.objects import node
 from tests.unit.decisions.what_if.test_consolidation import T4, runs, state_of

@@ -14,7 +14,7 @@ from fastsim.engine.orders.run import OrderedOutcome, gpu_demand_pct, ordered_fi
 from fastsim.errors import InputError, PolicyError, ScenarioError
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.rounds import driven, prepared_rounds
+from fastsim.simulation.engines.rounds import driven, prepared_rounds
 
 ORDERS = ("fifo", "srtf", "srsf", "las", "tiresias", "round_robin", "ftf", "drf", "tetris")
 MECHANISMS = ("fair", "greedy", "tune", "opt")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,14 @@ import pytest
 
 import fastsim as fs
 from fastsim.engine.adaptive.restored_state import MEASUREMENTS
-from fastsim.engine.checkpoint_folder import STATE, Checkpoints
+from fastsim.engine.checkpoint_folder import STATE, Checkpoints, unfinished
 from fastsim.engine.rounds.checkpoint import (
     VERSION,
     CheckpointClock,
     CheckpointSchedule,
     RoundCheckpoint,
+    RoundCheckpointWriter,
     is_of_rounds,
-    opened_writer,
     stored_state,
 )
 from fastsim.engine.rounds.job_batches import JobBatch
@@ -252,10 +251,9 @@ def test_a_state_says_how_to_build_the_run_again(work: Path) -> None:
 
 def test_time_of_earlier_starts_counts(work: Path) -> None:
     taken = stored_state(work)
-    with ExitStack() as stack:
-        saving = opened_writer(stack, taken.note["scenario"], work.with_name("other"), False, Checkpoints(), taken)
-        assert saving.spent_s == tuple(taken.note["spent_s"])
-        assert saving.note()["spent_s"][0] > taken.note["spent_s"][0]
+    saving = RoundCheckpointWriter(work.with_name("other"), Checkpoints(), taken.note["scenario"], taken)
+    assert saving.spent_s == tuple(taken.note["spent_s"])
+    assert saving.note()["spent_s"][0] > taken.note["spent_s"][0]
 
 
 def test_checkpoints_need_a_folder_and_numbers_that_mean_something(tmp_path: Path) -> None:
@@ -263,8 +261,8 @@ def test_checkpoints_need_a_folder_and_numbers_that_mean_something(tmp_path: Pat
         (Checkpoints(0), tmp_path / "run", "checkpoint_pods"),
         (Checkpoints(5), None, "out=FOLDER"),
     ):
-        with ExitStack() as stack, pytest.raises(ScenarioError, match=match):
-            opened_writer(stack, {}, out, False, keeping, None)
+        with pytest.raises(ScenarioError, match=match), unfinished(out, keeping, False, False):
+            pass
     assert not list(tmp_path.iterdir())
 
 

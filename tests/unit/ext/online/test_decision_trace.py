@@ -19,7 +19,7 @@ from fastsim.engine.online.plan import QUEUES, OnlinePlan, ScoreTerm
 from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.engine.tables import REASONS
 from fastsim.scenario.scenario import Scenario as Spec
-from fastsim.simulation.simulate import Prepared
+from fastsim.simulation.engines.pods import Prepared
 from fastsim.workload import Workload
 from fastsim.workload.schema import pod_schema
 from fastsim_ext.online.decision_trace import (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +14,7 @@ import polars as pl
 
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, NodeGroup
 from fastsim.engine.result import Result
+from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundCheckpointWriter
 from fastsim.engine.rounds.options import Setting
 from fastsim.engine.totals.pod_totals import prices_for
 from fastsim.errors import InputError, ScenarioError
@@ -21,9 +22,12 @@ from fastsim.performance.applications.application import Applications
 from fastsim.performance.oracle import Oracle
 from fastsim.scenario import round_texts
 from fastsim.simulation.binding_columns import checked_columns
+from fastsim.simulation.engines.engine import Clock, Engine, Hooks, clock, provenance_of, timing_of
+from fastsim.simulation.placement_telemetry import sampled
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
 from fastsim.simulation.uses.options import refuse_options
+from fastsim.telemetry.telemetry import telemetry_from
 from fastsim.workload import schema as s
 from fastsim.workload import texts
 from fastsim.workload.oversized_pods import smaller_jobs
@@ -31,7 +35,7 @@ from fastsim.workload.oversized_pods import smaller_jobs
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.adaptive.run import AdaptiveOutcome
-    from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint, RoundCheckpointWriter
+    from fastsim.engine.rounds.checkpoint import CheckpointSchedule
     from fastsim.scenario.scenario import Scenario
     from fastsim.simulation.run_warnings import Message
     from fastsim.workload import Workload
@@ -75,27 +79,48 @@ def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
     return PreparedAdaptive(cluster, workload, setting, plan, jobs, typical, messages)
 
 
-def played_adaptive(
-    scenario: Scenario, policy: Any, progress: Callable[[int], None] | None, writer: RoundCheckpointWriter | None = None
-) -> tuple[Result, Sequence[Message]]:
-    """The result of a scenario and its warnings; ``writer`` writes checkpoints and may have one to resume."""
-    from fastsim.engine.adaptive import tables as adaptive_tables
-    from fastsim.engine.tables import LazyFrames
+@dataclass(frozen=True)
+class AdaptiveRun:
+    """A run of adaptive jobs; ``began`` when it was prepared."""
 
-    spent = (0.0, 0.0) if writer is None else writer.spent_s
-    began = (time.perf_counter() - spent[0], time.process_time() - spent[1])
-    schedule, start = (None, None) if writer is None else (writer.schedule, writer.start)
-    inputs = prepared_adaptive(scenario, policy)
-    run = driven_adaptive(scenario, inputs, progress, schedule, start)
-    typical_count = max(inputs.typical.kept, 1)
-    frames = LazyFrames(
-        {"summary": adaptive_tables.summary(run, typical_count)},
-        adaptive_tables.makers(run, inputs.cluster, typical_count, inputs.workload),
-    )
-    wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
-    speed = {"pods_per_s": len(run.jobs) / wall_s, "rounds_per_s": run.rounds / wall_s}
-    timing = {"wall_s": wall_s, "cpu_s": cpu_s, "solver_s": run.solver_s, **speed}
-    return Result(frames, _provenance(scenario, inputs), timing), inputs.messages
+    scenario: Scenario
+    inputs: PreparedAdaptive
+    began: Clock
+    ahead: Sequence[Message] = ()
+
+    @property
+    def cluster(self) -> Cluster:
+        """The nodes."""
+        return self.inputs.cluster
+
+    def play(self, hooks: Hooks) -> Result:
+        """The result."""
+        from fastsim.engine.adaptive import tables as adaptive_tables
+        from fastsim.engine.tables import LazyFrames
+
+        scenario, inputs = self.scenario, self.inputs
+        schedule, start = (None, None) if hooks.writer is None else (hooks.writer.schedule, hooks.writer.start)
+        run = driven_adaptive(scenario, inputs, hooks.progress, schedule, start)
+        typical_count = max(inputs.typical.kept, 1)
+        tables = adaptive_tables.makers(run, inputs.cluster, typical_count, inputs.workload)
+        frames = LazyFrames({"summary": adaptive_tables.summary(run, typical_count)}, tables)
+        timing = timing_of(self.began, hooks.writer, len(run.jobs), solver_s=run.solver_s, rounds=run.rounds)
+        result = Result(frames, _provenance(scenario, inputs), timing)
+        return sampled(result, scenario, telemetry_from(scenario.telemetry), self.cluster, hooks.folder)
+
+    def messages(self) -> Sequence[Message]:
+        """Warnings about columns without effect."""
+        return self.inputs.messages
+
+    def facts(self) -> dict[str, Any]:
+        """Nothing: no option hangs on the workload."""
+        return {}
+
+
+def prepared_run(scenario: Scenario, policy: Any) -> AdaptiveRun:
+    """The run of a scenario."""
+    began = clock()
+    return AdaptiveRun(scenario, prepared_adaptive(scenario, policy), began)
 
 
 def driven_adaptive(
@@ -205,13 +230,13 @@ def table_setting(setting: AdaptiveSetting) -> Setting:
 
 
 def _provenance(scenario: Scenario, inputs: PreparedAdaptive) -> dict[str, Any]:
-    from fastsim.engine.result import provenance_of_build
-
     fields = {name: getattr(scenario, name) for name in ("seed", "sample_s", "record", "until_s", "interference")}
-    return {
-        "options": {**fields, "round_s": inputs.setting.round_s},
-        "cluster": {"nodes": len(inputs.cluster), "sha256": inputs.cluster.checksum()},
-        "workload": {"name": inputs.workload.name, "sha256": inputs.workload.checksum()},
-        "applications": {"name": inputs.setting.applications.name, "known": list(inputs.setting.applications)},
-        "typical_pods": len(inputs.typical.count), **provenance_of_build(),
-    }  # fmt: skip
+    applications = inputs.setting.applications
+    return provenance_of(
+        inputs.cluster, inputs.workload, inputs.typical, options={**fields, "round_s": inputs.setting.round_s},
+        applications={"name": applications.name, "known": list(applications)},
+    )  # fmt: skip
+
+
+ENGINE = Engine(prepared_run, RoundCheckpointWriter, RoundCheckpoint, "jobs")
+"""The engine."""

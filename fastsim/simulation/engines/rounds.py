@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.engine.orders.plan import OrderPlan
 from fastsim.engine.orders.server_demands import ServerDemands, needs_of
 from fastsim.engine.result import Result
 from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
+from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundCheckpointWriter
 from fastsim.engine.rounds.job_batches import JobBatch, JobBatches, PodBatches, Request, request_oracle, requests_of
 from fastsim.engine.rounds.options import LATE_SHARES, ORDERED_QUIRKS, QUIRKS, USE_FROM_ZERO, RoundOptions, Setting
 from fastsim.engine.shares.plan import SharePlan, setting_of
@@ -28,15 +29,18 @@ from fastsim.policies.shares.pair_rate_estimator import Estimator
 from fastsim.scenario import round_texts
 from fastsim.scenario.compat import switches_on
 from fastsim.simulation.binding_columns import check_entities, checked_columns
+from fastsim.simulation.engines.engine import Clock, Engine, Hooks, clock, provenance_of, timing_of
+from fastsim.simulation.placement_telemetry import sampled
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
 from fastsim.simulation.uses.options import refuse_options
+from fastsim.telemetry.telemetry import telemetry_from
 from fastsim.workload import schema as s
 from fastsim.workload import texts
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint, RoundCheckpointWriter
+    from fastsim.engine.rounds.checkpoint import CheckpointSchedule
     from fastsim.engine.rounds.outcome import RoundOutcome
     from fastsim.performance.oracle import Oracle
     from fastsim.scenario.scenario import Scenario
@@ -117,20 +121,58 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     return PreparedRounds(cluster, workload, setting, plan, jobs, jobs.tenants, typical, options, needs, messages)
 
 
-def played_rounds(
-    scenario: Scenario, policy: Any, progress: Callable[[int], None] | None, writer: RoundCheckpointWriter | None = None
-) -> tuple[Result, Sequence[Message]]:
-    """The result of a scenario and its warnings; ``writer`` writes checkpoints and may have one to resume."""
-    spent = (0.0, 0.0) if writer is None else writer.spent_s
-    began = (time.perf_counter() - spent[0], time.process_time() - spent[1])
-    inputs = prepared_rounds(scenario, policy)
-    if scenario.ideal:
-        return _result(scenario, inputs, _ideal(scenario, inputs, progress), began), inputs.messages
-    schedule, start = (None, None) if writer is None else (writer.schedule, writer.start)
-    run = driven(scenario, inputs, progress, schedule, start)
-    if scenario.log is not None:
-        run = _logged(scenario, inputs, run)
-    return _result(scenario, inputs, run, began), inputs.messages
+@dataclass(frozen=True)
+class RoundsRun:
+    """A run of jobs in rounds of shares or ordered rounds, or without rounds; ``began`` when it was prepared."""
+
+    scenario: Scenario
+    inputs: PreparedRounds
+    began: Clock
+    ahead: Sequence[Message] = ()
+
+    @property
+    def cluster(self) -> Cluster:
+        """The nodes."""
+        return self.inputs.cluster
+
+    def play(self, hooks: Hooks) -> Result:
+        """The result."""
+        scenario, inputs = self.scenario, self.inputs
+        if scenario.ideal:
+            return self._result(_ideal(scenario, inputs, hooks.progress), hooks)
+        schedule, start = (None, None) if hooks.writer is None else (hooks.writer.schedule, hooks.writer.start)
+        run = driven(scenario, inputs, hooks.progress, schedule, start)
+        if scenario.log is not None:
+            run = _logged(scenario, inputs, run)
+        result, telemetry = self._result(run, hooks), telemetry_from(scenario.telemetry)
+        return sampled(result, scenario, telemetry, self.cluster, hooks.folder)
+
+    def _result(self, run: RoundOutcome, hooks: Hooks) -> Result:
+        from fastsim.engine.rounds import tables as round_tables
+        from fastsim.engine.tables import LazyFrames
+
+        typical_count = max(self.inputs.typical.kept, 1)
+        absolute = "slo_compare_absolute" in switches_on(self.scenario.compat)
+        summary = round_tables.summary(run, typical_count, absolute)
+        if self.scenario.ideal:
+            summary = round_tables.unmeasured(summary, run)
+        tables = round_tables.makers(run, self.cluster, typical_count, self.inputs.workload)
+        timing = timing_of(self.began, hooks.writer, len(run.jobs), solver_s=run.solver_s, rounds=run.rounds)
+        return Result(LazyFrames({"summary": summary}, tables), _provenance(self.scenario, self.inputs), timing)
+
+    def messages(self) -> Sequence[Message]:
+        """Warnings about columns without effect."""
+        return self.inputs.messages
+
+    def facts(self) -> dict[str, Any]:
+        """Nothing: no option hangs on the workload."""
+        return {}
+
+
+def prepared_run(scenario: Scenario, policy: Any) -> RoundsRun:
+    """The run of a scenario."""
+    began = clock()
+    return RoundsRun(scenario, prepared_rounds(scenario, policy), began)
 
 
 def driven(
@@ -253,37 +295,14 @@ def _jobs(
     return jobs, setting
 
 
-def _result(scenario: Scenario, inputs: PreparedRounds, run: RoundOutcome, began: tuple[float, float]) -> Result:
-    from fastsim.engine.rounds import tables as round_tables
-    from fastsim.engine.tables import LazyFrames
-
-    typical_count = max(inputs.typical.kept, 1)
-    absolute = "slo_compare_absolute" in switches_on(scenario.compat)
-    summary = round_tables.summary(run, typical_count, absolute)
-    if scenario.ideal:
-        summary = round_tables.unmeasured(summary, run)
-    frames = LazyFrames({"summary": summary}, round_tables.makers(run, inputs.cluster, typical_count, inputs.workload))
-    wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
-    speed = {"pods_per_s": len(run.jobs) / wall_s, "rounds_per_s": run.rounds / wall_s}
-    timing = {"wall_s": wall_s, "cpu_s": cpu_s, "solver_s": run.solver_s, **speed}
-    return Result(frames, _provenance(scenario, inputs), timing)
-
-
 def _provenance(scenario: Scenario, inputs: PreparedRounds) -> dict[str, Any]:
-    from fastsim.engine.result import provenance_of_build
-
     options = {name: value for name, value in dataclasses.asdict(inputs.options).items() if name != "prices"}
     if isinstance(inputs.plan, SharePlan):
         options["realloc_s"] = inputs.options.gap_s(inputs.plan)
     options |= {"compat": sorted(inputs.options.compat), "prices": None if inputs.options.prices is None else "given"}
     fields = {name: getattr(scenario, name) for name in ("seed", "sample_s", "record", "profiling", "references")}
-    return {
-        "options": {**fields, **options},
-        "cluster": {"nodes": len(inputs.cluster), "sha256": inputs.cluster.checksum()},
-        "workload": {"name": inputs.workload.name, "sha256": inputs.workload.checksum()},
-        "rates": {"name": inputs.setting.oracle.name, "kinds": len(inputs.setting.oracle.kinds)},
-        "typical_pods": len(inputs.typical.count), **provenance_of_build(),
-    }  # fmt: skip
+    rates = {"name": inputs.setting.oracle.name, "kinds": len(inputs.setting.oracle.kinds)}
+    return provenance_of(inputs.cluster, inputs.workload, inputs.typical, options={**fields, **options}, rates=rates)
 
 
 def with_estimates(plan: SharePlan | OrderPlan, setting: Setting, scenario: Scenario) -> SharePlan | OrderPlan:
@@ -306,3 +325,7 @@ def with_estimates(plan: SharePlan | OrderPlan, setting: Setting, scenario: Scen
     estimator = Estimator(scenario.profiling, references, workloads, estimator_column_bug=column_bug)
     assert isinstance(plan, SharePlan)
     return dataclasses.replace(plan, estimates=estimator.begin(setting))
+
+
+ENGINE = Engine(prepared_run, RoundCheckpointWriter, RoundCheckpoint, "jobs")
+"""The engine of shares and of orders."""

@@ -18,8 +18,8 @@ from fastsim.performance.oracle import Oracle
 from fastsim.policies.allocators.pair_rate_estimates import Estimates
 from fastsim.reports.text_tables import summary_text
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation import rounds
-from fastsim.simulation.rounds import with_estimates
+from fastsim.simulation.engines import rounds
+from fastsim.simulation.engines.rounds import with_estimates
 from fastsim.workload import Workload
 from tests.rounds import oracle, setting
 
@@ -127,7 +127,7 @@ def test_a_quirk_changes_the_run() -> None:
 def test_the_ideal_has_the_same_tables_without_rounds(tmp_path: Path) -> None:
     from fastsim.engine.shares.ideal import run_ideal
     from fastsim.policies import registry
-    from fastsim.simulation.rounds import prepared_rounds
+    from fastsim.simulation.engines.rounds import prepared_rounds
 
     given = ("gavel:2:2:2", JOBS, "max_min_fairness")
     rounds, ideal = (fs.simulate(*given, ideal=ideal, out=tmp_path / str(ideal)) for ideal in (False, True))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.engine.monitored.containers import Containers
@@ -18,8 +18,10 @@ from fastsim.engine.totals.pod_totals import tariff_of
 from fastsim.errors import InputError, ScenarioError
 from fastsim.scenario.compat import switches_on
 from fastsim.scenario.round_texts import lasting
+from fastsim.simulation.engines.engine import Clock, Engine, Hooks, clock, provenance_of, timing_of
+from fastsim.simulation.engines.rounds import compatible
+from fastsim.simulation.placement_telemetry import sampled
 from fastsim.simulation.returned_plans import returned_plan
-from fastsim.simulation.rounds import compatible
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
 from fastsim.telemetry.reading_model import Device
 from fastsim.telemetry.telemetry import Telemetry, telemetry_from
@@ -86,24 +88,50 @@ def watched(plan: MonitoredPlan, telemetry: Telemetry | None) -> Telemetry:
     return dataclasses.replace(telemetry, devices=devices, refresh_s=telemetry.refresh_s or plan.refresh_s)
 
 
-def played_monitored(
-    scenario: Scenario, policy: Any, progress: Callable[[int], None] | None
-) -> tuple[Result, Sequence[Message]]:
-    """The result of one scenario, in memory, without its samples, and its warnings."""
-    from fastsim.engine.monitored.tables import makers, measured, summary
-    from fastsim.engine.tables import LazyFrames
+@dataclass(frozen=True)
+class MonitoredPodsRun:
+    """A run of pods under a monitored scheduler; ``began`` when it was prepared."""
 
-    began = (time.perf_counter(), time.process_time())
-    inputs = prepared_monitored(scenario, policy)
-    run = driven(inputs, scenario, progress)
-    listed = scenario.record in ("placements", "all") or scenario.telemetry is not None
-    timed = scenario.record in ("timeline", "all")
-    measurements = measured(run, inputs.cluster, inputs.typical, inputs.gpus, inputs.tariff)
-    tables = makers(measurements, inputs.cluster, inputs.workload, listed, timed)
-    frames = LazyFrames({"summary": summary(measurements)}, tables)
-    wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
-    timing = {"wall_s": wall_s, "cpu_s": cpu_s, "pods_per_s": run.arrived / wall_s}
-    return Result(frames, _provenance(scenario, inputs), timing), inputs.unused.messages(inputs.workload.name)
+    scenario: Scenario
+    inputs: PreparedMonitored
+    began: Clock
+    ahead: Sequence[Message] = ()
+
+    @property
+    def cluster(self) -> Cluster:
+        """The nodes."""
+        return self.inputs.cluster
+
+    def play(self, hooks: Hooks) -> Result:
+        """The result."""
+        from fastsim.engine.monitored.tables import makers, measured, summary
+        from fastsim.engine.tables import LazyFrames
+
+        scenario, inputs = self.scenario, self.inputs
+        run = driven(inputs, scenario, hooks.progress)
+        listed = scenario.record in ("placements", "all") or scenario.telemetry is not None
+        timed = scenario.record in ("timeline", "all")
+        measurements = measured(run, inputs.cluster, inputs.typical, inputs.gpus, inputs.tariff)
+        tables = makers(measurements, inputs.cluster, inputs.workload, listed, timed)
+        timing = timing_of(self.began, None, run.arrived)
+        frames = LazyFrames({"summary": summary(measurements)}, tables)
+        result = Result(frames, _provenance(scenario, inputs), timing)
+        telemetry = None if scenario.telemetry is None else inputs.telemetry
+        return sampled(result, scenario, telemetry, self.cluster, hooks.folder)
+
+    def messages(self) -> Sequence[Message]:
+        """Warnings about columns without effect."""
+        return self.inputs.unused.messages(self.inputs.workload.name)
+
+    def facts(self) -> dict[str, Any]:
+        """Nothing: no option hangs on the workload."""
+        return {}
+
+
+def prepared_run(scenario: Scenario, policy: Any) -> MonitoredPodsRun:
+    """The run of a scenario."""
+    began = clock()
+    return MonitoredPodsRun(scenario, prepared_monitored(scenario, policy), began)
 
 
 def driven(inputs: PreparedMonitored, scenario: Scenario, progress: Callable[[int], None] | None) -> MonitoredRun:
@@ -153,12 +181,10 @@ def _again(first: PodArrival, rest: Iterator[PodArrival]) -> Iterator[PodArrival
 
 
 def _provenance(scenario: Scenario, inputs: PreparedMonitored) -> dict[str, Any]:
-    from fastsim.engine.result import provenance_of_build
-
     fields = {name: getattr(scenario, name) for name in ("seed", "record", "until_s")}
-    return {
-        "options": {**fields, "telemetry": repr(inputs.telemetry), "lives": repr(inputs.plan.lifecycle)},
-        "cluster": {"nodes": len(inputs.cluster), "sha256": inputs.cluster.checksum()},
-        "workload": {"name": inputs.workload.name, "sha256": inputs.workload.checksum()},
-        "typical_pods": len(inputs.typical.count), **provenance_of_build(),
-    }  # fmt: skip
+    options = {**fields, "telemetry": repr(inputs.telemetry), "lives": repr(inputs.plan.lifecycle)}
+    return provenance_of(inputs.cluster, inputs.workload, inputs.typical, options=options)
+
+
+ENGINE = Engine(prepared_run, None, None, "jobs")
+"""The engine, which keeps no checkpoints."""

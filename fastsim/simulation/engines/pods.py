@@ -1,0 +1,148 @@
+"""Runs of pods placed one by one: the objects of a scenario, the run of its engine, the result."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fastsim.cluster.cluster import Cluster
+from fastsim.engine.checkpoint_folder import Checkpoint
+from fastsim.engine.online.checkpointing import CheckpointWriter
+from fastsim.engine.online.plan import OnlinePlan, OnlinePolicy
+from fastsim.engine.online.user_scorers import PointsRange
+from fastsim.errors import PolicyError
+from fastsim.foundation import interrupts
+from fastsim.policies import registry
+from fastsim.scenario.run_rules import rules_from
+from fastsim.scenario.scenario import Scenario
+from fastsim.simulation.engines.engine import Engine, Hooks
+from fastsim.simulation.returned_plans import returned_plan
+from fastsim.simulation.run_warnings import Message, MissingValues, absent_tenants, large_pods, rounded_points
+from fastsim.simulation.uses.columns import UnusedColumns, facts_of
+from fastsim.simulation.work_estimate import refuse_large
+from fastsim.workload import texts
+from fastsim.workload.oversized_pods import Oversized
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fastsim.engine.online.run import OnlineOptions
+    from fastsim.engine.result import Result
+    from fastsim.workload import Workload
+    from fastsim.workload.typical_pods import TypicalPods
+
+
+class Prepared(NamedTuple):
+    """The objects of a scenario for the online engine."""
+
+    cluster: Cluster
+    workload: Workload
+    policy: OnlinePolicy
+    plan: OnlinePlan
+    typical: TypicalPods
+    options: OnlineOptions
+
+
+def prepared(scenario: Scenario, made: Any = None, **rest: Any) -> Prepared:
+    """The objects of a scenario; ``made`` its policy if it is made already, ``rest`` options that no scenario has."""
+    cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
+    interrupts.check()
+    policy: OnlinePolicy = registry.policy_of(scenario.policy) if made is None else made
+    if registry.engine_of(policy) != "pods":
+        raise PolicyError(f"policy {policy}", "a policy of another engine", "one that places pods")
+    plan = _plan(policy, cluster, workload, scenario)
+    typical = texts.typical_from(scenario.typical, untuned, cluster)
+    return Prepared(cluster, workload, policy, plan, typical, _options(scenario, cluster, untuned, **rest))
+
+
+@dataclass
+class PodsRun:
+    """A run of pods: its objects, and what is looked for in the pods that arrive."""
+
+    scenario: Scenario
+    inputs: Prepared
+    ahead: Sequence[Message]
+    unused: UnusedColumns
+    missing: MissingValues
+    oversized: Oversized
+    points: PointsRange = field(default_factory=PointsRange)
+
+    @property
+    def cluster(self) -> Cluster:
+        """The nodes."""
+        return self.inputs.cluster
+
+    def play(self, hooks: Hooks) -> Result:
+        """The result; with a folder its tables are there."""
+        from fastsim.engine.online.run import run_online
+
+        cluster, workload, _, plan, typical, options = self.inputs
+        if hooks.writer is not None:
+            hooks.writer.refuse_many(workload.rows)
+        options = dataclasses.replace(
+            options, oversized=self.oversized, each_batch=self._look, range_seen=self.points, progress=hooks.progress,
+            folder=hooks.folder, checkpoint_writer=hooks.writer,
+        )  # fmt: skip
+        return run_online(cluster, workload, plan, typical, options)
+
+    def _look(self, batch: pa.RecordBatch) -> None:
+        self.unused.add(batch)
+        self.missing.add(batch)
+
+    def messages(self) -> list[Message]:
+        """Warnings about values that were missing, pods that fit no node, columns and tenants without effect."""
+        workload, options = self.inputs.workload, self.inputs.options
+        missing = self.missing.messages(workload.name, self.scenario.until_s is None)
+        about_pods = [*missing, *rounded_points(self.points), *large_pods(self.oversized)]
+        return [*about_pods, *self.unused.messages(workload.name), *absent_tenants(workload, options.rules)]
+
+    def facts(self) -> dict[str, Any]:
+        """Columns of the workload, and the queue."""
+        return {"columns": self.inputs.workload.columns, "queue": self.inputs.plan.queue}
+
+
+def prepared_run(scenario: Scenario, policy: Any) -> PodsRun:
+    """The run of a scenario; ScenarioError if it exceeds a budget of work."""
+    inputs = prepared(scenario, policy)
+    ahead = refuse_large(inputs.cluster, inputs.workload, inputs.options, scenario.out is None)
+    unused = UnusedColumns("pods", facts_of(inputs.workload, scenario, inputs.plan.queue, plan=inputs.plan))
+    return PodsRun(scenario, inputs, ahead, unused, MissingValues(inputs.cluster), Oversized(inputs.cluster))
+
+
+def _plan(policy: OnlinePolicy, cluster: Cluster, workload: Workload, scenario: Scenario) -> OnlinePlan:
+    plan: OnlinePlan = returned_plan(policy, "plan", policy.plan(cluster, workload), (OnlinePlan,))
+    if scenario.queue != "drop":
+        plan = dataclasses.replace(plan, queue=scenario.queue)
+    if scenario.gpu_pick is not None:
+        # Merged vectors name no device, so an explicit dot-product pick looks at devices one by one.
+        dim = "share" if scenario.gpu_pick == "dot_product" and plan.gpu_dim == "merge" else plan.gpu_dim
+        plan = dataclasses.replace(plan, gpu_pick=scenario.gpu_pick, gpu_dim=dim)
+    return plan
+
+
+def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: Any) -> OnlineOptions:
+    from fastsim.engine.online.closing_stages import Inflation
+    from fastsim.engine.online.run import OnlineOptions
+    from fastsim.engine.totals.pod_totals import prices_for
+    from fastsim.policies.deschedule import deschedule_from
+    from fastsim.telemetry.telemetry import telemetry_from
+
+    return OnlineOptions(
+        seed=scenario.seed,
+        sample_s=scenario.sample_s,
+        until_s=scenario.until_s,
+        record=scenario.record,
+        deschedule=tuple(deschedule_from(step) for step in scenario.deschedule),
+        inflation=None if scenario.inflation is None else Inflation(scenario.inflation, scenario.seed),
+        retarget=None if scenario.retarget is None else texts.typical_from(scenario.retarget, untuned, cluster),
+        rules=rules_from(scenario),
+        telemetry=None if scenario.telemetry is None else telemetry_from(scenario.telemetry),
+        prices=prices_for(scenario.prices, cluster),
+        **rest,
+    )
+
+
+ENGINE = Engine(prepared_run, CheckpointWriter, Checkpoint, "pods")
+"""The engine."""
