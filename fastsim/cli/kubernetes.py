@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 @click.option("--listen", default="127.0.0.1:8888", show_default=True, metavar="HOST:PORT", help="HTTP address.")
 @click.option("--typical", metavar="PODS", help="Pods that fragmentation is measured with.  [default: those there]")
 @click.option(
-    "--refresh-s", type=Duration("of 0 or more"), default=1.0, show_default=True, help="Greatest age of the snapshot."
-)
+    "--refresh-s", type=Duration("of 0 or more"), default=1.0, show_default=True,
+    help="Greatest age of files, and of what a server lists but does not watch.",
+)  # fmt: skip
 @click.option("--timeout-s", type=Duration("above 0"), default=5.0, show_default=True,
               help="Time limit of a request's arrival and of the API server's answer, seconds.")  # fmt: skip
 @click.option("--limit-mib", type=click.IntRange(1, 256), default=16, show_default=True, help="Longest request.")
@@ -40,7 +42,8 @@ def serve_extender(
 ) -> None:  # fmt: skip
     """Answer kube-scheduler's filter and prioritize with a policy, on a live snapshot of the cluster.
 
-    With an address as snapshot, nodes and pods are read through `kubectl proxy`. Ctrl-C or SIGTERM ends the service.
+    With an address as snapshot, nodes and pods are listed once through `kubectl proxy`, and watched. Ctrl-C or SIGTERM
+    ends the service.
     """
     from fastsim.decisions.kube_extender import Extender
     from fastsim.decisions.live_cluster import LiveSnapshot, left_out
@@ -50,11 +53,12 @@ def serve_extender(
     host, port = address_of(listen)
     live = LiveSnapshot(snapshot, refresh_s, timeout_s, memory_unit)
     extender = Extender(live, policy, typical=workload_from(typical).workload if typical else None)
-    state = live.state()
-    service = Service(extender.routes(), host, port, Limits(limit_mib << 20, timeout_s))
-    if state.notices:
-        click.echo(f"not honoured: {left_out(state.notices)}", err=True)
-    until_ended(service, f"{service.url}: filter and prioritize by {policy}, {state.description}")
+    with closing(live):
+        state = live.state()
+        service = Service(extender.routes(), host, port, Limits(limit_mib << 20, timeout_s))
+        if state.notices:
+            click.echo(f"not honoured: {left_out(state.notices)}", err=True)
+        until_ended(service, f"{service.url}: filter and prioritize by {policy}, {state.description}")
 
 
 def until_ended(service: Service, title: str, over: Callable[[], bool] = lambda: False) -> None:

@@ -26,6 +26,7 @@ from fastsim.decisions.replay import Decision, SelectedPod, replayed
 from fastsim.errors import FastsimError, InputError
 from fastsim.foundation.http.replies import Reply, Request, json_reply
 from fastsim.foundation.http.service import Route
+from fastsim.foundation.limits.garbage import uncollected
 from fastsim.foundation.nested_text import json_value
 from fastsim.kubernetes.objects import Manifest
 from fastsim.policies import registry
@@ -97,7 +98,7 @@ class Extender:
         body = _value(arguments, "Pod")
         if not isinstance(body, Mapping):
             raise InputError("extender: Pod", repr(body)[:60], "a pod")
-        with self._lock:
+        with self._lock, uncollected():
             state = self.live.state()
             key = (state.number, json.dumps(body, sort_keys=True, default=str))
             if self._last is None or self._last[0] != key:

@@ -1,7 +1,8 @@
 """The current state of a cluster: nodes, and pods that hold resources there, from files or a Kubernetes API server.
 
-An API server is read through ``kubectl proxy``, whose address needs no password: ``http://127.0.0.1:8001``. Files are
-read again when they change. A state older than ``refresh_s`` is not used.
+An API server is read through ``kubectl proxy``, whose address needs no password: ``http://127.0.0.1:8001``. Its objects
+are listed once and then watched, so that a state has every event that had arrived. Files are read again when they
+change; a state older than ``refresh_s`` is not used, nor is that of a server which lists without a watch.
 """
 
 from __future__ import annotations
@@ -9,18 +10,21 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import is_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastsim.cluster.importers import cluster_of
+from fastsim.decisions.watched_objects import WatchedObjects
 from fastsim.errors import InputError
-from fastsim.foundation.http.answers import answer_of, base_address
-from fastsim.foundation.nested_text import json_value
+from fastsim.foundation.http.answers import base_address
 from fastsim.foundation.parquet import one_line
-from fastsim.kubernetes.objects import Manifest, Notices, manifests, manifests_in
+from fastsim.kubernetes.controllers import WrittenPods
+from fastsim.kubernetes.objects import Manifest, Notices, manifests
+from fastsim.kubernetes.pod_rules.kept_parts import KeptParts
 from fastsim.kubernetes.snapshot import Snapshot, is_running
 from fastsim.workload.importers.kubernetes import workload_of_rows
 
@@ -28,15 +32,14 @@ if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.workload.typical_pods import TypicalPods
 
-PATHS = ("/api/v1/nodes", "/api/v1/pods")
-"""Paths to read from an API server."""
-DEVICE_PATHS = tuple(
-    f"/apis/resource.k8s.io/v1/{name}"
-    for name in ("resourceslices", "deviceclasses", "resourceclaims", "resourceclaimtemplates")
-)
-"""Paths to read from an API server that has them."""
-ABSENT = ("403", "404")
-"""Beginnings of answers of a server that lacks a path, or does not show it."""
+
+OF_NODES = (
+    "_divided", "_claimed_devices", "_plain_rows", "_offered", "_node_rows", "_places", "_surroundings", "nodes",
+    "positions", "offered_rows",
+)  # fmt: skip
+"""Properties that follow from nodes, and from pods as `ClusterState.following` says."""
+MOST_KEPT = 10
+"""Most kept values an object, beyond which snapshots begin to keep anew: pods that are gone have values, too."""
 
 
 class ClusterState(Snapshot):
@@ -48,6 +51,30 @@ class ClusterState(Snapshot):
     def nodes(self) -> Cluster:
         """The nodes, without the pods that run there, which are in `bound_rows`."""
         return replace(cluster_of(self), snapshot=None)
+
+    def following(self, objects: Sequence[Manifest]) -> ClusterState:
+        """The state with these objects.
+
+        What follows from the nodes is taken over where they are the same ones. What pods have to say about them are
+        amounts of memory, and the images of those that wait; with claims for devices nothing is taken over.
+        """
+        fresh = ClusterState(objects, self.name, self.memory_unit)
+        fresh.number = self.number + 1
+        fresh._take_over(self)
+        return fresh
+
+    def _take_over(self, earlier: ClusterState) -> None:
+        """Take over what an earlier state has worked out about its nodes, if they are the same and read the same."""
+        same = len(self._others) == len(earlier._others) and all(map(is_, self._others, earlier._others))
+        if not same or earlier.has_claims or earlier._kept.count > MOST_KEPT * len(self.objects):
+            return
+        self._written = WrittenPods() if earlier._written is None else earlier._written.following()
+        self._kept = earlier._kept  # values that follow from parts of pods and from the nodes
+        if self._steps != earlier._steps or self._wanted_images != earlier._wanted_images:
+            self._kept = KeptParts()
+            return
+        self._node_notices = Notices(earlier._node_notices)
+        self.__dict__ |= {name: earlier.__dict__[name] for name in OF_NODES if name in earlier.__dict__}
 
     def with_claims_of(self, pod: Manifest) -> ClusterState:
         """This state, or for a pod with claims the same with this pod as the only one that waits."""
@@ -62,6 +89,11 @@ class ClusterState(Snapshot):
     def positions(self) -> dict[str, int]:
         """Positions of the nodes by name."""
         return {name: position for position, name in enumerate(self.nodes.nodes["name"].to_pylist())}
+
+    @cached_property
+    def checksum(self) -> str:
+        """Which state it is: no folder keeps it, so that its content need not be known again."""
+        return f"{self.name}: state {self.number}"
 
     @cached_property
     def offered_rows(self) -> list[dict[str, Any]]:
@@ -118,20 +150,49 @@ class LiveSnapshot:
     clock: Callable[[], float] = time.monotonic
     _state: ClusterState | None = field(default=None, init=False)
     _read_at: tuple[float, Any] = field(default=(0.0, None), init=False)
+    _objects: WatchedObjects | None = field(default=None, init=False)
+    _changes: int = field(default=0, init=False)
     _lock: Any = field(default_factory=threading.Lock, init=False)
 
     def state(self) -> ClusterState:
         """The current state; the same object until a change is known."""
         with self._lock:
+            if self.remote:
+                return self._watched()
             if self._state is not None and self.clock() - self._read_at[0] < self.refresh_s:
                 return self._state
             stamp = self._stamp()
-            if self._state is None or stamp is None or stamp != self._read_at[1]:
-                number = 0 if self._state is None else self._state.number + 1
-                self._state = ClusterState(self._objects(), self.source, self.memory_unit)
-                self._state.number = number
+            if self._state is None or stamp != self._read_at[1]:
+                self._replace(manifests(self.source))
             self._read_at = (self.clock(), stamp)
-            return self._state
+            return self._current
+
+    def close(self) -> None:
+        """End the connections to an API server."""
+        if self._objects is not None:
+            self._objects.close()
+
+    def _watched(self) -> ClusterState:
+        """The state by what an API server has said until now."""
+        if self._objects is None:
+            base = base_address(self.source, "--snapshot", "http://127.0.0.1:8001")
+            self._objects = WatchedObjects(base, self.refresh_s, self.timeout_s, self.clock)
+        changes, objects = self._objects.update()
+        if self._state is None or changes != self._changes:
+            self._replace(objects)
+            self._changes = changes
+        return self._current
+
+    @property
+    def _current(self) -> ClusterState:
+        assert self._state is not None
+        return self._state
+
+    def _replace(self, objects: Sequence[Manifest]) -> None:
+        if self._state is None:
+            self._state = ClusterState(objects, self.source, self.memory_unit)
+        else:
+            self._state = self._state.following(objects)
 
     @property
     def remote(self) -> bool:
@@ -139,34 +200,13 @@ class LiveSnapshot:
         return self.source.startswith(("http://", "https://"))
 
     def _stamp(self) -> Any:
-        """Paths, times and sizes of the files, to detect changes; None for a server."""
-        if self.remote:
-            return None
+        """Paths, times and sizes of the files, to detect changes."""
         root = Path(self.source)
         files = sorted(root.rglob("*")) if root.is_dir() else [root]
         try:
             return [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files]
         except OSError as error:
             raise InputError(self.source, one_line(error), "Kubernetes objects (YAML or JSON)") from None
-
-    def _objects(self) -> list[Manifest]:
-        if not self.remote:
-            return manifests(self.source)
-        base = base_address(self.source, "--snapshot", "http://127.0.0.1:8001")
-        objects: list[Manifest] = []
-        for path in (*PATHS, *DEVICE_PATHS):
-            try:
-                body = answer_of(f"{base}{path}", "a Kubernetes API", timeout_s=self.timeout_s)
-            except InputError as error:
-                if path in DEVICE_PATHS and str(error.found).startswith(ABSENT):
-                    continue
-                raise
-            try:
-                document = json_value(body)
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"{base}{path}", one_line(error), "JSON") from None
-            objects += manifests_in(f"{base}{path}", document)
-        return objects
 
 
 def rows_by_arrival(bound: list[dict[str, Any]], waiting: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -64,8 +64,13 @@ class PodManifest(NamedTuple):
     terminating: bool = False
 
 
-def pods(objects: Sequence[Manifest], places: Places, notices: Counter[str]) -> Iterator[PodManifest]:
-    """Every pod in the order of the objects; objects that cannot be expanded are counted in `notices`."""
+def pods(
+    objects: Sequence[Manifest], places: Places, notices: Counter[str], known: WrittenPods | None = None
+) -> Iterator[PodManifest]:
+    """Every pod in the order of the objects; objects that cannot be expanded are counted in `notices`.
+
+    ``known`` are those that were written out before, for objects which are there again.
+    """
     belonging = Belonging(objects)
     admission = PodAdmission.of([item for item in objects if item.kind != "Pod"])
     written = {_namespace(item.part("metadata")) for item in objects if admission.ranges and item.kind == "Pod"}
@@ -73,13 +78,33 @@ def pods(objects: Sequence[Manifest], places: Places, notices: Counter[str]) -> 
         notices["LimitRange: rules that are ignored for Pods, to which admission applied them"] = ignored
     for item in objects:
         if item.kind == "Pod":
-            yield _written(item, admission)
+            yield _written(item, admission) if known is None else known.of(item, admission)
         elif is_workload(item) and not belonging.is_represented(item) and not is_finished(item):
             counted_about(notices, f"{item.kind} {_namespace(item.part('metadata'))}/{item.name}")
             for pod in _lacked(item, belonging.pods_of(item), admission, places, notices):
                 notices.update([UNKNOWN_CLASS] if admission.lacks(pod.spec) else [])
                 yield pod
             counted_about(notices, "")
+
+
+class WrittenPods:
+    """Pods by the objects that they are made of, which stay with them, so that no other object gets their ids."""
+
+    def __init__(self) -> None:
+        self._before = dict[int, tuple[Manifest, PodManifest]]()
+        self._now = dict[int, tuple[Manifest, PodManifest]]()
+
+    def of(self, item: Manifest, admission: PodAdmission) -> PodManifest:
+        """The pod of an object."""
+        kept = self._now.get(id(item)) or self._before.get(id(item)) or (item, _written(item, admission))
+        self._now[id(item)] = kept
+        return kept[1]
+
+    def following(self) -> WrittenPods:
+        """Those that are kept for the next reading, which has the same admission: what this one has used."""
+        later = WrittenPods()
+        later._before = self._now
+        return later
 
 
 def _lacked(

@@ -39,7 +39,7 @@ from fastsim.kubernetes.workloads.gang_workloads import is_gang_kind
 from fastsim.kubernetes.workloads.owners import is_workload
 
 if TYPE_CHECKING:
-    from fastsim.kubernetes.controllers import PodManifest
+    from fastsim.kubernetes.controllers import PodManifest, WrittenPods
 
 Known = TypeVar("Known")
 
@@ -115,6 +115,7 @@ class Snapshot:
                     self.notices[f"objects of kind {kind}"] += 1
         self.notices.about = ""
         self._kept = KeptParts()
+        self._written: WrittenPods | None = None
         self._node_notices = Notices()
 
     @classmethod
@@ -207,7 +208,7 @@ class Snapshot:
             self.notices.update(self._pods[1])
             listed: Iterable[PodManifest] = self._pods[0]
         else:
-            listed = pods(objects, self._places, self.notices)
+            listed = pods(objects, self._places, self.notices, self._written)
         for pod in listed:
             gone = present and is_over(pod)
             self.notices.about = f"{pod.namespace}/{pod.name}"
@@ -287,7 +288,7 @@ class Snapshot:
         from fastsim.kubernetes.controllers import pods
 
         notices = Notices()
-        return list(pods(self.objects, self._places, notices)), notices
+        return list(pods(self.objects, self._places, notices, self._written)), notices
 
     @_Shared
     def _divided(self) -> Mapping[str, Slots]:

@@ -73,6 +73,11 @@ class KeptParts:
         self._joined: dict[tuple[int, int], tuple[object, object, list[Any] | None]] = {}
         self._whole: dict[tuple[object, ...], tuple[object, tuple[Any, Counter[str]]]] = {}
 
+    @property
+    def count(self) -> int:
+        """Number of kept values."""
+        return len(self._kept) + len(self._first) + len(self._joined) + len(self._whole)
+
     def of(
         self, what: str, parts: Callable[[], Any], make: Callable[[Counter[str]], Value],
         notices: Counter[str] | None = None, whole: Sequence[object] = (),

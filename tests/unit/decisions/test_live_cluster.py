@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import threading
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from fastsim.decisions.kube_extender import Extender
-from fastsim.decisions.live_cluster import LiveSnapshot, left_out
+from fastsim.decisions.live_cluster import ClusterState, LiveSnapshot, left_out
 from fastsim.errors import InputError, ScenarioError
+from fastsim.kubernetes.objects import Manifest, manifests
+from fastsim.workload.generators.kubernetes_dump import write_dump
 from tests.objects import claim, claiming, device_class, gpu, request, resource_slice
 from tests.unit.decisions.test_kube_extender import node, pod
 from tests.unit.telemetry.test_exporter import Clock
@@ -129,3 +132,52 @@ def test_pods_that_hold_nothing(tmp_path: Path) -> None:
     state = LiveSnapshot(str(tmp_path / "live.json")).state()
     assert [row["native_id"] for row in state.bound_rows] == ["ns/a"]
     assert left_out(state.notices) == "objects of kind NodePool (1)"
+
+
+def test_a_state_that_follows_another_is_that_of_its_objects(tmp_path: Path) -> None:
+    """Whatever is taken over: pods come, are bound and go, nodes and amounts of memory change."""
+    write_dump(tmp_path / "now.json", 12, 90, seed=3)
+    draw, objects = random.Random(5), manifests(tmp_path / "now.json")
+    names = [item.name for item in objects if item.kind == "Node"]
+    asked = next(item.body for item in objects if item.kind == "Pod" and not item.part("spec").get("nodeName"))
+    state, taken = ClusterState(objects), 0
+    for turn in range(40):
+        assert state.typical is not None
+        place = draw.randrange(len(objects))
+        objects = changed(objects, place, draw, names)
+        earlier, state = state, state.following(objects)
+        taken += state.nodes is earlier.nodes
+        fresh = ClusterState(objects)
+        fresh.number = state.number
+        assert state.node_rows == fresh.node_rows and state.bound_rows == fresh.bound_rows
+        answers = [Extender(Standing(one), "fgd + preferred") for one in (state, fresh)]  # type: ignore[arg-type]
+        found = [one.filter({"Pod": asked, "NodeNames": names}) for one in answers]
+        assert found[0] == found[1] and found[0]["Error"] == "", turn
+        points = [one.prioritize({"Pod": asked, "NodeNames": names}) for one in answers]
+        assert points[0] == points[1]
+    assert 10 < taken < 40
+
+
+class Standing(NamedTuple):
+    """A cluster that stands still."""
+
+    moment: ClusterState
+
+    def state(self) -> ClusterState:
+        """As it is."""
+        return self.moment
+
+
+def changed(objects: list[Manifest], place: int, draw: random.Random, names: list[str]) -> list[Manifest]:
+    """The objects with another one at a place, or without it."""
+    item = objects[place]
+    body = json.loads(json.dumps(item.body))
+    if item.kind == "Pod" and draw.random() < 0.2:
+        return [*objects[:place], *objects[place + 1 :]]
+    if item.kind == "Pod":
+        body["spec"]["nodeName"], body["status"] = draw.choice(names), {"phase": "Running"}
+        if draw.random() < 0.3:
+            body["spec"]["containers"][0]["resources"]["requests"]["memory"] = f"{draw.randrange(1, 9) * 100_000_000}"
+    elif item.kind == "Node":
+        body["metadata"].setdefault("labels", {})["turn"] = str(draw.random())
+    return [*objects[:place], item._replace(body=body), *objects[place + 1 :]]
