@@ -84,18 +84,26 @@ def describe(policy: str, names: tuple[str, ...], table: str | None, as_json: bo
         _describe_fields(names, as_json)
     elif names or table:
         raise click.UsageError(f"NAME goes with the words {METRICS} and {KUBERNETES}, --table with {METRICS}")
-    elif policy in _metric_names():
-        _describe_metrics((policy,), "", as_json)
+    elif metric := _metric(policy):
+        _describe_metrics((metric,), "", as_json)
     else:
         _describe_policy(policy, as_json)
 
 
-def _metric_names() -> set[str]:
-    """Names of columns and charts that no policy has."""
+def _metric(name: str) -> str:
+    """The column or chart of this name, in whatever letters; nothing if a policy has it or is as near as any metric."""
     from fastsim.engine.audit.metric_definitions import definitions
+    from fastsim.errors import plain_name, suggestion
     from fastsim.policies import registry
 
-    return {one.column for one in definitions()} - set(registry.names())
+    policies = registry.names()
+    if plain_name(name) in map(plain_name, policies):
+        return ""
+    columns = [one.column for one in definitions()]
+    if any(one.defines(one.table, name) for one in definitions()):
+        return name
+    spelled = {plain_name(column): column for column in columns}.get(plain_name(name))
+    return spelled or (name if not suggestion(name, policies) and suggestion(name, columns) else "")
 
 
 def _describe_metrics(names: tuple[str, ...], table: str, as_json: bool) -> None:

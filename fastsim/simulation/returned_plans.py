@@ -67,6 +67,7 @@ WHOLE: Rule = (
     (lambda value: isinstance(value, Integral) and not isinstance(value, bool) and abs(int(value)) < 2**63),
     "a whole number below 2**63",
 )
+COUNT: Rule = (lambda value: WHOLE[0](value) and value >= 0), "a whole number, 0 or more"
 TRUTH: Rule = (lambda value: isinstance(value, bool)), "True or False"
 TEXT: Rule = (lambda value: isinstance(value, str)), "a text"
 MAPPING: Rule = (lambda value: isinstance(value, Mapping)), "a dict"
@@ -96,7 +97,7 @@ RULES: dict[str, dict[str, Rule | Callable[[], Rule]]] = {
     "fastsim.engine.adaptive.plan:AdaptivePlan": {
         "decider": _with_solver_s("decide"), "tuned": TRUTH, "merged": TRUTH,
         "measured": _tuple_of(Integral, "a tuple of nodes and GPUs"), "fit_stop": NUMBER, "held": TRUTH,
-        "ignores_requests": TRUTH, "policy": TEXT,
+        "ignores_requests": TRUTH, "generations": COUNT, "policy": TEXT,
     },
     "fastsim.engine.monitored.plan:MonitoredPlan": {
         "scheduler": FUNCTION,

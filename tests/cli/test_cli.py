@@ -309,6 +309,22 @@ def test_what_figures_mean_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert called("describe", "metrics") == 0 and "charts.jct_cdf" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("name", "meant"), [
+    ("wait_p99_s", "summary.wait_p99_s"), ("GRAR", "summary.grar"), ("Jct", "charts.jct"),
+    ("utilization_v100_pct", "summary.utilization_{model}_pct"),
+])  # fmt: skip
+def test_a_metric_is_told_in_whatever_letters(capsys: pytest.CaptureFixture[str], name: str, meant: str) -> None:
+    assert called("describe", name) == 0
+    assert capsys.readouterr().out.startswith(meant)
+
+
+def test_a_name_that_is_nearest_to_a_metric_is_answered_with_that(capsys: pytest.CaptureFixture[str]) -> None:
+    assert called("describe", "wait_p98_s") == 2
+    assert "did you mean 'wait_p99_s'?" in capsys.readouterr().err
+    assert called("describe", "FGD") == 2
+    assert "did you mean 'fgd'?" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("words", [("metrics", "energy_kw"), ("metrics", "--table", "job"), ("fgd", "energy_kwh")])
 def test_what_means_nothing_is_refused(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
     assert called("describe", *words) == 2

@@ -78,7 +78,7 @@ HARMLESS = {
     "policy:monitored:requests_per_s": "requests are pods", "policy:monitored:burst": "requests are pods",
     "policy:allox:alpha": PART, "policy:planned:ahead": "at most 100", "policy:planned:makespan": PART,
     "policy:planned:fairness": PART, "policy:pollux:power": PART, "policy:pollux:fit_stop": "a fit ends at its steps",
-    "policy:pollux:generations": "at most 100,000, with a look for Ctrl-C every 8", "policy:served:first_h": PART,
+    "policy:served:first_h": PART,
     **dict.fromkeys((f"policy:preferred:{field.name}" for field in dataclasses.fields(Preferred)
                      if field.name != "gpu_pick"), "a weight, at most 100"),
     "policy:sia:power": PART, "policy:sia:unserved": PART, "policy:sia:changed": PART,
@@ -210,6 +210,7 @@ CASES: dict[str, list[tuple[str, str, str, dict[str, str]]]] = {
     "policy:monitored:pass_s": [(*SHARED, "monitored(pass_s=*)", {"until_s": "*"})],
     "policy:monitored:placed_s": [(*SHARED, "monitored(placed_s=*)", {})],
     "policy:optimus:interval_s": [(*SIA[:2], "optimus(interval_s=*)", {"round_s": "1e-3", "record": "none"})],
+    "policy:pollux:generations": [(*SIA[:2], "pollux(generations=*)", {"round_s": "1e-3", "record": "none"})],
     **{f"synth:{name}:rate_per_hour": [(*where[:1], f"synth:{name}?rate_per_hour=*&{count}=3", where[2], {})]
        for name, count, where in (("openb", "pods", (NODE, "", "best_fit")), ("sia", "jobs", SIA),
                                   ("synergy", "jobs", ORDERS))},

@@ -51,10 +51,12 @@ def checked_groups(answer: Any, view: AdaptiveView, setting: AdaptiveSetting, po
     return chosen
 
 
-def excess_of_gpus(places: Places, view: AdaptiveView, setting: AdaptiveSetting, policy: str) -> PolicyError:
-    """The error that names the first node of which these places take more GPUs than it has."""
+def excess_of_gpus(places: Places, view: AdaptiveView, setting: AdaptiveSetting, policy: str) -> PolicyError | None:
+    """The error that names the first node of which these places take more GPUs than it has; None if none does."""
     used = Counter((place.group, node) for place in places.values() for node in place.nodes)
     over = [(at, count) for at, count in sorted(used.items()) if count > setting.groups[at[0]].gpus__n[at[1]]]
+    if not over:
+        return None
     (group, node), count = over[0]
     ids = [job for job, place in places.items() if place.group == group and node in place.nodes]
     found = f"{count} GPUs of node {node} of group {group} ({setting.groups[group].gpu_model}) for jobs {_listed(ids)}"

@@ -133,7 +133,8 @@ class AdaptivePlan:
     step times holds for all GPU models; else each model has its own. ``measured``: jobs arrive with all measurements of
     their application on at most so many nodes and GPUs (nodes, GPUs). ``fit_stop``: a fit ends when its loss falls by
     less than this part. ``held``: each job has the GPUs that it requested, or none. ``ignores_requests``: adaptive jobs
-    run the same whatever GPUs and batch sizes they requested. ``policy``: the policy, as errors name it.
+    run the same whatever GPUs and batch sizes they requested. ``generations``: those of the search that each decision
+    makes, if it is one; they have a budget. ``policy``: the policy, as errors name it.
     """
 
     decider: Decider
@@ -143,6 +144,7 @@ class AdaptivePlan:
     fit_stop: float = STOP
     held: bool = False
     ignores_requests: bool = False
+    generations: int = 0
     policy: str = ""
 
 

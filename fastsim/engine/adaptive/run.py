@@ -103,16 +103,20 @@ class AdaptiveDriver:
             answer = self.plan.decider.decide(view)
             self.places = checked_places(answer, view, self.setting, self.places, name)
             self.calls += 1
+        try:
+            self._settle()
+        except (ValueError, InputError) as error:  # no step times are measured on more GPUs than there are
+            raise excess_of_gpus(self.places, view, self.setting, name) or error from None
+
+    def _settle(self) -> None:
+        """Move the active jobs to their places."""
         step_times: list[PlacedStepTimes | None] = []
         nodes: list[tuple[int, ...]] = []
         for job in self.loop.active:
             place = self.places.get(job.id)
             step_times.append(None if place is None else self.step_times(job.id, place))
             nodes.append(() if place is None else self.nodes(place))
-        try:
-            self.loop.settle(step_times, nodes)
-        except ValueError:
-            raise excess_of_gpus(self.places, view, self.setting, name) from None
+        self.loop.settle(step_times, nodes)
 
     def step_times(self, job: int, place: Place) -> PlacedStepTimes:
         """Step times of a job at a place."""
@@ -171,7 +175,7 @@ def run_adaptive(
     jobs = tuple(jobs)
     rounds = adaptive_driver(setting, plan, jobs, record_tasks, metrics)
     loop, write = rounds.loop, _checkpoint_writer(rounds, checkpoint, resume, record_tasks)
-    headway = RoundHeadway()
+    headway = RoundHeadway(plan.generations)
     # Every job starts with a restart, in which it makes no progress.
     starts_s = [setting.applications[job.application].restart_s for job in jobs]
     if jobs and resume is None:

@@ -126,6 +126,8 @@ WHAT_IT_DID = "until_s ends a run with what it did"
 ROUND_S = Knob("round_s", ("round_s", "realloc_s"), Work.ROUNDS, number, LONGER_ROUNDS)
 DECISIONS = Knob("round_s", ("round_s", "realloc_s", "policy:optimus:interval_s", "prices"), Work.DECISIONS, number,
                  LONGER_ROUNDS)  # fmt: skip
+GENERATIONS = Knob("round_s", ("round_s", "policy:pollux:generations"), Work.GENERATIONS, product,
+                   f"fewer generations, too; {LONGER_ROUNDS}")  # fmt: skip
 STEPS = Knob("monitored", (
     "until_s", "telemetry:refresh_s", "policy:monitored:pass_s", "policy:monitored:placed_s",
 ), Work.STEPS, number, WHAT_IT_DID)  # fmt: skip
@@ -134,6 +136,6 @@ STAYS = Knob("restarts", ("restart_s", "checkpoint_every_s"), Work.STAYS, number
 KNOBS = (
     SAMPLE_S, READINGS, EXPORTER_SAMPLES, REFRESH_S, FAILURES, INFLATION, CHECKPOINT_PODS, INFLATED, TUNE, NODES, PODS,
     RESIDENTS, JOBS, HELD_JOBS, DETECTORS, LOG, LENGTHS, WINDOW, RATE_PER_HOUR, RUNS, KNEE, RANGE, ADDITIONS,
-    EPISODES, RESAMPLED, SERIES, EXPLAINED, ROUND_S, DECISIONS, STEPS, STAYS,
+    EPISODES, RESAMPLED, SERIES, EXPLAINED, ROUND_S, DECISIONS, GENERATIONS, STEPS, STAYS,
 )  # fmt: skip
 """All options that multiply work."""

@@ -61,5 +61,10 @@ class Pollux(RoundRule):
 
         decider = PolluxDecider(setting, float(self.power), self.generations, self.tuned, self.apart)
         return AdaptivePlan(
-            decider, self.tuned, merged=True, fit_stop=float(self.fit_stop), ignores_requests=self.tuned
+            decider,
+            self.tuned,
+            merged=True,
+            fit_stop=float(self.fit_stop),
+            ignores_requests=self.tuned,
+            generations=self.generations,
         )

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from fastsim.engine.adaptive.place_checks import checked_groups, checked_places, excess_of_gpus
-from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveView, JobView, Place
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveView, JobView, Place
+from fastsim.engine.adaptive.run import adaptive_driver
 from fastsim.errors import PolicyError
 from tests.adaptive import APPS, adaptive_setting
 
@@ -121,7 +122,25 @@ def test_groups_of_jobs_of_fixed_size() -> None:
             checked_groups(answer, VIEW, SETTING, "Mine")
 
 
+def test_more_gpus_than_any_application_was_measured_on_are_an_error_of_the_policy() -> None:
+    """Step times are asked for before GPUs are counted, and there are none on 99 GPUs of one node."""
+
+    class Crowd:
+        solver_s = 0.0
+
+        def decide(self, view: AdaptiveView) -> dict[int, Place]:
+            return {one.id: Place(0, (0,) * 99) for one in view.jobs}
+
+    driver = adaptive_driver(SETTING, AdaptivePlan(Crowd()), [AdaptiveJob(0.0, "cifar10", 2, 512)], False)
+    driver.loop.work()
+    with pytest.raises(
+        PolicyError, match=r"found 99 GPUs of node 0 of group 0 \(aws\) for jobs 0, expected at most its 4"
+    ):
+        driver.decide()
+
+
 def test_gpus_given_twice_are_named() -> None:
+    assert excess_of_gpus({3: Place(0, (1,) * 4)}, VIEW, SETTING, "mine") is None
     error = excess_of_gpus({3: Place(0, (1, 1)), 5: Place(0, (1,) * 3)}, VIEW, SETTING, "mine")
     assert str(error) == (
         "policy mine at 120 s: decide(): found 5 GPUs of node 1 of group 0 (aws) for jobs 3, 5, "

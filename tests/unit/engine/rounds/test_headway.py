@@ -88,6 +88,26 @@ def test_decisions_in_which_no_job_can_end_are_foreseen(monkeypatch: pytest.Monk
         headway.foresee(headway.most_decisions + 1.0, 1.0)
 
 
+def test_generations_of_a_search_are_counted_beside_its_decisions() -> None:
+    headway = RoundHeadway(generations=100)  # 500 in all
+    for _ in range(5):
+        headway.decide(1, 0, 1.0)
+    with pytest.raises(ScenarioError, match=r"found 600 generations of the search since a job ended, expected at most"):
+        headway.decide(1, 0, 1.0)
+    headway.decide(1, 1, 1.0)  # a job has ended
+    headway.foresee(5.0, 1.0)
+    with pytest.raises(ScenarioError, match=r"round_s: found 600 generations"):
+        headway.foresee(6.0, 1.0)
+
+
+def test_searches_of_pollux_in_rounds_of_a_thousandth_second_are_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each search is a hundred generations, so its budget is used up long before that of decisions."""
+    monkeypatch.delenv(CHOICE)
+    monkeypatch.delattr(AdaptiveDriver, "decide")
+    with pytest.raises(ScenarioError, match=r"round_s: found [\d,]+ generations of the search"):
+        fs.simulate("sia:3:1:1", "synth:sia?jobs=8", "pollux", round_s=1e-3, record="none")
+
+
 def test_what_is_foreseen_begins_with_the_first_job() -> None:
     """A run that is cut a few seconds after its first job arrives, however late that is, has few decisions."""
     jobs = fs.Workload.from_text("synth:sia?jobs=2").table()
