@@ -297,6 +297,7 @@ SPREADS: tuple[list[dict[str, Any]], ...] = (
 NEARS: tuple[list[dict[str, str]], ...] = (
     [{"rule": "apart", "pods": "a", "topology": "zone"}], [{"rule": "beside", "pods": "a", "topology": "zone"}],
     [{"rule": "beside", "pods": "b", "topology": "name"}, {"rule": "kept_away", "pods": "a", "topology": "name"}],
+    [{"rule": "ports", "pods": "a", "topology": "name"}, {"rule": "ports", "pods": "b", "topology": "name"}],
     [{"rule": "beside", "pods": "a", "topology": "zone"}, {"rule": "beside", "pods": "a", "topology": "name"}],
 )  # fmt: skip
 

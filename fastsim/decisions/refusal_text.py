@@ -42,17 +42,18 @@ SUMMED = {
 """Texts of failed checks in the message about all nodes."""
 NO_CLAIM = ("persistentvolumeclaim ", UNBOUND_TEXT, 'resourceclaim "', "resourceclaim cannot")
 """Beginnings of texts about a claim that is not there, or cannot be honoured."""
+NO_PORTS = "node(s) didn't have free ports for the requested pod ports"
+"""kube-scheduler's text for nodes where another pod has a port of the pod."""
 BETWEEN_PODS = {
     BESIDE: ("no pod that it must be beside is there", "node(s) didn't match pod affinity rules"),
     APART: ("a pod that it keeps away from is there", "node(s) didn't match pod anti-affinity rules"),
     KEPT_AWAY: ("a pod there keeps it away", "node(s) didn't satisfy existing pods anti-affinity rules"),
+    "ports": ("a pod there has a host port of its own", NO_PORTS),
 }
 """Texts about rules between pods: about one node, and in the message about all nodes."""
 CORDON = f"{TAINT}{UNSCHEDULABLE}="
 MISSING_LABEL = " (missing required label)"
 """End of the text about a node without the label of a rule of spread."""
-NO_PORTS = "node(s) didn't have free ports for the requested pod ports"
-"""kube-scheduler's text for nodes where another pod has a port of the pod."""
 
 
 def mismatch(conditions: Conditions, row: Mapping[str, Any]) -> str:

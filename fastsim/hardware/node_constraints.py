@@ -25,8 +25,11 @@ MOST_SPREAD = 8
 BESIDE = "beside"
 """The rule about pods near that wants a domain with a pod of the set; the others want a domain without."""
 
-NEAR_RULES = (BESIDE, "apart", "kept_away")
-"""Rules about pods near, in the order of the checks; the last means the same as ``apart``, by a rule of others."""
+NEAR_RULES = (BESIDE, "apart", "kept_away", "ports")
+"""Rules about pods near, in the order of the checks.
+
+The last two mean the same as ``apart``: by a rule of others, and because of ports of the node that both take.
+"""
 
 WRITTEN_PREFERENCES = ("labels", "taint", "spread", "near")
 """Kinds of preferences that are written as such."""

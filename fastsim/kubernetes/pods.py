@@ -131,7 +131,7 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
         "group": group,
         "max_per_node": None if group is None else 1,
         "spread": spread or None,
-        **rules.columns,
+        **rules.columns(ports),
         **preference_columns(pod, facts.places, facts.peers, kept),
         "constraints": kept.same(tuple(expressions), partial(_items, expressions)),
         "pinned_node": None if bound else pod.node,
@@ -200,7 +200,7 @@ def _further_expressions(
     pod: PodManifest, facts: Facts, rules: AffinityRules, ports: PortRules, notices: Counter[str]
 ) -> list[Constraint]:  # fmt: skip
     """Node expressions of a waiting pod that follow from its boards, its volumes, and rules about other pods."""
-    notices.update([*rules.notices, *ports.notices, *spread_notices(pod)])
+    notices.update([*rules.notices, *spread_notices(pod)])
     if pod.status.get(NOMINATED):
         notices[f"pods: {NOMINATED}, for which room is kept on a node"] += 1
     boards: list[Constraint] = []

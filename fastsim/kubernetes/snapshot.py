@@ -219,10 +219,15 @@ class Snapshot:
 
     def in_sets(self, rows: Sequence[dict[str, Any]], names: Iterable[str]) -> list[dict[str, Any]]:
         """The rows with those of some sets that they are in, which rules about pods near of others count."""
+        from fastsim.kubernetes.pod_rules.host_ports import PortSets, is_port_set, ports_of
         from fastsim.kubernetes.pod_rules.pod_affinity import kind_of
 
-        sets = self._facts.peers.sets_named(names)
-        return [row | {"near_sets": (*row["near_sets"], *sets.of(kind_of(row["peer"])))} for row in rows]
+        named = list(names)
+        sets, ports = self._facts.peers.sets_named(n for n in named if not is_port_set(n)), PortSets(named)
+        return [
+            row | {"near_sets": (*row["near_sets"], *sets.of(kind_of(row["peer"])), *ports.of(ports_of(row["peer"])))}
+            for row in rows
+        ]
 
     def in_preference_sets(self, rows: Sequence[dict[str, Any]], names: Iterable[str]) -> list[dict[str, Any]]:
         """The rows with the sets that each is in, of those that any row's preferences, or these others, count."""

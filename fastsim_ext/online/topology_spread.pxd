@@ -7,7 +7,7 @@ cdef enum:
     MAX_SPREAD = 16      # rules of one class
 
 cdef enum:  # kinds of rules, in the order of ``hardware.node_constraints.NEAR_RULES`` after the first
-    EVEN, BESIDE, APART, KEPT_AWAY       # the last two mean the same: the pod's own rule, and that of others
+    EVEN, BESIDE, APART, KEPT_AWAY, PORTS  # the last three mean the same: the pod's own rule, that of others, ports
 
 cdef struct SpreadRule:
     int32_t kind

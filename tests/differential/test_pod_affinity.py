@@ -1,4 +1,4 @@
-"""Rules between pods beside a plain reading of the objects: which pod starts when, and on which nodes it may.
+"""Rules between pods, and ports, beside a plain reading of the objects: which pod starts when, and where it may.
 
 The plain reading is told the node of each start and repeats all else: whenever a pod starts or ends, those that wait
 are tried in their order until none starts; one starts where and when a node has room and every rule holds.
@@ -19,6 +19,12 @@ from tests.timed_objects import CPUS, HOST, RACK, ZONE, Body, Stay, cpu, played
 HARD = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
+PORTS = [
+    {"hostPort": number, **({"hostIP": address} if address else {}), "protocol": protocol}
+    for number in (80, 81) for address in ("", "0.0.0.0", "10.0.0.1", "10.0.0.2") for protocol in ("TCP", "UDP")
+]  # fmt: skip
+
+
 def nodes_of(rng: random.Random, count: int) -> list[dict[str, Any]]:
     """Nodes in zones and racks, of which some have no label."""
     bodies = []
@@ -34,23 +40,25 @@ def pods_of(rng: random.Random, count: int) -> list[dict[str, Any]]:
     kinds = [_kind(rng) for _ in range(6)]
     bodies = []
     for number in range(count):
-        namespace, labels, affinity = rng.choice(kinds)
+        namespace, labels, affinity, ports = rng.choice(kinds)
         running = number < count // 8
         placed: dict[str, Any] = {"nodeName": f"n{number}"} if running else {}
         status = {"phase": "Running"} if running else {}
         bodies.append(pod(f"p{number:02}", {"cpu": f"{rng.choice((500, 1000, 3000))}m"}, labels=labels, status=status,
                           meta={"namespace": namespace}, affinity=affinity, **placed))  # fmt: skip
+        bodies[-1]["spec"]["containers"][0]["ports"] = ports
     return bodies
 
 
-def _kind(rng: random.Random) -> tuple[str, dict[str, str], dict[str, Any]]:
-    """Namespace, labels and affinity of pods of one template."""
+def _kind(rng: random.Random) -> tuple[str, dict[str, str], dict[str, Any], list[dict[str, Any]]]:
+    """Namespace, labels, affinity and ports of pods of one template."""
     affinity: dict[str, Any] = {}
     if rng.random() < 0.5:
         affinity["podAntiAffinity"] = {HARD: [_term(rng) for _ in range(rng.choice((1, 1, 2)))]}
     if rng.random() < 0.4:
         affinity["podAffinity"] = {HARD: [_term(rng) for _ in range(rng.choice((1, 1, 2)))]}
-    return rng.choice(("one", "one", "two")), {"app": rng.choice("uvw")}, affinity
+    ports = rng.sample(PORTS, rng.choice((1, 1, 2))) if rng.random() < 0.4 else []
+    return rng.choice(("one", "one", "two")), {"app": rng.choice("uvw")}, affinity, ports
 
 
 def _term(rng: random.Random) -> dict[str, Any]:
@@ -77,6 +85,19 @@ def selects(term: Body, owner: Body, other: Body) -> bool:
     return (
         inside and app == selector.get("matchLabels", {}).get("app", app)
         and all(app in item["values"] for item in selector.get("matchExpressions", ()))
+    )  # fmt: skip
+
+
+def clash(body: Body, other: Body) -> bool:
+    """Whether two pods take the same port of an address that both have."""
+
+    def taken(one: Body) -> list[tuple[Any, Any, str]]:
+        ports = one["spec"]["containers"][0]["ports"]
+        return [(port["hostPort"], port["protocol"], port.get("hostIP", "0.0.0.0")) for port in ports]
+
+    return any(
+        mine[:2] == theirs[:2] and (mine[2] == theirs[2] or "0.0.0.0" in (mine[2], theirs[2]))
+        for mine in taken(body) for theirs in taken(other)
     )  # fmt: skip
 
 
@@ -107,8 +128,9 @@ def hosts(body: Body, nodes: Mapping[str, Body], there: list[Stay]) -> Iterator[
             domain(term, name) is not None and (first or any(together(term, name, stay) for stay in chosen))
             for term in wanted
         )  # fmt: skip
-        used = sum(cpu(stay.body) for stay in there if stay.node == name)
-        if near and not own and not others and used + cpu(body) <= CPUS:
+        beside = [stay.body for stay in there if stay.node == name]
+        fits = sum(map(cpu, beside)) + cpu(body) <= CPUS and not any(clash(body, other) for other in beside)
+        if near and not own and not others and fits:
             yield name
 
 

@@ -53,6 +53,19 @@ def port(name: str, number: int = 80, ip: str = "", protocol: str = "TCP", **mor
     return {**item, "spec": {**item["spec"], "containers": [{"name": "c", "ports": [told]}]}}
 
 
+def ports(name: str, *numbers: int) -> dict[str, Any]:
+    """A pod with several host ports."""
+    item = port(name)
+    item["spec"]["containers"][0]["ports"] = [{"hostPort": number, "containerPort": number} for number in numbers]
+    return item
+
+
+def own_network(name: str, number: int) -> dict[str, Any]:
+    """A pod on the network of its node, of which it takes a port."""
+    item = pod(name, hostNetwork=True)
+    return {**item, "spec": {**item["spec"], "containers": [{"name": "c", "ports": [{"containerPort": number}]}]}}
+
+
 def claiming(name: str, claim: str = "data", **more: Any) -> dict[str, Any]:
     return pod(name, CPU, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": claim}}], **more)
 
@@ -172,6 +185,19 @@ DUMPS = [
     Dump("host ports of different addresses or protocols do not conflict",
          [node("n1"), port("p", ip="10.0.0.1"), port("q", ip="10.0.0.2"), port("r", protocol="UDP")],
          {"p": "n1", "q": "n1", "r": "n1"}),
+    Dump("a waiting pod with a port on all addresses is not beside one with that port on one of them",
+         [node("n1"), port("p", ip="10.0.0.1"), port("q", ip="10.0.0.2"), port("r")], {"p": "n1", "q": "n1", "r": ""}),
+    Dump("a waiting pod with several ports is not beside a pod that takes any of them",
+         [node("n1"), port("p"), ports("q", 80, 81), port("r", 81), port("s", 82)],
+         {"p": "n1", "q": "", "r": "n1", "s": "n1"}),
+    Dump("ports of the node's own network and host ports of another pod conflict",
+         [node("n1"), ports("p", 80, 90), own_network("q", 90), own_network("r", 91)],
+         {"p": "n1", "q": "", "r": "n1"}),
+    Dump("a pod with a port and anti-affinity keeps off a node where another workload took the port",
+         [*(node(f"n{number}", {HOST: f"n{number}"}) for number in (1, 2)), port("x"),
+          *(port(f"w{number}", labels={"app": "w"}, affinity=near("podAntiAffinity", {"app": "w"}))
+            for number in (1, 2))],
+         {"x": {"n1", "n2"}, "w1": {"n1", "n2"}, "w2": ""}),
     Dump("a host port without an address is taken on all addresses",
          [node("n1"), port("p", ip="10.0.0.1", status=RUNS, nodeName="n1"), port("s")], {"p": "n1", "s": ""}),
     Dump("a pod runs where its bound volume can be reached",

@@ -1,19 +1,20 @@
-"""Ports of the node that Kubernetes' pods take, as node expressions and groups of a pod table.
+"""Ports of the node that Kubernetes' pods take, as node expressions, groups and rules of a pod table.
 
 Two pods that take the same port and protocol cannot share a node, unless both name an address and these differ. A
 waiting pod stays off the nodes where pods hold its ports. Pods of which any two clash form a group, of which one may
-be on a node; a pod that is in a group by its anti-affinity stays in that one. Clashes between waiting pods of
-different groups are counted as not honoured.
+be on a node; a pod that is in a group by its anti-affinity stays in that one. Where waiting pods of different groups
+clash, a rule of the column ``near`` keeps each from nodes with a pod of a set: those that take a port of a list.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
 from fastsim.errors import InputError
-from fastsim.hardware.node_constraints import Constraint
+from fastsim.hardware.node_constraints import Constraint, NearRule
 from fastsim.kubernetes.controllers import PodManifest
 from fastsim.kubernetes.objects import sequence
 from fastsim.kubernetes.pod_rules.node_affinity import OVER
@@ -26,7 +27,8 @@ MOST_PORT = 65_535
 """The largest number of a port."""
 TAKEN = "hostPort:"
 """Beginning of the names of groups by port, and of the first value of expressions against nodes with taken ports."""
-UNGROUPED = "pods: host ports that other pods that wait take as well"
+TAKING = "taking a port of"
+"""How the name of a set says which pods it has."""
 
 
 class HostPort(NamedTuple):
@@ -54,11 +56,12 @@ NONE: Ports = frozenset()
 
 
 class PortRules(NamedTuple):
-    """Rules of ports for one pod: its group, node expressions, notices about rules not honoured."""
+    """Rules of ports for one pod: its group, node expressions, rules about pods near, the sets that it is in."""
 
     group: str | None = None
     constraints: tuple[Constraint, ...] = ()
-    notices: tuple[str, ...] = ()
+    near: tuple[NearRule, ...] = ()
+    sets: tuple[str, ...] = ()
 
 
 class PortKind(NamedTuple):
@@ -86,8 +89,14 @@ class HostPorts:
         key = PortKind(ports, self._apart(pod)), bool(pod.node)
         rules = self._known.get(key)
         if rules is None:
-            rules = self._known[key] = PortRules(self._group(key[0])) if pod.node else self._rules(key[0])
+            found = PortRules(self._group(key[0])) if pod.node else self._rules(key[0])
+            rules = self._known[key] = found._replace(sets=self._sets.of(ports))
         return rules
+
+    @cached_property
+    def _sets(self) -> PortSets:
+        """Sets of pods that rules of pods that wait count."""
+        return PortSets(name for kind in self._split[1] for name in self._named(kind))
 
     @cached_property
     def _split(self) -> tuple[dict[PortKind, set[str]], set[PortKind]]:
@@ -104,11 +113,15 @@ class HostPorts:
         return there, waiting
 
     def _rules(self, kind: PortKind) -> PortRules:
-        there, waiting = self._split
-        nodes = {name for other, names in there.items() if self._unrelated(kind, other) for name in names}
+        nodes = {name for other, names in self._split[0].items() if self._unrelated(kind, other) for name in names}
         taken = (Constraint("name", "NotIn", (_name(kind.ports), *sorted(nodes))),) if nodes else ()
-        ungrouped = any(self._unrelated(kind, other) for other in waiting)
-        return PortRules(self._group(kind), taken, (UNGROUPED,) if ungrouped else ())
+        near = tuple(NearRule("ports", name, "name") for name in self._named(kind))
+        return PortRules(self._group(kind), taken, near)
+
+    def _named(self, kind: PortKind) -> list[str]:
+        """The set of pods from which a kind stays away, if pods wait that clash with it and are not in its group."""
+        waiting = self._split[1]
+        return [name_of_set(kind.ports)] if any(self._unrelated(kind, other) for other in waiting) else []
 
     def _unrelated(self, kind: PortKind, other: PortKind) -> bool:
         """Whether pods of two kinds clash without being of one group."""
@@ -128,6 +141,40 @@ class HostPorts:
         """Sets of ports that clash with this one, itself among them."""
         there, waiting = self._split
         return frozenset({ports, *(kind.ports for kind in (*there, *waiting) if clash(ports, kind.ports))})
+
+
+class PortSets:
+    """Sets of pods that take a port of a list, by their names; other names are passed over."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._lists = {name: frozenset(map(_port, json.loads(name)[1])) for name in names if is_port_set(name)}
+        self._known = dict[Ports, tuple[str, ...]]()
+
+    def __bool__(self) -> bool:
+        return bool(self._lists)
+
+    def of(self, ports: Ports) -> tuple[str, ...]:
+        """Names of the sets that pods with these ports are in."""
+        if ports not in self._known:
+            self._known[ports] = tuple(sorted(name for name, listed in self._lists.items() if clash(ports, listed)))
+        return self._known[ports]
+
+
+def name_of_set(ports: Ports) -> str:
+    """The name of the set of pods that clash with these ports."""
+    return json.dumps([TAKING, sorted(port.text for port in ports)])
+
+
+def is_port_set(name: str) -> bool:
+    """Whether a name is that of such a set."""
+    return name.startswith(json.dumps([TAKING])[:-1])
+
+
+def _port(text: str) -> HostPort:
+    """The port of its text."""
+    protocol, _, rest = text.partition("/")
+    address, _, number = rest.rpartition(":")
+    return HostPort(protocol, address or EVERY_ADDRESS, int(number))
 
 
 def ports_of(pod: PodManifest) -> Ports:

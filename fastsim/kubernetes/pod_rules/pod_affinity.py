@@ -21,6 +21,7 @@ from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import MOST_SPREAD, Conditions, Constraint, NearRule, Preference, eligible
 from fastsim.kubernetes.controllers import PodManifest
 from fastsim.kubernetes.objects import mapping, sequence
+from fastsim.kubernetes.pod_rules.host_ports import PortRules
 from fastsim.kubernetes.pod_rules.node_affinity import (
     HARD,
     HOSTNAME,
@@ -39,6 +40,7 @@ BESIDE, APART, KEPT_AWAY = "podAffinity:", "podAntiAffinity:", "podAntiAffinity 
 anti-affinity of pods on nodes to it."""
 SELECTED, ALL, HOLDING = "selected by any of", "selected by all of", "with any of"
 PREFERRING, REQUIRING = "preferring", "requiring"
+SETS = (SELECTED, ALL, HOLDING, PREFERRING, REQUIRING)
 """How the terms in the name of a set select its pods."""
 NOWHERE = Constraint("name", "In", (BESIDE,))
 """An expression that holds on no node."""
@@ -104,11 +106,10 @@ class AffinityRules(NamedTuple):
     near: tuple[NearRule, ...] = ()
     sets: tuple[str, ...] = ()
 
-    @property
-    def columns(self) -> dict[str, Any]:
-        """Rules about pods near, and sets, as columns of a row."""
-        near = [rule._asdict() for rule in self.near] or None
-        return {"spread_sets": None, "near": near, "near_sets": self.sets}
+    def columns(self, ports: PortRules) -> dict[str, Any]:
+        """Rules about pods near, those of ports among them, and sets, as columns of a row."""
+        near = [rule._asdict() for rule in (*self.near, *ports.near)] or None
+        return {"spread_sets": None, "near": near, "near_sets": (*self.sets, *ports.sets)}
 
 
 TermsByLabel = dict[tuple[str, str] | None, list[tuple[Kind, Term]]]
@@ -386,7 +387,7 @@ class NearSets:
 
 def is_near_set(name: str) -> bool:
     """Whether a name is that of such a set."""
-    return name.startswith(tuple(json.dumps([how])[:-1] for how in (SELECTED, ALL, HOLDING, PREFERRING, REQUIRING)))
+    return name.startswith(tuple(json.dumps([how])[:-1] for how in SETS))
 
 
 def _name_of_set(how: str, groups: Iterable[str], topology: str = "", *weight: int) -> str:

@@ -69,10 +69,11 @@ def workload_of_rows(
     ``sets`` are sets of pods that rules of spread, or about pods near, of others count, ``preferred`` those that
     preferences of others count.
     """
+    from fastsim.kubernetes.pod_rules.host_ports import is_port_set
     from fastsim.kubernetes.pod_rules.pod_affinity import is_near_set
     from fastsim.kubernetes.pod_rules.topology_spread import with_sets
 
-    near = list(filter(is_near_set, sets))
+    near = [name for name in sets if is_near_set(name) or is_port_set(name)]
     rows = snapshot.in_sets(rows, near) if near else rows
     rows = snapshot.in_preference_sets(rows, preferred)
     table = _pod_table(with_sets(rows, [name for name in sets if name not in near]))

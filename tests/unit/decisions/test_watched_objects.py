@@ -185,7 +185,7 @@ def test_a_server_that_fails_is_left_alone_for_a_while(api: ApiServer, live: Liv
     assert bound(live) == ["ns/a"] and MOST_PAUSE_S > 4 * FIRST_PAUSE_S
 
 
-def test_a_server_without_a_watch_is_listed_when_its_list_is_old(api: ApiServer, clock: Clock) -> None:
+def test_a_server_without_a_watch_is_listed_again_after_a_while(api: ApiServer, clock: Clock) -> None:
     api.watched = False
     with closing(LiveSnapshot(api.url, refresh_s=2, clock=clock)) as live:
         live.state()

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 import fastsim as fs
+from fastsim.decisions.explain import explained
 from fastsim.errors import InputError
-from fastsim.hardware.node_constraints import Constraint
+from fastsim.hardware.node_constraints import Constraint, NearRule
 from fastsim.kubernetes.controllers import pods
-from fastsim.kubernetes.pod_rules.host_ports import UNGROUPED, HostPort, HostPorts, PortRules, ports_of
+from fastsim.kubernetes.pod_rules.host_ports import HostPort, HostPorts, PortRules, PortSets, name_of_set, ports_of
 from fastsim.kubernetes.pod_rules.node_affinity import HARD, HOSTNAME, Places
-from fastsim.kubernetes.snapshot import NotHonoured
+from fastsim.scenario.scenario import Scenario
 from tests.objects import manifest, node, pod, written
 
 RUNS: dict[str, Any] = {"status": {"phase": "Running"}}
@@ -88,14 +89,39 @@ def test_pods_of_which_any_two_clash_are_a_group() -> None:
     assert rules(takes("a"), takes("b", HTTP)) == PortRules()
 
 
-def test_clashes_beyond_a_group_are_expressions_and_counted() -> None:
+def test_clashes_beyond_a_group_are_expressions_and_rules_about_pods_near() -> None:
     group, away = "hostPort:TCP/80", Constraint("name", "NotIn", ("hostPort:TCP/80", "m", "n"))
     running = [runs("r", "n", INSIDE), runs("s", "m", OUTSIDE)]
     assert rules(takes("a", HTTP), *running) == PortRules(group, (away,))
     assert rules(takes("a", HTTP), *running, takes("b", HTTP)) == PortRules(group, (away,))
-    assert rules(takes("a", HTTP), *running, takes("b", INSIDE)) == PortRules(group, (away,), (UNGROUPED,))
     gated = takes("b", INSIDE, schedulingGates=[{"name": "g"}])
     assert rules(takes("a", HTTP), *running, gated) == PortRules(group, (away,))
+    own, theirs = '["taking a port of", ["TCP/80"]]', '["taking a port of", ["TCP/10.0.0.1:80"]]'
+    near = (NearRule("ports", own, "name"),)
+    assert rules(takes("a", HTTP), *running, takes("b", INSIDE)) == PortRules(group, (away,), near, (theirs, own))
+    found = rules(runs("s", "m", OUTSIDE), runs("r", "n", INSIDE), takes("a", HTTP), takes("b", INSIDE))
+    assert found.near == () and found.sets == (own,), "a pod on a node counts for those that wait"
+
+
+def test_sets_have_the_pods_that_take_a_port_of_theirs() -> None:
+    ports = {name: frozenset({port}) for name, port in (
+        ("all", HostPort("TCP", "0.0.0.0", 80)), ("one", HostPort("TCP", "10.0.0.1", 80)),
+        ("six", HostPort("TCP", "fd00::1", 80)), ("dns", HostPort("UDP", "0.0.0.0", 80)),
+    )}  # fmt: skip
+    names = {name: name_of_set(listed) for name, listed in ports.items()}
+    sets = PortSets([*names.values(), "another"])
+    held = {name: {of for of in names if names[of] in sets.of(listed)} for name, listed in ports.items()}
+    assert held == {"all": {"all", "one", "six"}, "one": {"all", "one"}, "six": {"all", "six"}, "dns": {"dns"}}
+    assert not PortSets(["another"]) and sets.of(frozenset()) == ()
+
+
+def test_waiting_pods_of_other_groups_are_kept_apart_by_their_ports(tmp_path: Path) -> None:
+    """One takes the port on all addresses, two on one each, which may share a node."""
+    there = [node("m"), node("n"), takes("a", HTTP), takes("b", INSIDE), takes("c", OUTSIDE), takes("d", HTTP, DNS)]
+    found = placed(tmp_path, *there)
+    assert found["a"] != found["b"] == found["c"] is not None and found["d"] is None
+    first = placed(tmp_path, node("n"), takes("b", INSIDE), takes("c", OUTSIDE), takes("d", HTTP))
+    assert first == {"b": "n", "c": "n", "d": None}
 
 
 def test_a_group_by_anti_affinity_and_ports_are_kept_apart(tmp_path: Path) -> None:
@@ -105,9 +131,17 @@ def test_a_group_by_anti_affinity_and_ports_are_kept_apart(tmp_path: Path) -> No
     assert placed(tmp_path, *nodes, other, *sets) == {"r": "l", "w0": "m", "w1": "n", "w2": None}
     plain = runs("r", "l", **apart())  # is in the group, and takes no port
     assert placed(tmp_path, *nodes, plain, *sets) == {"r": "l", "w0": "m", "w1": "n", "w2": None}
-    text = f"kubernetes:{written(tmp_path / 'a.json', *nodes, takes('x', HTTP), *sets)}"
-    with pytest.warns(NotHonoured, match="host ports that other pods that wait take as well: 3"):
-        fs.simulate(text, text, "best_fit")
+    assert placed(tmp_path, *nodes, takes("x", HTTP), *sets) == {"w0": "m", "w1": "l", "w2": "n", "x": None}
+
+
+def test_the_words_about_a_waiting_pod_that_took_the_port(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.json", node("n"), takes("b", INSIDE), takes("c", OUTSIDE), takes("d", HTTP))
+    cluster, workload = fs.Cluster.from_kubernetes(path), fs.Workload.from_kubernetes(path)
+    found = explained(Scenario(cluster, workload, "best_fit"), ["d"])
+    assert found.summary(found.decisions[0]) == (
+        "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports."
+    )
+    assert found.frame()["why"].to_list() == ["a pod there has a host port of its own"]
 
 
 def test_a_port_that_running_pods_have_in_another_file(tmp_path: Path) -> None:
