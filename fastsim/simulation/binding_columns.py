@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.engine.rounds.accepted_kinds import accepted_models
-from fastsim.errors import InputError
+from fastsim.errors import InputError, PolicyError
 from fastsim.foundation.columns.physical_types import cell_text
 from fastsim.hardware.node_constraints import further
 from fastsim.simulation.run_warnings import Message, unknown_memory
@@ -101,6 +101,17 @@ def checked_columns(
         start += batch.num_rows
     more = unknown_memory(cluster, workload.name) if asks_memory else []
     return [*unused.messages(workload.name), *more]
+
+
+def check_gangs(workload: Workload, most: int, policy: Any) -> None:
+    """PolicyError for the first job on more GPUs than the policy takes; jobs without end are looked at as they come."""
+    for batch in workload.batches() if workload.endless() is None else ():
+        wide = np.flatnonzero(batch[s.NUM_GPU].to_numpy() > most)
+        if len(wide):
+            row = int(wide[0])
+            found = f"job {cell_text(batch[s.POD_ID], row)} on {cell_text(batch[s.NUM_GPU], row)} GPUs"
+            expected = f"jobs on {'1 GPU' if most == 1 else f'at most {most} GPUs'}"
+            raise PolicyError(f"policy {policy}", found, expected, "choose another policy for this workload")
 
 
 def check_entities(workload: Workload, entities: Collection[str]) -> None:

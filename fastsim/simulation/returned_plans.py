@@ -84,8 +84,8 @@ RULES: dict[str, dict[str, Rule | Callable[[], Rule]]] = {
         "dim": _one_of(DIMS), "norm": _one_of(NORMS), "scorer": _or_none(FUNCTION),
     },
     "fastsim.engine.shares.plan:SharePlan": {
-        "allocator": _with("allocate"), "pairs": TRUTH, "visit": _visit, "strict": TRUTH, "traits": MAPPING,
-        "estimates": _or_none(_with("__call__", "arrive", "observe", "leave")), "prompt": TRUTH, "entities": NAMES,
+        "allocator": _with("allocate"), "pairs": TRUTH, "visit": _visit, "strict": TRUTH,
+        "max_num_gpu": _or_none(WHOLE), "estimates": _or_none(_with("__call__", "arrive", "observe", "leave")), "prompt": TRUTH, "entities": NAMES,
         "overcommitted": TRUTH, "policy": TEXT,
     },
     "fastsim.engine.orders.plan:OrderPlan": {

@@ -37,7 +37,7 @@ RULES = rules()
 
 def played(rule: RoundPolicy, jobs: list[Job], **options: Any) -> RoundOutcome:
     plan = rule.begin(ROOM)
-    taken = [job for job in jobs if job.num_gpu <= plan.traits.get("max_num_gpu", job.num_gpu)]
+    taken = [job for job in jobs if job.num_gpu <= (plan.max_num_gpu or job.num_gpu)]
     return run_rounds(ROOM, plan, [JobBatch.of(taken)], RoundOptions(**options), record_tasks=True)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -160,6 +160,7 @@ class SharePlan:
     ``strict``: only candidates of positive priority run; otherwise GPUs that are left go to any job that fits.
     ``prompt``: a new allocation may follow at once, as with ``strict``, although jobs without shares may run.
     ``estimates``: estimated rates of pairs; None if the true ones are known.
+    ``max_num_gpu``: most GPUs of a job; None if jobs may have any number.
     ``entities``: the tenants that it distinguishes, if any; those of the jobs must be the same.
     ``overcommitted``: the shares of a GPU model may add up to more GPUs than there are; without rounds, all shares of
     that model are then scaled down alike. ``policy``: the policy, as errors name it.
@@ -169,7 +170,7 @@ class SharePlan:
     pairs: bool = False
     visit: str = "fastest"
     strict: bool = False
-    traits: Mapping[str, Any] = field(default_factory=dict)
+    max_num_gpu: int | None = None
     estimates: PairRateEstimates | None = None
     prompt: bool = False
     entities: frozenset[str] = frozenset()

@@ -58,4 +58,4 @@ class Allox(RoundRule):
         from fastsim.policies.allocators.allox_queues import MatchedPlaces
 
         allocator = MatchedPlaces(float(self.alpha), self.allox_compat, self.munkres_ties)
-        return SharePlan(allocator, traits={"max_num_gpu": 1})
+        return SharePlan(allocator, max_num_gpu=1)

@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from fastsim.errors import PolicyError
+from fastsim.workload import schema as s
+
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.result import Result
@@ -87,3 +90,11 @@ def provenance_of(cluster: Cluster, workload: Workload, typical: TypicalPods, **
         "workload": {"name": workload.name, "sha256": workload.checksum()},
         "typical_pods": len(typical.count), **provenance_of_build(), **more,
     }  # fmt: skip
+
+
+def refuse_adaptive_jobs(workload: Workload, policy: Any) -> None:
+    """PolicyError for adaptive jobs, which have no durations and would run for ever."""
+    columns = workload.columns
+    if {s.WORKLOAD, s.BATCH_SIZE} <= set(columns) and s.DURATION_S not in columns:
+        found, expected = "adaptive jobs, which have no durations", "pods, or jobs with a column duration_s"
+        raise PolicyError(f"policy {policy}", found, expected, "policies served, sia and pollux are for them")

@@ -18,7 +18,15 @@ from fastsim.engine.totals.pod_totals import tariff_of
 from fastsim.errors import InputError, ScenarioError
 from fastsim.scenario.compat import switches_on
 from fastsim.scenario.round_texts import lasting
-from fastsim.simulation.engines.engine import Clock, Engine, Hooks, clock, provenance_of, timing_of
+from fastsim.simulation.engines.engine import (
+    Clock,
+    Engine,
+    Hooks,
+    clock,
+    provenance_of,
+    refuse_adaptive_jobs,
+    timing_of,
+)
 from fastsim.simulation.engines.rounds import compatible
 from fastsim.simulation.placement_telemetry import sampled
 from fastsim.simulation.returned_plans import returned_plan
@@ -61,6 +69,7 @@ def prepared_monitored(scenario: Scenario, policy: Any) -> PreparedMonitored:
     """The objects of a scenario for a monitored scheduler."""
     cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
     cluster = lasting(cluster, scenario.policy)
+    refuse_adaptive_jobs(workload, scenario.policy)
     plan = plan_of(scenario, policy)
     telemetry = watched(plan, telemetry_from(scenario.telemetry))
     nodes = cluster.offered.select(["num_gpu", "gpu_model"]).to_pylist()

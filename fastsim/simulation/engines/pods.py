@@ -17,7 +17,7 @@ from fastsim.foundation import interrupts
 from fastsim.policies import registry
 from fastsim.scenario.run_rules import rules_from
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.engines.engine import Engine, Hooks
+from fastsim.simulation.engines.engine import Engine, Hooks, refuse_adaptive_jobs
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.run_warnings import Message, MissingValues, absent_tenants, large_pods, rounded_points
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
@@ -52,6 +52,7 @@ def prepared(scenario: Scenario, made: Any = None, **rest: Any) -> Prepared:
     policy: OnlinePolicy = registry.policy_of(scenario.policy) if made is None else made
     if registry.engine_of(policy) != "pods":
         raise PolicyError(f"policy {policy}", "a policy of another engine", "one that places pods")
+    refuse_adaptive_jobs(workload, scenario.policy)
     plan = _plan(policy, cluster, workload, scenario)
     typical = texts.typical_from(scenario.typical, untuned, cluster)
     return Prepared(cluster, workload, policy, plan, typical, _options(scenario, cluster, untuned, **rest))

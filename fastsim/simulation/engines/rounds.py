@@ -28,7 +28,7 @@ from fastsim.policies.adaptive.served import ORDERS
 from fastsim.policies.shares.pair_rate_estimator import Estimator
 from fastsim.scenario import round_texts
 from fastsim.scenario.compat import switches_on
-from fastsim.simulation.binding_columns import check_entities, checked_columns
+from fastsim.simulation.binding_columns import check_entities, check_gangs, checked_columns
 from fastsim.simulation.engines.engine import Clock, Engine, Hooks, clock, provenance_of, timing_of
 from fastsim.simulation.placement_telemetry import sampled
 from fastsim.simulation.returned_plans import returned_plan
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 STREAM_ROWS = 1024
 """Jobs drawn at once from a stream without end."""
+BY_DURATION = "without a column workload jobs run for their durations, on any GPU model"
+"""What to do with jobs of kinds that have no rates."""
 ESTIMATED_ROWS = 32
 """The same where rates are estimated, which takes milliseconds for each job, whether it will arrive or not."""
 
@@ -85,7 +87,7 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     rates = workload.rates if scenario.rates is None else scenario.rates
     sensitivity = round_texts.sensitivity_from(rates, cluster)
     oracle = round_texts.rates_from(sensitivity or rates, workload, models)
-    _refuse_adaptive(workload, oracle, scenario.policy)
+    _refuse_kinds(workload, oracle, models, scenario.policy)
     jobs, setting = _jobs(workload, setting_of(cluster, oracle, scenario.seed), scenario)
     plan = _plan(compatible(policy, switches), setting)
     plan = with_estimates(plan, setting, scenario)
@@ -104,6 +106,8 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     counted = isinstance(plan, OrderPlan) and plan.mechanism == "greedy" and requests is not None
     unused = UnusedColumns(engine, facts_of(workload, scenario, counted=counted))
     messages = checked_columns(workload, cluster, unused)
+    if isinstance(plan, SharePlan) and plan.max_num_gpu is not None:
+        check_gangs(workload, plan.max_num_gpu, scenario.policy)
     if isinstance(plan, SharePlan) and plan.entities:
         check_entities(workload, plan.entities)
     options = RoundOptions(
@@ -236,22 +240,26 @@ def recorded(scenario: Scenario) -> bool:
     return scenario.record in ("placements", "all") or needed
 
 
-def _refuse_adaptive(workload: Workload, oracle: Oracle, policy: Any) -> None:
-    """PolicyError for adaptive jobs, whose applications and batch sizes have no rates here."""
-    if not {s.WORKLOAD, s.BATCH_SIZE} <= set(workload.columns):
+def _refuse_kinds(workload: Workload, oracle: Oracle, models: Sequence[str], policy: Any) -> None:
+    """PolicyError for jobs without rates: adaptive jobs, and others of kinds and on GPU models without any."""
+    adaptive = s.BATCH_SIZE in workload.columns
+    if s.WORKLOAD not in workload.columns or not (adaptive or {*models} - {*oracle.gpu_models}):
         return
     batch = next(iter(workload.batches(STREAM_ROWS)), None)
     names = None if batch is None else batch[s.WORKLOAD].drop_null().unique()
     if names and {name for name, _ in oracle.kinds}.isdisjoint(names.to_pylist()):
-        name = re.split(r"\W", str(policy), maxsplit=1)[0]
-        order = {"fcfs": "fifo"}.get(name, name)
-        do = (
-            f"policy served(order={order}) is for them"
-            if order in ORDERS
-            else "policies served, sia and pollux are for them"
-        )
+        found = f"{'adaptive jobs' if adaptive else 'jobs without rates'}, such as {cell_text(names, 0)}"
         expected = f"jobs with rates; those of {oracle.name} are of other kinds (rates= names others)"
-        raise PolicyError(f"policy {policy}", f"adaptive jobs, such as {cell_text(names, 0)}", expected, do)
+        raise PolicyError(f"policy {policy}", found, expected, _for_adaptive(policy) if adaptive else BY_DURATION)
+
+
+def _for_adaptive(policy: Any) -> str:
+    """Policies for adaptive jobs in place of this one."""
+    name = re.split(r"\W", str(policy), maxsplit=1)[0]
+    order = {"fcfs": "fifo"}.get(name, name)
+    if order in ORDERS:
+        return f"policy served(order={order}) is for them"
+    return "policies served, sia and pollux are for them"
 
 
 def _gpu_models(cluster: Cluster) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ def test_deadlines_do_not_wait_for_an_allocation() -> None:
 
 
 def test_a_policy_for_small_jobs_says_so_before_the_run() -> None:
-    assert Allox().begin(setting([1], [[1]])).traits["max_num_gpu"] == 1
+    assert Allox().begin(setting([1], [[1]])).max_num_gpu == 1
 
 
 def test_describing_them_imports_no_tables() -> None:

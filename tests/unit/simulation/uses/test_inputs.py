@@ -23,6 +23,7 @@ MISMATCHES: dict[str, list[tuple[dict[str, Any], str]]] = {
     "pods": [
         ({"cluster": SMALL, "workload": PODS, "policy": "fgd", "profiling": 0.5}, "profiling: found 0.5"),
         ({"cluster": SMALL, "workload": PODS, "policy": "fgd", "prices": "T4=1"}, "prices"),
+        ({"cluster": "sia:1:0:1", "workload": SIA, "policy": "fgd"}, "adaptive jobs, which have no durations.*sia and"),
     ],
     "shares": [
         ({"cluster": "gavel:1:1:1", "workload": WIDE, "policy": "max_min_fairness"},
@@ -36,6 +37,8 @@ MISMATCHES: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"cluster": "sia:1:0:1", "workload": SIA, "policy": "las"},
          r"policy las: found adaptive jobs, such as 'cifar10'.*; policy served\(order=las\) is for them"),
         ({"cluster": "sia:1:0:1", "workload": SIA, "policy": "fcfs"}, r"policy served\(order=fifo\)"),
+        ({"cluster": SMALL, "workload": "synth:detectors?jobs=4", "policy": "las"},
+         "found jobs without rates, such as 'detector'.*without a column workload"),
         ({"cluster": "gavel:1:1:1", "workload": WIDE, "policy": "las"}, "expected at most 1 GPUs of one model"),
     ],
     "adaptive": [
@@ -44,7 +47,10 @@ MISMATCHES: dict[str, list[tuple[dict[str, Any], str]]] = {
          "on 16 GPUs, expected at most 2 GPUs of one model; leave such jobs out"),
         ({"cluster": SMALL, "workload": SIA, "policy": "sia"}, "found GPU models V100M32, expected one of aws"),
     ],
-    "monitored": [({"cluster": SMALL, "workload": SIA, "policy": "monitored"}, "num_gpu: found 16, expected 1")],
+    "monitored": [
+        ({"cluster": SMALL, "workload": SIA, "policy": "monitored"}, "adaptive jobs, which have no durations"),
+        ({"cluster": SMALL, "workload": "synth:synergy?jobs=8&seed=1", "policy": "monitored"}, "num_gpu: found 2"),
+    ],
 }  # fmt: skip
 """Scenarios that cannot begin and what is said of them, by engine."""
 
