@@ -85,7 +85,8 @@ RULES: dict[str, dict[str, Rule | Callable[[], Rule]]] = {
     },
     "fastsim.engine.shares.plan:SharePlan": {
         "allocator": _with("allocate"), "pairs": TRUTH, "visit": _visit, "strict": TRUTH,
-        "max_num_gpu": _or_none(WHOLE), "estimates": _or_none(_with("__call__", "arrive", "observe", "leave")), "prompt": TRUTH, "entities": NAMES,
+        "max_num_gpu": _or_none(WHOLE), "prompt": TRUTH, "entities": NAMES,
+        "estimates": _or_none(_with("__call__", "arrive", "observe", "leave")),
         "overcommitted": TRUTH, "policy": TEXT,
     },
     "fastsim.engine.orders.plan:OrderPlan": {
