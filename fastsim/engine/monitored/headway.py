@@ -26,6 +26,11 @@ class MonitoredHeadway:
         if self.steps > self.most_steps:
             STEPS.count(self.steps, name=self._where(now_s))
 
+    def foresee(self, steps: float, now_s: float) -> None:
+        """ScenarioError if so many steps, at whose end no pod has ended yet, are too many."""
+        if self.steps + steps > self.most_steps:
+            STEPS.count(self.steps + steps, name=self._where(now_s))
+
     def kill(self, now_s: float) -> None:
         """Count a container that was killed, and will start again."""
         self.kills += 1

@@ -46,10 +46,13 @@ class PodHistory:
 
 
 class Exporter:
-    """Used memory as exporters report it: sampled on all GPUs at the seconds ``refreshes``, and constant in between."""
+    """Used memory as exporters report it: sampled on all GPUs at the seconds ``refreshes``, and constant in between.
 
-    def __init__(self, containers: Containers, refreshes: Iterator[float]) -> None:
-        self.containers, self.refreshes = containers, refreshes
+    ``longest_s`` is the longest gap between two of them, if it is known.
+    """
+
+    def __init__(self, containers: Containers, refreshes: Iterator[float], longest_s: float = math.inf) -> None:
+        self.containers, self.refreshes, self.longest_s = containers, refreshes, longest_s
         self.next_s = next(refreshes)
         self.reported: list[tuple[list[float], list[float]]] = [([-math.inf], [0.0]) for _ in containers.gpus]
 
@@ -129,6 +132,8 @@ class MonitoredRun:
 
     def _advance(self, until_s: float, scheduler: Scheduler) -> None:
         """Handle all events up to a second, exporters included, in order of time."""
+        ahead_s = min(until_s, self.next_s()) - self.exporter.next_s  # no pod ends before the next event
+        self.containers.headway.foresee(ahead_s / self.exporter.longest_s, self.now_s)
         while self.exporter.next_s <= until_s:
             self._handle_events(self.exporter.next_s, scheduler)
             self.exporter.refresh()

@@ -153,7 +153,7 @@ def driven(inputs: PreparedMonitored, scenario: Scenario, progress: Callable[[in
     capacity = [int(device.memory_mib) for device in inputs.devices]
     refreshes = inputs.telemetry.refreshes(begin_s, scenario.seed)
     run = MonitoredRun(
-        capacity, containers, Exporter(containers, refreshes),
+        capacity, containers, Exporter(containers, refreshes, max(inputs.telemetry.refresh_s, default=math.inf)),
         lambda pod, gpu: profiles.profile(pod.application, None, pod.request_mib, inputs.devices[gpu]),
         math.inf if scenario.until_s is None else scenario.until_s, progress=progress,
     )  # fmt: skip

@@ -44,9 +44,19 @@ def test_counts_begin_anew_when_a_pod_ends() -> None:
 
 
 def test_samples_of_a_pod_that_lasts_too_long_stop_at_the_budget() -> None:
-    with pytest.raises(ScenarioError, match="0 pods ended: found 401 steps and samples since a pod ended"):
+    with pytest.raises(ScenarioError, match="0 pods ended: found 125,000,003 steps and samples since a pod ended"):
         run({"submit_s": 0.0, "duration_s": 1e9})
     assert run({"submit_s": 0.0, "duration_s": 1e9}, until_s=1000.0).summary["pods_finished"].item() == 0
+
+
+def test_samples_until_the_next_event_are_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refreshes by the nanosecond are refused at the full budget before the first of them."""
+    monkeypatch.delenv(CHOICE)
+    taken: list[float] = []
+    monkeypatch.setattr(MonitoredHeadway, "step", lambda self, now_s: taken.append(now_s))
+    with pytest.raises(ScenarioError, match=r"0 pods ended: found [\d,]+ steps and samples since a pod ended"):
+        run({"submit_s": 0.0, "duration_s": 60.0}, telemetry="15?refresh_s=1e-9:2e-9")
+    assert len(taken) < 10
 
 
 def test_a_container_larger_than_its_gpu_is_not_killed_for_ever() -> None:
