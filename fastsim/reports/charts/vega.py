@@ -169,7 +169,7 @@ def gantt(x: str, rows: Sequence[str] = ()) -> Spec:
               "axis": {"labelFlush": True, "tickCount": 6}},
         "x2": {"field": "x2"},
         "y": {"field": "row", "type": "nominal", "title": "node · GPU", "sort": None,
-              "axis": {"labelLimit": 120} | relabelled(rows, 110, 10)},
+              "axis": {"labelLimit": 120, "labelOverlap": "parity"} | relabelled(rows, 110, 10)},
         "color": {"field": "shade", "type": "nominal", "legend": None,
                   "scale": {"domain": list(range(10)), "range": list(SHADES)}},
         "tooltip": [_tooltip("pod", "pod", "nominal"), _tooltip("row", "GPU", "nominal"), _tooltip("x", "from, " + x),
