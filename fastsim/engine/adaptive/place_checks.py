@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from itertools import repeat
 from numbers import Integral
-from operator import attrgetter, is_
+from operator import attrgetter
 from types import NoneType
 from typing import Any
 
@@ -14,6 +13,7 @@ from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView,
 from fastsim.errors import PolicyError, kind_of, short
 
 Places = dict[int, Place]
+JOB_ID = attrgetter("id")
 
 
 def checked_places(
@@ -24,7 +24,7 @@ def checked_places(
     Jobs with None wait. Places ``before`` that a job keeps have been checked; GPUs are counted by
     :func:`excess_of_gpus`.
     """
-    if type(answer) is dict and _are_kept(answer, view, before):
+    if type(answer) is dict and _are_plain(answer, view, setting, before):
         return dict(answer)
     where = f"policy {policy} at {view.now_s:g} s: decide()"
     chosen = _by_job(answer, view, where, "a dict of a Place for each job that runs, {job.id: Place(group, nodes)}")
@@ -64,11 +64,20 @@ def excess_of_gpus(places: Places, view: AdaptiveView, setting: AdaptiveSetting,
     return PolicyError(f"policy {policy} at {view.now_s:g} s: decide()", found, expected)
 
 
-def _are_kept(answer: dict[Any, Any], view: AdaptiveView, before: Mapping[int, Place]) -> bool:
-    """Whether all jobs of an answer are active and keep the places ``before``."""
-    if not all(map(is_, answer.values(), map(before.get, answer, repeat(...)))):
+def _are_plain(
+    answer: dict[Any, Any], view: AdaptiveView, setting: AdaptiveSetting, before: Mapping[int, Place]
+) -> bool:
+    """Whether all jobs of an answer are active and keep the places ``before``, or have others of plain numbers."""
+    if not {int}.issuperset(map(type, answer)):
         return False
-    return {int}.issuperset(map(type, answer)) and set(map(attrgetter("id"), view.jobs)).issuperset(answer)
+    active = dict(zip(map(JOB_ID, view.jobs), view.jobs, strict=True))
+    if not active.keys() >= answer.keys():
+        return False
+    kept = before.get
+    return all(
+        place is not None and (place is kept(job) or _is_plain(place, active[job], setting))
+        for job, place in answer.items()
+    )
 
 
 def _by_job(answer: Any, view: AdaptiveView, where: str, expected: str) -> dict[int, Any]:
