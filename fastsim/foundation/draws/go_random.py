@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator, Mapping, MutableSequence
+from itertools import chain, islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +23,8 @@ LENGTH, LAG = 607, 273
 """A word is the sum of the words so many before it."""
 SEEDS = 2**31 - 1
 """Seeds that differ by this number are the same."""
+LOW = np.uint64(0xFFFFFFFF)
+"""The lower half of a word."""
 SEED_OF_ZERO = 89_482_311
 STARTING_DRAWS = 10
 """Numbers that the clients of the simulator draw between the pods and the nodes: one for the timeout of each."""
@@ -43,7 +46,7 @@ class GoRandom:
     def __init__(self, seed: int, used: int = 0) -> None:
         self.used = used
         """Words drawn so far."""
-        self._word = _words_after(_first_words(seed), used).__next__
+        self._words = _words_after(_first_words(seed), used)
 
     @classmethod
     def of_run(cls, seed: int, after: DrawnPods | None = None) -> GoRandom:
@@ -57,7 +60,7 @@ class GoRandom:
     def word(self) -> int:
         """The next 64 bits (``Uint64``)."""
         self.used += 1
-        return self._word()
+        return next(self._words)
 
     def below(self, bound: int) -> int:
         """A number from 0 to `bound` - 1, which is below 2^31 (``Intn``)."""
@@ -69,16 +72,25 @@ class GoRandom:
 
     def shuffle(self, items: MutableSequence[Any]) -> None:
         """Exchanges every item from the last to the second with one at or before it (``Shuffle``)."""
-        word, redrawn = self._word, 0
+        bounds = np.arange(len(items), 1, -1, dtype=np.uint64)
+        words = np.fromiter(islice(self._words, len(bounds)), np.uint64, len(bounds))
+        products = (words >> np.uint64(31) & LOW) * bounds
+        if ((products & LOW) < bounds).any():  # a word may have to be drawn again, one in 2^32 / len(items)
+            self._words = chain(words.tolist(), self._words)
+            self._shuffle_word_by_word(items)
+            return
+        for last, other in zip(range(len(items) - 1, 0, -1), (products >> np.uint64(32)).tolist(), strict=True):
+            items[last], items[other] = items[other], items[last]
+        self.used += len(bounds)
+
+    def _shuffle_word_by_word(self, items: MutableSequence[Any]) -> None:
         for last in range(len(items) - 1, 0, -1):
             bound = last + 1
-            product = (word() >> 31 & 0xFFFFFFFF) * bound
+            product = (self.word() >> 31 & 0xFFFFFFFF) * bound
             while product & 0xFFFFFFFF < bound and product & 0xFFFFFFFF < 2**32 % bound:
-                redrawn += 1
-                product = (word() >> 31 & 0xFFFFFFFF) * bound
+                product = (self.word() >> 31 & 0xFFFFFFFF) * bound
             other = product >> 32
             items[last], items[other] = items[other], items[last]
-        self.used += max(len(items) - 1, 0) + redrawn
 
     def permutation(self, count: int) -> list[int]:
         """A random order of 0 to `count` - 1 (``Perm``)."""

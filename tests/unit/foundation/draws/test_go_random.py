@@ -88,3 +88,12 @@ def test_a_run_goes_on_where_the_pods_of_its_seed_ended() -> None:
 def test_words_that_no_run_draws_are_refused(noted: str) -> None:
     with pytest.raises(InputError, match=r"fastsim\.drawn: found .* expected the seed of its draws and their number"):
         drawn_by(SimpleNamespace(metadata={DRAWN: noted}))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 273, 10_609, 60_000])
+def test_all_words_at_once_exchange_what_word_by_word_does(count: int) -> None:
+    for seed in range(6):
+        one, other, draws, single = list(range(count)), list(range(count)), GoRandom(seed), GoRandom(seed)
+        draws.shuffle(one)
+        single._shuffle_word_by_word(other)
+        assert one == other and draws.used == single.used and draws.word() == single.word()
