@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator, Mapping, MutableSequence
+from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Protocol
 
@@ -65,10 +66,11 @@ class GoRandom:
     def below(self, bound: int) -> int:
         """A number from 0 to `bound` - 1, which is below 2^31 (``Intn``)."""
         most = SEEDS - 2**31 % bound
-        drawn = self.word() >> 32 & SEEDS
-        while drawn > most:
-            drawn = self.word() >> 32 & SEEDS
-        return drawn % bound
+        while True:
+            self.used += 1
+            drawn = next(self._words) >> 32 & SEEDS
+            if drawn <= most:
+                return drawn % bound
 
     def shuffle(self, items: MutableSequence[Any]) -> None:
         """Exchanges every item from the last to the second with one at or before it (``Shuffle``)."""
@@ -123,6 +125,7 @@ def _words_after(recent: Words, used: int) -> Iterator[int]:
         used = max(used - LAG, 0)
 
 
+@lru_cache(maxsize=16)
 def _first_words(seed: int) -> Words:
     """The 607 words before the first draw, in the order in which the sums take them."""
     state = seed % SEEDS or SEED_OF_ZERO
@@ -135,6 +138,7 @@ def _first_words(seed: int) -> Words:
     mask = parts[:, 0] << np.uint64(40) ^ parts[:, 1] << np.uint64(20) ^ parts[:, 2]
     table = np.frombuffer(base64.b64decode(_TABLE), "<u8") ^ mask
     words: Words = np.roll(table[::-1], LENGTH - LAG)
+    words.flags.writeable = False
     return words
 
 
