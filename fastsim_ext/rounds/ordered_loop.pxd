@@ -1,12 +1,11 @@
-# The loop of a run in ordered rounds.
+# The loop of ordered rounds.
 cimport cython
 from libc.stdint cimport int32_t, int64_t
-from fastsim_ext.rounds.cluster_metrics cimport ClusterMetrics
-from fastsim_ext.rounds.job_table cimport Job, JobTable
-from fastsim_ext.rounds.leases cimport Leases, Task
+from fastsim_ext.rounds.job_table cimport Job
+from fastsim_ext.rounds.leases cimport Task
+from fastsim_ext.rounds.loop cimport RoundLoop
 from fastsim_ext.rounds.ordered_jobs cimport OrderContext, OrderedJob, OrderedJobTable
 from fastsim_ext.rounds.resource_shares cimport ResourceShares
-from fastsim_ext.rounds.round_log cimport RoundLog
 from fastsim_ext.rounds.server_allocation cimport ServerAllocation
 
 cdef struct RoundRecord:        # one round
@@ -15,47 +14,31 @@ cdef struct RoundRecord:        # one round
 
 
 @cython.final
-cdef class OrderedLoop:
-    cdef readonly JobTable table
+cdef class OrderedLoop(RoundLoop):
     cdef readonly OrderedJobTable ordered_jobs
     cdef readonly ServerAllocation allocation
     cdef readonly ResourceShares shares
-    cdef readonly Leases leases
-    cdef readonly RoundLog log
-    cdef readonly ClusterMetrics metrics
     cdef const double[:, ::1] need__kr         # by kind: milli-CPU, MiB, MB/s of the gang
     cdef const double[::1] speedup__k          # over the fair share, with what it needs
     cdef const double[:, ::1] step_s__kg       # by kind and model, seconds of a step at the fair share; 0: cannot run
-    cdef double[::1] price                     # by model, $/h
     cdef int32_t* chosen                       # rows that are served, in order
     cdef int32_t n_chosen, chosen_room
     cdef RoundRecord* records
-    cdef int64_t n_records, record_room, first, last     # ids [first, last) must end; last = -1: every job
-    cdef double round_s, begin_s, restart_s, until_s, starving_s, admitted_gpus
-    cdef bint recorded, measured, whole, lease_end, gap_ends, stale_speedup, narrow, sticky, blocking, closed
-    cdef readonly double now_s, end_s, next_price_s, done_s, wasted_gpu_s
-    cdef readonly int64_t rounds, calls, ended, max_active, job_rounds
+    cdef int64_t n_records, record_room
+    cdef double begin_s, starving_s, admitted_gpus
+    cdef bint whole, lease_end, gap_ends, stale_speedup, narrow, sticky, blocking
+    cdef readonly double end_s, done_s
     cdef OrderContext context
-    cdef Job* pending                         # jobs to come
-    cdef int64_t n_pending, at_pending, pending_room, demanded_gpus, reported
-    cdef int stage, quiet
-    cdef int run_stages(self, int64_t budget) except -1 nogil
-    cdef bint wants_arrivals(self) noexcept nogil
-    cdef bint finished(self) noexcept nogil
-    cdef void advance_time(self) noexcept nogil
-    cdef int arrive(self) except -1 nogil
+    cdef int64_t demanded_gpus, reported
     cdef void begin_entry(self, const Job* job, OrderedJob* entry) noexcept nogil
     cdef int sort_jobs(self) except -1 nogil
     cdef void choose(self) noexcept nogil
-    cdef bint admits(self, const Job* job) noexcept nogil
     cdef void allocate_all(self) noexcept nogil
     cdef bint had_gpus(self, const Job* job) noexcept nogil
     cdef int report_arrivals(self) except -1 nogil
     cdef void begin_task(self, int32_t place, int32_t row) noexcept nogil
-    cdef int run_round(self) except -1 nogil
     cdef void list_gpus(self, Task* task, const OrderedJob* entry) noexcept nogil
     cdef void work(self, Task* task) noexcept nogil
     cdef int report_departure(self, const Task* task) except -1 nogil
-    cdef int measure(self) except -1 nogil
+    cdef int record_round(self) except -1 nogil
     cdef int settle(self) except -1 nogil
-    cpdef int verify(self) except -1

@@ -1,4 +1,4 @@
-"""The loop of a run in ordered rounds: jobs arrive, are put in order, get GPUs and all that goes with them.
+"""The loop of ordered rounds: jobs are put in order, get GPUs and all that goes with them.
 
 Rounds begin at fixed times, each with empty servers; a round without jobs is left out. A job that has its GPUs works
 for a round and gives them back at its end.
@@ -8,80 +8,41 @@ cimport cython
 from libc.math cimport INFINITY, ceil, floor, isnan, rint
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memcmp, memmove, memset
+from libc.string cimport memcmp, memset
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.memory cimport memory_grown
-from fastsim_ext.rounds.cluster_metrics cimport ClusterMetrics
-from fastsim_ext.rounds.job_table cimport Job, job_stays, job_waits, job_begin
+from fastsim_ext.rounds.job_table cimport Job, JobTable, job_stays
 from fastsim_ext.rounds.leases cimport Task
 from fastsim_ext.rounds.ordered_jobs cimport RESOURCES, OrderedJob
 from fastsim_ext.rounds.resource_shares cimport FAIR, OPT, TUNE
 from fastsim_ext.rounds.server_allocation cimport ServerPart
-from fastsim_ext.rounds.share_loop cimport (
-    ASK_POLICY, AT_ARRIVALS, AT_CHOICE, AT_TOP, DEADLOCK, DONE, DRAIN, PAUSE, PRICE_CHANGE, WANT_ARRIVALS,
-)
-
-cdef enum:
-    MOST_WAITING = 65536               # records before they must be drained
-    PATIENCE = 3         # rounds in which nothing can happen
 
 
 @cython.final
-cdef class OrderedLoop:
-    """A run; ``advance`` returns when Python must act, see ``fastsim.engine.orders.run``."""
+cdef class OrderedLoop(RoundLoop):
+    """A run in ordered rounds, see ``fastsim.engine.orders.run``."""
 
     def __init__(self, gpus, servers, cap__sr, base, need__kr, speedup__k, step_s__kg, terms, level_s, packed__k, *,
                  int mechanism, bint narrow, bint sticky, bint blocking, double admit, double round_s, double begin_s,
-                 double restart_s, double until_s, double starving_s, int64_t first, int64_t last, bint recorded,
-                 quirks, ClusterMetrics metrics=None):
-        import numpy as np
+                 double starving_s, quirks, **rounds):
         cdef bint raises, sweeping
         raises, sweeping, self.whole, self.lease_end, self.gap_ends, self.stale_speedup = quirks
-        self.table, self.leases, self.log = JobTable(len(gpus), round_s / 2), Leases(gpus), RoundLog()
+        RoundLoop.__init__(self, JobTable(len(gpus), round_s / 2), gpus, round_s=round_s, **rounds)
         self.ordered_jobs, self.allocation = OrderedJobTable(terms, level_s), ServerAllocation(servers, cap__sr, base)
         self.shares = ResourceShares(self.table, self.ordered_jobs, self.allocation, step_s__kg, packed__k,
                                      mechanism, raises, sweeping)
         self.need__kr, self.speedup__k, self.step_s__kg = need__kr, speedup__k, step_s__kg
-        self.metrics, self.measured, self.price = metrics, metrics is not None, np.zeros(len(gpus))
-        self.round_s, self.begin_s, self.restart_s, self.until_s = round_s, begin_s, restart_s, until_s
         self.starving_s, self.narrow, self.sticky, self.blocking = starving_s, narrow, sticky, blocking
         self.admitted_gpus = admit * self.allocation.gpus
-        self.first, self.last, self.recorded = first, last, recorded
-        self.now_s, self.end_s, self.next_price_s = begin_s, begin_s, INFINITY
+        self.begin_s = self.now_s = self.end_s = begin_s
         self.context.plain, self.context.gpus = mechanism == FAIR, self.allocation.gpus
         self.context.cpu_milli, self.context.memory_mib = sum(cap__sr[:, 0]), sum(cap__sr[:, 1])
 
     def __dealloc__(self):
-        free(self.pending)
         free(self.chosen)
         free(self.records)
 
     # ------------------------------------------------------------------ outside
-
-    def feed(self, const double[::1] submit, const int32_t[::1] kind, const int32_t[::1] num_gpu,
-             const double[::1] total, const double[::1] weight, const double[::1] deadline,
-             const int32_t[::1] tenant, bint closed):
-        """Further jobs in order of arrival, behind those that came and are not admitted; ``closed``: the last ones."""
-        cdef int64_t i, n = submit.shape[0], left = self.n_pending - self.at_pending
-        cdef int64_t id = self.table.added + left
-        if left and self.pending[self.n_pending - 1].submit_s > self.now_s:
-            raise ValueError("there are jobs that have not arrived yet")
-        if left + n > self.pending_room:
-            self.pending = <Job*> memory_grown(self.pending, left + n, sizeof(Job))
-            self.pending_room = left + n
-        if left:
-            memmove(self.pending, &self.pending[self.at_pending], left * sizeof(Job))
-        for i in range(n):
-            job_begin(&self.pending[left + i], id + i, kind[i], num_gpu[i], tenant[i], submit[i], total[i], weight[i],
-                      deadline[i])
-        self.n_pending, self.at_pending, self.closed = left + n, 0, closed
-
-    def reprice(self, const double[::1] price, double next_change_s):
-        """Prices from now on, $/h for a GPU of each model, until they may change again."""
-        cdef int g
-        for g in range(self.table.width):
-            self.price[g] = price[g]
-        self.next_price_s = next_change_s
 
     def chosen_rows(self):
         """Rows of the jobs that run in this round, in their order, for mechanism ``opt``."""
@@ -99,12 +60,6 @@ cdef class OrderedLoop:
             for r in range(RESOURCES):
                 entry.share[r] = need__jr[i, r]
 
-    def advance(self, int64_t budget):
-        """Play on, at most ``budget`` rounds; returns why it stopped."""
-        with nogil:
-            budget = self.run_stages(budget)
-        return budget
-
     def drained(self):
         """Records of rounds since the last call, as bytes."""
         part = PyBytes_FromStringAndSize(<char*> self.records, self.n_records * sizeof(RoundRecord))
@@ -113,56 +68,19 @@ cdef class OrderedLoop:
 
     # ------------------------------------------------------------------ time
 
-    cdef int run_stages(self, int64_t budget) except -1 nogil:
-        """The state machine of a round; returns a Stop when Python must act, the next call continues at that stage."""
-        while True:
-            if self.stage == AT_TOP:
-                if self.wants_arrivals():
-                    return WANT_ARRIVALS
-                if self.finished():
-                    return DONE
-                if self.log.undrained() + self.n_records >= MOST_WAITING:
-                    return DRAIN
-                if self.quiet == PATIENCE:
-                    return DEADLOCK
-                if budget == 0:
-                    return PAUSE
-                budget -= 1
-                self.advance_time()
-                self.stage = AT_ARRIVALS
-                if self.now_s >= self.next_price_s:
-                    return PRICE_CHANGE
-            if self.stage == AT_ARRIVALS:
-                self.arrive()
-                if self.wants_arrivals():
-                    return WANT_ARRIVALS
-                self.max_active = max(self.max_active, self.table.n)
-                self.rounds += 1
-                self.job_rounds += self.table.n
-                self.sort_jobs()
-                self.stage = AT_CHOICE
-                if self.shares.mechanism == OPT:
-                    self.calls += 1
-                    return ASK_POLICY
-            self.run_round()
-            self.settle()
-            self.stage = AT_TOP
-
     cdef bint wants_arrivals(self) noexcept nogil:
         """Whether all jobs read so far have arrived, admitted or not, and others are to be read."""
         return not self.closed and (
             self.at_pending == self.n_pending or self.pending[self.n_pending - 1].submit_s <= self.now_s)
 
     cdef bint finished(self) noexcept nogil:
-        cdef int64_t last = self.last
-        if self.now_s >= self.until_s:
-            return True
-        if self.gap_ends and last < 0 and self.rounds and self.table.n == 0 and (
-                self.at_pending == self.n_pending or self.pending[self.at_pending].submit_s > self.now_s):
-            return True
-        if self.closed and self.at_pending == self.n_pending and (last < 0 or last > self.table.added):
-            last = self.table.added
-        return last >= 0 and self.ended >= last - self.first
+        """Also at the first gap between jobs, with the quirk ``gap_ends``."""
+        return RoundLoop.finished(self) or (
+            self.gap_ends and self.last < 0 and self.rounds > 0 and self.table.n == 0 and (
+                self.at_pending == self.n_pending or self.pending[self.at_pending].submit_s > self.now_s))
+
+    cdef int64_t undrained(self) noexcept nogil:
+        return RoundLoop.undrained(self) + self.n_records
 
     cdef void advance_time(self) noexcept nogil:
         """Time goes on to the first round in which there is a job."""
@@ -174,21 +92,17 @@ cdef class OrderedLoop:
             self.now_s = self.begin_s + ceil((next_s - self.begin_s) / self.round_s) * self.round_s
 
     cdef int arrive(self) except -1 nogil:
-        cdef Job* new
-        cdef OrderedJob entry
         if self.measured:
             self.report_arrivals()
-        while self.at_pending < self.n_pending:
-            new = &self.pending[self.at_pending]
-            if new.submit_s > self.now_s or not self.admits(new):
-                break
-            self.begin_entry(new, &entry)
-            self.table.enter(new)
-            self.ordered_jobs.enter(&entry)
-            self.demanded_gpus += new.num_gpu
-            self.at_pending += 1
-            self.quiet = 0
-        return 0
+        return RoundLoop.arrive(self)
+
+    cdef int enter(self, Job* new) except -1 nogil:
+        """Add the demand of a job that is admitted."""
+        cdef OrderedJob entry
+        self.begin_entry(new, &entry)
+        self.demanded_gpus += new.num_gpu
+        self.quiet = 0
+        return self.ordered_jobs.enter(&entry)
 
     cdef int report_arrivals(self) except -1 nogil:
         """Record arrivals in the metrics, also of jobs that are not admitted yet."""
@@ -223,6 +137,11 @@ cdef class OrderedLoop:
         entry.priority, entry.model, entry.first_part, entry.n_parts, entry.plain = 0, -1, -1, 0, False
 
     # ------------------------------------------------------------------ order
+
+    cdef bint asks(self) except -1 nogil:
+        """Put the jobs in order; with ``opt`` the policy decides what those that are served get."""
+        self.sort_jobs()
+        return self.shares.mechanism == OPT
 
     cdef int sort_jobs(self) except -1 nogil:
         """Put the jobs in order, and name those that are served."""
@@ -281,24 +200,16 @@ cdef class OrderedLoop:
         self.allocation.reserve(self.table.n)
         self.allocation.clear()
         self.allocate_all()
-        for i in range(self.table.n):
-            self.table.jobs[i].task = -1
+        self.link_tasks()
         for i in range(self.leases.n):
             task = &self.leases.tasks[i]
-            self.table.jobs[task.row].task = i
             self.list_gpus(task, &self.ordered_jobs.entries[task.row])
             self.work(task)
             moved |= task.steps > 0
-        for i in range(self.table.n):
-            if self.table.jobs[i].task < 0 and self.table.jobs[i].holds:
-                job_waits(&self.table.jobs[i], self.now_s)
-        self.leases.count()
-        for i in range(self.leases.n):
-            if self.recorded:
-                self.log.note(self.leases, i, self.rounds - 1, self.now_s)
         self.quiet = self.quiet + 1 if not moved and (
             self.at_pending == self.n_pending or self.pending[self.at_pending].submit_s <= self.now_s) else 0
-        return self.measure()
+        self.record_round()
+        return self.settle()
 
     cdef void allocate_all(self) noexcept nogil:
         """Those that keep their GPUs first, then all others in their order."""
@@ -405,8 +316,8 @@ cdef class OrderedLoop:
         for i in range(task.held, task.held + task.num_gpu):
             busy_s[self.leases.gpu[i]] += max(spent_s - delay_s, 0.0)
 
-    cdef int measure(self) except -1 nogil:
-        """Append the record of the round and update the metrics."""
+    cdef int record_round(self) except -1 nogil:
+        """Append the record of the round, note its tasks and update the metrics."""
         cdef int32_t i
         cdef int64_t cpu_milli = 0
         cdef int64_t memory_mib = 0
@@ -432,12 +343,7 @@ cdef class OrderedLoop:
             record.memory_used += min(entry.share[1], entry.need[1])
             record.cpu_demand += entry.need[0]
             record.memory_demand += entry.need[1]
-        if self.measured:
-            self.metrics.apply_changes(self.now_s)
-            self.metrics.count_gpus(self.leases)
-            self.metrics.charge(cpu_milli, memory_mib)
-            self.metrics.begin_round(self.rounds - 1, self.leases.n)
-        return 0
+        return self.note_round(cpu_milli, memory_mib)
 
     cdef int settle(self) except -1 nogil:
         """The round is over: jobs that are done leave."""
@@ -452,10 +358,9 @@ cdef class OrderedLoop:
             any_ended = True
             self.demanded_gpus -= job.num_gpu
             self.done_s = max(self.done_s, job.finish_s)
-            self.log.close(job)
+            self.close(job)
             if self.measured:
                 self.report_departure(&self.leases.tasks[i])
-            self.ended += job.id >= self.first and (self.last < 0 or job.id < self.last)
         if any_ended:
             self.ordered_jobs.compact(self.table)
             self.table.compact()
@@ -473,13 +378,9 @@ cdef class OrderedLoop:
     cpdef int verify(self) except -1:
         """Tables, allocation and totals are sound."""
         cdef int32_t i
-        self.table.verify()
+        RoundLoop.verify(self)
         assert self.ordered_jobs.n == self.table.n, f"{self.ordered_jobs.n} stakes of {self.table.n} jobs"
         assert sorted(self.ordered_jobs.ordered()) == list(range(self.table.n)), "the order has lost a job"
         for i in range(self.table.n):
             assert self.ordered_jobs.entries[i].speedup >= 0, f"row {i} goes backwards"
-        self.allocation.verify()
-        self.leases.verify()
-        if self.measured:
-            self.metrics.verify()
-        return 0
+        return self.allocation.verify()

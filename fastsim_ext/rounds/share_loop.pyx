@@ -1,19 +1,15 @@
-"""The loop of a run in rounds: jobs arrive, shares become priorities, the best candidates run for a round."""
+"""The loop of rounds of shares: shares become priorities, the best candidates run for a round."""
 
 cimport cython
 from libc.math cimport INFINITY, NAN, isnan
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
-from fastsim_ext.memory cimport memory_grown
-from fastsim_ext.rounds.cluster_metrics cimport ClusterMetrics
 from fastsim_ext.rounds.completion_order cimport Completion, completions_sorted
-from fastsim_ext.rounds.job_table cimport NEVER, UNREPORTED, Job, ShareAccount, job_stays, job_waits, job_begin
+from fastsim_ext.rounds.job_table cimport NEVER, UNREPORTED, Job, JobTable, ShareAccount, job_stays
 from fastsim_ext.rounds.leases cimport Task
 
 cdef enum:
     MOST_FAILURES = 5    # rounds in a row without progress, then a job is given up
-    MOST_WAITING = 65536               # records in the ledger before it must be drained
-    PATIENCE = 3         # turns of the loop in which nothing can happen
     MOST_FROZEN = 1000   # rounds in a row in which time stands still
 
 
@@ -25,66 +21,37 @@ cdef bint round_completes(const Task* task, const Job* jobs) noexcept nogil:
 
 
 @cython.final
-cdef class ShareLoop:
-    """A run; ``advance`` returns when Python must act, see ``fastsim.engine.shares.run``."""
+cdef class ShareLoop(RoundLoop):
+    """A run in rounds of shares, see ``fastsim.engine.shares.run``."""
 
-    def __init__(self, gpus, alone, shared, fastest, shuffle_state, *, double round_s, double realloc_s,
-                 double restart_s, double until_s, int64_t first, int64_t last, bint recorded, bint endless, quirks,
-                 ClusterMetrics metrics=None, bint estimated=False, **selection):
-        import numpy as np
+    def __init__(self, gpus, alone, shared, fastest, shuffle_state, *, double round_s, double realloc_s, bint endless,
+                 quirks, bint pairs, bint shuffled, bint strict, bint one_line, bint estimated=False, **rounds):
         (reserves, self.last_chunk, self.gap_counts, self.whole, self.reset_at_zero, self.stale, self.lease_cost,
          unowed, self.late_deadlines) = quirks
-        self.table = JobTable(len(gpus), round_s / 2, 0.0 if unowed else round_s / 2)
-        self.leases, self.log = Leases(gpus), RoundLog()
-        self.selection = CandidateSelection(self.table, self.leases, alone, shared, fastest, shuffle_state,
-                                            reserves=reserves, **selection)
+        RoundLoop.__init__(self, JobTable(len(gpus), round_s / 2, 0.0 if unowed else round_s / 2), gpus,
+                           round_s=round_s, **rounds)
+        self.selection = CandidateSelection(self.table, self.leases, alone, shared, fastest, shuffle_state, pairs=pairs,
+                                            shuffled=shuffled, strict=strict, one_line=one_line, reserves=reserves)
         self.alone, self.shared = alone, shared
-        self.metrics, self.measured, self.estimated = metrics, metrics is not None, estimated
         self.completions = <Completion*> calloc(self.leases.gpus + 1, sizeof(Completion))
         self.spare = <Completion*> calloc(self.leases.gpus + 1, sizeof(Completion))
         if self.completions == NULL or self.spare == NULL:
             raise MemoryError()
-        self.price = np.zeros(len(gpus))
-        self.round_s, self.realloc_s, self.restart_s, self.until_s = round_s, realloc_s, restart_s, until_s
-        self.first, self.last, self.recorded, self.endless = first, last, recorded, endless
-        self.end_s, self.next_price_s = NAN, INFINITY
+        self.realloc_s, self.endless, self.estimated, self.end_s = realloc_s, endless, estimated, NAN
         self.allocation_wanted = True
 
     def __dealloc__(self):
-        free(self.pending)
         free(self.completions)
         free(self.spare)
 
     # ------------------------------------------------------------------ outside
 
-    def feed(self, const double[::1] submit, const int32_t[::1] kind, const int32_t[::1] num_gpu,
-             const double[::1] total, const double[::1] weight, const double[::1] deadline,
-             const int32_t[::1] tenant, bint closed, const int32_t[::1] estimated_kind=None):
-        """Further jobs in order of arrival; ``closed``: these are the last ones.
-
-        ``estimated_kind`` is each job's estimated kind when it shares GPUs; None: its own kind.
-        """
-        cdef int64_t i, n = submit.shape[0]
-        cdef int64_t id = self.table.added
-        if self.at_pending < self.n_pending:
-            raise ValueError("there are jobs that have not arrived yet")
-        if n > self.pending_room:
-            self.pending = <Job*> memory_grown(self.pending, n, sizeof(Job))
-            self.pending_room = n
-        for i in range(n):
-            job_begin(&self.pending[i], id + i, kind[i], num_gpu[i], tenant[i], submit[i], total[i], weight[i],
-                      deadline[i])
-            if estimated_kind is not None:
-                self.pending[i].estimated_kind = estimated_kind[i]
-        self.n_pending, self.at_pending, self.closed = n, 0, closed
-
     def reprice(self, const double[::1] price, double next_change_s):
-        """Prices from now on, $/h for a GPU of each model, until they may change again."""
+        """Prices from now on; another price asks for another allocation."""
         cdef int g
         for g in range(self.table.width):
             self.allocation_wanted |= self.price[g] != price[g]
-            self.price[g] = price[g]
-        self.next_price_s = next_change_s
+        RoundLoop.reprice(self, price, next_change_s)
 
     def assign(self, const int64_t[::1] first, const int64_t[::1] second, const double[:, ::1] share):
         """The policy's answer: shares by candidate and model; ``second`` is -1 for a job by itself."""
@@ -113,65 +80,19 @@ cdef class ShareLoop:
             for g in range(w):
                 account[g].share = share[i, g]
 
-    def advance(self, int64_t budget):
-        """Play on, at most ``budget`` rounds; returns why it stopped."""
-        with nogil:
-            budget = self.run_stages(budget)
-        return budget
-
     # ------------------------------------------------------------------ time
 
-    cdef int run_stages(self, int64_t budget) except -1 nogil:
-        """The state machine of a round; returns a Stop when Python must act, the next call continues at that stage."""
-        cdef double before_s
-        while True:
-            if self.stage == AT_TOP:
-                if self.at_pending == self.n_pending and not self.closed:
-                    return WANT_ARRIVALS
-                if self.finished():
-                    return DONE
-                if self.log.undrained() >= MOST_WAITING:
-                    return DRAIN
-                if self.quiet == PATIENCE or self.frozen == MOST_FROZEN:
-                    return DEADLOCK
-                if budget == 0:
-                    return PAUSE
-                budget -= 1
-                before_s = self.now_s
-                self.advance_time()
-                self.frozen = self.frozen + 1 if self.now_s <= before_s else 0
-                self.stage = AT_WORK
-                if self.now_s >= self.next_price_s:
-                    return PRICE_CHANGE
-            if self.stage == AT_WORK:
-                self.complete()
-                self.moved = False
-                self.stage = AT_ARRIVALS
-            if self.stage == AT_ARRIVALS:
-                self.arrive()
-                if self.at_pending == self.n_pending and not self.closed:
-                    return WANT_ARRIVALS
-                self.max_active = max(self.max_active, self.table.n)
-                self.rounds += 1
-                self.job_rounds += self.table.n
-                self.stage = AT_CHOICE
-                if self.allocation_wanted and self.reset_allowed():
-                    self.reset()
-                    return ASK_POLICY
-            self.run_round()
-            self.quiet = self.quiet + 1 if self.was_idle and self.leases.n == 0 and not self.moved else 0
-            self.stage = AT_TOP
-
-    cdef bint finished(self) noexcept nogil:
-        cdef int64_t last = self.last
-        if self.now_s >= self.until_s:
-            return True
-        if self.closed and self.at_pending == self.n_pending and (last < 0 or last > self.table.added):
-            last = self.table.added
-        return last >= 0 and self.ended >= last - self.first
+    cdef bint stuck(self) noexcept nogil:
+        return RoundLoop.stuck(self) or self.frozen == MOST_FROZEN
 
     cdef void advance_time(self) noexcept nogil:
-        """Time goes to the end of the round, or to the next thing that happens."""
+        """Time goes on; count how often it stands still."""
+        cdef double before_s = self.now_s
+        self.go_on()
+        self.frozen = self.frozen + 1 if self.now_s <= before_s else 0
+
+    cdef void go_on(self) noexcept nogil:
+        """A round ends with its last task; without tasks, time goes on to what happens next."""
         cdef double finish = -INFINITY
         cdef int32_t i
         self.was_idle = self.leases.n == 0
@@ -198,21 +119,20 @@ cdef class ShareLoop:
             next_s = min(next_s, self.reset_s + self.realloc_s)
         return max(self.now_s, next_s) if next_s < INFINITY else self.now_s
 
-    cdef int arrive(self) except -1 nogil:
-        cdef Job* new
-        while self.at_pending < self.n_pending:
-            new = &self.pending[self.at_pending]
-            if new.submit_s > self.now_s:
-                break
-            if self.late_deadlines:
-                new.deadline_s += self.now_s - new.submit_s
-            self.table.enter(new)
-            self.last_submit_s = new.submit_s
-            if self.measured:
-                self.metrics.arrive(new.submit_s, new.id, new.num_gpu)
-            self.at_pending += 1
-            self.allocation_wanted = self.moved = True
-        return 0
+    cdef int enter(self, Job* new) except -1 nogil:
+        """A job that has arrived asks for an allocation."""
+        if self.late_deadlines:
+            new.deadline_s += self.now_s - new.submit_s
+        self.last_submit_s = new.submit_s
+        self.allocation_wanted = self.moved = True
+        return self.metrics.arrive(new.submit_s, new.id, new.num_gpu) if self.measured else 0
+
+    cdef bint asks(self) except -1 nogil:
+        """Whether an allocation is wanted and allowed; the old one is settled then."""
+        if not (self.allocation_wanted and self.reset_allowed()):
+            return False
+        self.reset()
+        return True
 
     cdef bint reset_allowed(self) noexcept nogil:
         if not self.ever_reset or (self.reset_at_zero and self.reset_s == 0):
@@ -226,7 +146,6 @@ cdef class ShareLoop:
         self.table.settle(self.now_s - (self.reset_s if self.ever_reset else 0.0), self.selection.pairs)
         self.table.forget_shares()
         self.reset_s, self.ever_reset, self.allocation_wanted, self.moved = self.now_s, True, False, True
-        self.calls += 1
 
     # ------------------------------------------------------------------ progress
 
@@ -247,6 +166,7 @@ cdef class ShareLoop:
         if ended:
             self.table.compact()
             self.allocation_wanted = True
+        self.moved = False
         return 0
 
     cdef void charge_time(self, Task* task) noexcept nogil:
@@ -276,17 +196,16 @@ cdef class ShareLoop:
             job.cost += task.price * seconds * task.num_gpu / 3600
 
     cdef int close_job(self, Task* task, int32_t row) except -1 nogil:
-        """Hand a job that has ended to the ledger; answers whether it has. The last one of a task frees its GPUs."""
+        """Close a job if it has ended; answers whether it has. The last one of a task frees its GPUs."""
         cdef const Job* job = &self.table.jobs[row]
         cdef bint frees = row == (task.row if task.mate < 0 else task.mate) and not task.alive
         cdef bint done = not isnan(job.finish_s)
         if not job.ended:
             return 0
-        self.log.close(job)
+        self.close(job)
         if self.measured:
             self.metrics.depart(job.finish_s if done else self.now_s, job.id, done, &self.leases.gpu[task.held],
                                 task.num_gpu if frees else 0, 0, 0)
-        self.ended += job.id >= self.first and (self.last < 0 or job.id < self.last)
         return 1
 
     cdef void credit(self, Task* task) noexcept nogil:
@@ -350,35 +269,16 @@ cdef class ShareLoop:
         self.selection.reserve()
         self.selection.choose()
         self.began_s = self.now_s
-        for i in range(self.table.n):
-            self.table.jobs[i].task = -1
+        self.link_tasks()
         for i in range(self.leases.n):
             task = &self.leases.tasks[i]
-            self.table.jobs[task.row].task = i
             if task.mate >= 0:
-                self.table.jobs[task.mate].task = i
                 self.table.pair(task.row, task.mate)
-        for i in range(self.table.n):
-            if self.table.jobs[i].task < 0 and self.table.jobs[i].holds:
-                job_waits(&self.table.jobs[i], self.now_s)
         self.leases.place()
-        self.leases.count()
         for i in range(self.leases.n):
             self.dispatch(&self.leases.tasks[i])
-            if self.recorded:
-                self.log.note(self.leases, i, self.rounds - 1, self.now_s)
-        return self.measure() if self.measured else 0
-
-    cdef int measure(self) except -1 nogil:
-        """Update the metrics with the tasks of this round."""
-        cdef int32_t i
-        cdef int32_t running = 0
-        for i in range(self.leases.n):
-            running += 1 + (self.leases.tasks[i].mate >= 0)
-        self.metrics.apply_changes(self.now_s)
-        self.metrics.count_gpus(self.leases)
-        self.metrics.begin_round(self.rounds - 1, running)
-        return 0
+        self.quiet = self.quiet + 1 if self.was_idle and self.leases.n == 0 and not self.moved else 0
+        return self.note_round(0, 0)
 
     cdef void dispatch(self, Task* task) noexcept nogil:
         """Steps of the candidate in this round, and its finish time."""
@@ -423,11 +323,3 @@ cdef class ShareLoop:
         if isnan(job.first_s):
             job.first_s = self.now_s
         return steps
-
-    cpdef int verify(self) except -1:
-        """Table, leases and totals are sound."""
-        self.table.verify()
-        self.leases.verify()
-        if self.measured:
-            self.metrics.verify()
-        return 0

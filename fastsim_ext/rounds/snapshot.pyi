@@ -1,8 +1,8 @@
 """State of a run in rounds between two rounds as numbers and bytes: snapshot and restore.
 
-For ``ShareLoop``, and with the prefix ``ordered_`` for ``OrderedLoop``; ``request_allocation`` is for forks. Arguments
-of the run and fields that every round rewrites before it reads them are left out; jobs that have not arrived are read
-again. ``tests/style/test_saved_fields.py`` has the list.
+A run has a common part and that of its kind of rounds; ``request_allocation`` is for forks. Arguments of the run and
+fields that every round rewrites before it reads them are left out; jobs that have not arrived are read again.
+``tests/style/test_saved_fields.py`` has the list.
 """
 
 from collections.abc import Mapping
@@ -10,26 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from fastsim_ext.rounds.ordered_loop import OrderedLoop
+from fastsim_ext.rounds.loop import RoundLoop
 from fastsim_ext.rounds.share_loop import ShareLoop
 
 def record_types() -> dict[str, np.dtype[Any]]:
     """Types of stored records for NumPy, by the name of their struct."""
 
-def arrived(run: ShareLoop) -> int:
+def arrived(run: RoundLoop) -> int:
     """How many jobs have arrived."""
 
-def snapshot(run: ShareLoop) -> tuple[dict[str, float], dict[str, bytes]]:
+def snapshot(run: RoundLoop) -> tuple[dict[str, float], dict[str, bytes]]:
     """(numbers, bytes) by name: all that ``restore`` needs. Everything noted must have been drained."""
 
-def restore(run: ShareLoop, numbers: Mapping[str, float], parts: Mapping[str, Any]) -> None:
+def restore(run: RoundLoop, numbers: Mapping[str, float], parts: Mapping[str, Any]) -> None:
     """Take over a snapshot in a run that has not begun; the jobs that have not arrived are to be fed."""
 
 def request_allocation(run: ShareLoop) -> None:
     """Ask for a new allocation at the next round that ``realloc_s`` allows; used when a fork changes the policy."""
-
-def ordered_snapshot(run: OrderedLoop) -> tuple[dict[str, float], dict[str, bytes]]:
-    """(numbers, bytes) by name: all that ``ordered_restore`` needs. Everything noted must have been drained."""
-
-def ordered_restore(run: OrderedLoop, numbers: Mapping[str, float], parts: Mapping[str, Any]) -> None:
-    """Take over a snapshot in a run that has not begun; the jobs that have not arrived are to be fed."""

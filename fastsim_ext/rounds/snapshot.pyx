@@ -1,8 +1,8 @@
 """State of a run in rounds between two rounds as numbers and bytes: snapshot and restore.
 
-For ``ShareLoop``, and with the prefix ``ordered_`` for ``OrderedLoop``; ``request_allocation`` is for forks. Arguments
-of the run and fields that every round rewrites before it reads them are left out; jobs that have not arrived are read
-again. ``tests/style/test_saved_fields.py`` has the list.
+A run has a common part and that of its kind of rounds; ``request_allocation`` is for forks. Arguments of the run and
+fields that every round rewrites before it reads them are left out; jobs that have not arrived are read again.
+``tests/style/test_saved_fields.py`` has the list.
 """
 
 from libc.math cimport isfinite
@@ -16,10 +16,11 @@ from fastsim_ext.rounds.candidates cimport CandidateSelection
 from fastsim_ext.rounds.cluster_metrics cimport N_AREAS, N_COUNTS, N_TOTALS, Change, ClusterMetrics, Row
 from fastsim_ext.rounds.job_table cimport Job, JobTable, Pair, ShareAccount
 from fastsim_ext.rounds.leases cimport Leases, Task
+from fastsim_ext.rounds.loop cimport AT_TOP, RoundLoop
 from fastsim_ext.rounds.ordered_jobs cimport OrderedJob, OrderedJobTable
 from fastsim_ext.rounds.ordered_loop cimport OrderedLoop, RoundRecord
 from fastsim_ext.rounds.round_log cimport RoundLog, TaskRecord
-from fastsim_ext.rounds.share_loop cimport AT_TOP, ShareLoop
+from fastsim_ext.rounds.share_loop cimport ShareLoop
 
 cdef enum:               # places in fastsim.engine.tables.EVENTS
     DEPARTURE = 1
@@ -66,39 +67,48 @@ def record_types():
     }
 
 
-def arrived(ShareLoop run):
+def arrived(RoundLoop run):
     """How many jobs have arrived."""
     return run.table.added
 
 
-def snapshot(ShareLoop run):
+def snapshot(RoundLoop run):
     """(numbers, bytes) by name: all that ``restore`` needs. Everything noted must have been drained."""
-    if run.stage != AT_TOP or run.log.undrained() or (run.measured and run.metrics.n_rows):
+    if run.stage != AT_TOP or run.undrained() or (run.measured and run.metrics.n_rows):
         raise ValueError("the run is within a round, or has records that were not drained")
-    return united((
-        loop_state(run), table_state(run.table), leases_state(run.leases), selection_state(run.selection),
-        log_state(run.log), metrics_state(run.metrics) if run.measured else ({}, {}),
-    ))
-
-
-cdef tuple united(tuple states):
-    """The numbers of all states and the bytes of all states."""
     numbers, parts = {}, {}
-    for more_numbers, more_parts in states:
+    for more_numbers, more_parts in states(run):
         numbers |= more_numbers
         parts |= more_parts
     return numbers, parts
 
 
-def restore(ShareLoop run, numbers, parts):
+cdef list states(RoundLoop run):
+    """The numbers and bytes of each part of a run."""
+    found = [common_state(run), table_state(run.table), leases_state(run.leases), log_state(run.log)]
+    if isinstance(run, ShareLoop):
+        found += [share_state(run), selection_state((<ShareLoop> run).selection)]
+    else:
+        found += [ordered_state(run), ordered_jobs_state((<OrderedLoop> run).ordered_jobs)]
+    if run.measured:
+        found.append(metrics_state(run.metrics))
+    return found
+
+
+def restore(RoundLoop run, numbers, parts):
     """Take over a snapshot in a run that has not begun; the jobs that have not arrived are to be fed."""
     if run.rounds or run.table.added or run.n_pending:
         raise ValueError("the run has begun")
-    loop_restore(run, numbers, parts)
+    common_restore(run, numbers, parts)
     table_restore(run.table, numbers, parts)
-    leases_restore(run.leases, run.table, numbers, parts)
-    selection_restore(run.selection, parts)
+    leases_restore(run.leases, numbers, parts)
     log_restore(run.log, numbers)
+    if isinstance(run, ShareLoop):
+        share_restore(run, numbers)
+        selection_restore((<ShareLoop> run).selection, parts)
+    else:
+        ordered_restore(run, numbers)
+        ordered_jobs_restore((<OrderedLoop> run).ordered_jobs, numbers, parts)
     if run.measured:
         metrics_restore(run.metrics, numbers, parts)
     run.verify()
@@ -111,31 +121,53 @@ def request_allocation(ShareLoop run):
 
 # ---------------------------------------------------------------------- the loop
 
-cdef tuple loop_state(ShareLoop run):
+cdef tuple common_state(RoundLoop run):
     numbers = {
-        "now_s": run.now_s, "start_s": run.start_s, "end_s": run.end_s, "reset_s": run.reset_s,
-        "next_price_s": run.next_price_s, "last_submit_s": run.last_submit_s, "rounds": run.rounds,
-        "calls": run.calls, "ended": run.ended, "max_active": run.max_active, "job_rounds": run.job_rounds,
-        "began_s": run.began_s, "wasted_gpu_s": run.wasted_gpu_s, "quiet": run.quiet, "frozen": run.frozen,
-        "wanted": int(run.allocation_wanted), "ever_reset": int(run.ever_reset), "measured": int(run.measured),
+        "now_s": run.now_s, "next_price_s": run.next_price_s, "rounds": run.rounds, "calls": run.calls,
+        "ended": run.ended, "max_active": run.max_active, "job_rounds": run.job_rounds,
+        "wasted_gpu_s": run.wasted_gpu_s, "quiet": run.quiet, "measured": int(run.measured),
     }
     price = raw_bytes(&run.price[0], run.price.shape[0], sizeof(double)) if run.price.shape[0] else b""
     return numbers, {"price": price}
 
 
-cdef int loop_restore(ShareLoop run, numbers, parts) except -1:
+cdef int common_restore(RoundLoop run, numbers, parts) except -1:
     if numbers["measured"] != run.measured:
         raise ValueError("metrics are measured in one of both runs only")
-    run.now_s, run.start_s, run.end_s = numbers["now_s"], numbers["start_s"], numbers["end_s"]
-    run.reset_s, run.next_price_s = numbers["reset_s"], numbers["next_price_s"]
-    run.last_submit_s = numbers["last_submit_s"]
+    run.now_s, run.next_price_s, run.wasted_gpu_s = numbers["now_s"], numbers["next_price_s"], numbers["wasted_gpu_s"]
     run.rounds, run.calls, run.ended = numbers["rounds"], numbers["calls"], numbers["ended"]
-    run.max_active, run.job_rounds = numbers["max_active"], numbers["job_rounds"]
-    run.quiet, run.frozen = numbers["quiet"], numbers["frozen"]
-    run.began_s, run.wasted_gpu_s = numbers["began_s"], numbers["wasted_gpu_s"]
-    run.allocation_wanted, run.ever_reset = numbers["wanted"], numbers["ever_reset"]
+    run.max_active, run.job_rounds, run.quiet = numbers["max_active"], numbers["job_rounds"], numbers["quiet"]
     if run.price.shape[0]:
         copy_in(&run.price[0], parts["price"], run.price.shape[0], sizeof(double))
+    return 0
+
+
+cdef tuple share_state(ShareLoop run):
+    return {
+        "start_s": run.start_s, "end_s": run.end_s, "reset_s": run.reset_s, "last_submit_s": run.last_submit_s,
+        "began_s": run.began_s, "frozen": run.frozen, "wanted": int(run.allocation_wanted),
+        "ever_reset": int(run.ever_reset),
+    }, {}
+
+
+cdef int share_restore(ShareLoop run, numbers) except -1:
+    run.start_s, run.end_s, run.reset_s = numbers["start_s"], numbers["end_s"], numbers["reset_s"]
+    run.last_submit_s, run.began_s, run.frozen = numbers["last_submit_s"], numbers["began_s"], numbers["frozen"]
+    run.allocation_wanted, run.ever_reset = numbers["wanted"], numbers["ever_reset"]
+    return check_tasks(run.leases, run.table)
+
+
+cdef tuple ordered_state(OrderedLoop run):
+    return {
+        "done_s": run.done_s, "end_s": run.end_s, "demanded_gpus": run.demanded_gpus, "reported": run.reported,
+        "reclaims": run.shares.reclaims, "demotions": run.shares.demotions,
+    }, {}
+
+
+cdef int ordered_restore(OrderedLoop run, numbers) except -1:
+    run.done_s, run.end_s = numbers["done_s"], numbers["end_s"]
+    run.demanded_gpus, run.reported = numbers["demanded_gpus"], numbers["reported"]
+    run.shares.reclaims, run.shares.demotions = numbers["reclaims"], numbers["demotions"]
     return 0
 
 
@@ -183,11 +215,12 @@ cdef tuple leases_state(Leases leases):
     }
 
 
-cdef int leases_restore(Leases leases, JobTable table, numbers, parts) except -1:
+cdef int leases_restore(Leases leases, numbers, parts) except -1:
     cdef int32_t i
     cdef const Task* task
-    if not (0 <= numbers["tasks"] <= leases.gpus and 0 <= numbers["held"] <= leases.gpus):
+    if not (0 <= numbers["tasks"] and 0 <= numbers["held"] <= leases.gpus):
         raise ValueError(f"{numbers['tasks']} tasks hold {numbers['held']} GPUs, expected at most {leases.gpus}")
+    leases.reserve(numbers["tasks"])
     leases.n, leases.n_held, leases.turn = numbers["tasks"], numbers["held"], numbers["turn"]
     leases.extensions, leases.opportunities = numbers["extensions"], numbers["opportunities"]
     copy_in(leases.tasks, parts["leases"], leases.n, sizeof(Task))
@@ -195,8 +228,24 @@ cdef int leases_restore(Leases leases, JobTable table, numbers, parts) except -1
     copy_in(leases.busy_s, parts["busy_s"], leases.gpus, sizeof(double))
     for i in range(leases.n):
         task = &leases.tasks[i]
+        if not (0 <= task.num_gpu and 0 <= task.held <= leases.n_held - task.num_gpu):
+            raise ValueError(f"task {i} of {leases.n} holds GPUs that are not there")
+    return 0
+
+
+cdef int check_tasks(Leases leases, JobTable table) except -1:
+    """Tasks of shares are of jobs that are there, each on a GPU at least: the next round begins with crediting them.
+
+    Those of ordered rounds may be of jobs that have left, since only their GPUs count.
+    """
+    cdef int32_t i
+    cdef const Task* task
+    if leases.n > leases.gpus:
+        raise ValueError(f"{leases.n} tasks, expected at most {leases.gpus}")
+    for i in range(leases.n):
+        task = &leases.tasks[i]
         if not (0 <= task.row < table.n and task.mate < table.n and task.pair < table.n_pairs
-                and 0 <= task.model < leases.width and 0 <= task.held <= leases.n_held - task.num_gpu):
+                and 0 <= task.model < leases.width):
             raise ValueError(f"task {i} of {leases.n} is of no job that is there")
     return 0
 
@@ -209,6 +258,21 @@ cdef tuple selection_state(CandidateSelection selection):
 
 cdef int selection_restore(CandidateSelection selection, parts) except -1:
     return copy_in(&selection.shuffler, parts["shuffler"], 1, sizeof(Mersenne))
+
+
+cdef tuple ordered_jobs_state(OrderedJobTable ordered_jobs):
+    return {"stakes": ordered_jobs.n}, {
+        "stakes": raw_bytes(ordered_jobs.entries, ordered_jobs.n, sizeof(OrderedJob)),
+        "order": raw_bytes(ordered_jobs.order, ordered_jobs.n, sizeof(int32_t)),
+    }
+
+
+cdef int ordered_jobs_restore(OrderedJobTable ordered_jobs, numbers, parts) except -1:
+    ordered_jobs.reserve(numbers["stakes"])
+    ordered_jobs.n = numbers["stakes"]
+    copy_in(ordered_jobs.entries, parts["stakes"], ordered_jobs.n, sizeof(OrderedJob))
+    copy_in(ordered_jobs.order, parts["order"], ordered_jobs.n, sizeof(int32_t))
+    return 0
 
 
 cdef tuple log_state(RoundLog log):
@@ -322,90 +386,4 @@ cdef int check_row(const Row* row) except -1:
         fine = fine and row.totals[k] >= 0
     if not fine:
         raise ValueError(f"a row of metrics at {row.t} s, or with a count below 0")
-    return 0
-
-
-def ordered_snapshot(OrderedLoop run):
-    """(numbers, bytes) by name: all that ``ordered_restore`` needs. Everything noted must have been drained."""
-    if run.stage != AT_TOP or run.log.undrained() or run.n_records or (run.measured and run.metrics.n_rows):
-        raise ValueError("the run is within a round, or has records that were not drained")
-    return united((
-        ordered_loop_state(run), ordered_jobs_state(run.ordered_jobs), table_state(run.table),
-        leases_state(run.leases), log_state(run.log), metrics_state(run.metrics) if run.measured else ({}, {}),
-    ))
-
-
-def ordered_restore(OrderedLoop run, numbers, parts):
-    """Take over a snapshot in a run that has not begun; the jobs that have not arrived are to be fed."""
-    if run.rounds or run.table.added or run.n_pending:
-        raise ValueError("the run has begun")
-    ordered_loop_restore(run, numbers, parts)
-    table_restore(run.table, numbers, parts)
-    ordered_jobs_restore(run.ordered_jobs, numbers, parts)
-    last_tasks_restore(run.leases, numbers, parts)
-    log_restore(run.log, numbers)
-    if run.measured:
-        metrics_restore(run.metrics, numbers, parts)
-    run.verify()
-
-
-cdef tuple ordered_loop_state(OrderedLoop run):
-    numbers = {
-        "now_s": run.now_s, "next_price_s": run.next_price_s, "done_s": run.done_s, "end_s": run.end_s,
-        "rounds": run.rounds,
-        "calls": run.calls, "ended": run.ended, "max_active": run.max_active, "job_rounds": run.job_rounds,
-        "quiet": run.quiet, "measured": int(run.measured), "reclaims": run.shares.reclaims,
-        "demotions": run.shares.demotions, "demanded_gpus": run.demanded_gpus, "reported": run.reported,
-        "wasted_gpu_s": run.wasted_gpu_s,
-    }
-    price = raw_bytes(&run.price[0], run.price.shape[0], sizeof(double)) if run.price.shape[0] else b""
-    return numbers, {"price": price}
-
-
-cdef int ordered_loop_restore(OrderedLoop run, numbers, parts) except -1:
-    if numbers["measured"] != run.measured:
-        raise ValueError("metrics are measured in one of both runs only")
-    run.now_s, run.next_price_s, run.done_s = numbers["now_s"], numbers["next_price_s"], numbers["done_s"]
-    run.end_s = numbers["end_s"]
-    run.rounds, run.calls, run.ended = numbers["rounds"], numbers["calls"], numbers["ended"]
-    run.max_active, run.job_rounds, run.quiet = numbers["max_active"], numbers["job_rounds"], numbers["quiet"]
-    run.demanded_gpus, run.reported = numbers["demanded_gpus"], numbers["reported"]
-    run.wasted_gpu_s = numbers["wasted_gpu_s"]
-    run.shares.reclaims, run.shares.demotions = numbers["reclaims"], numbers["demotions"]
-    if run.price.shape[0]:
-        copy_in(&run.price[0], parts["price"], run.price.shape[0], sizeof(double))
-    return 0
-
-
-cdef tuple ordered_jobs_state(OrderedJobTable ordered_jobs):
-    return {"stakes": ordered_jobs.n}, {
-        "stakes": raw_bytes(ordered_jobs.entries, ordered_jobs.n, sizeof(OrderedJob)),
-        "order": raw_bytes(ordered_jobs.order, ordered_jobs.n, sizeof(int32_t)),
-    }
-
-
-cdef int ordered_jobs_restore(OrderedJobTable ordered_jobs, numbers, parts) except -1:
-    ordered_jobs.reserve(numbers["stakes"])
-    ordered_jobs.n = numbers["stakes"]
-    copy_in(ordered_jobs.entries, parts["stakes"], ordered_jobs.n, sizeof(OrderedJob))
-    copy_in(ordered_jobs.order, parts["order"], ordered_jobs.n, sizeof(int32_t))
-    return 0
-
-
-cdef int last_tasks_restore(Leases leases, numbers, parts) except -1:
-    """The last round's tasks; their jobs may have left, and only their GPUs count."""
-    cdef int32_t i
-    cdef const Task* task
-    if not (0 <= numbers["tasks"] and 0 <= numbers["held"] <= leases.gpus):
-        raise ValueError(f"{numbers['tasks']} tasks hold {numbers['held']} GPUs, expected at most {leases.gpus}")
-    leases.reserve(numbers["tasks"])
-    leases.n, leases.n_held, leases.turn = numbers["tasks"], numbers["held"], numbers["turn"]
-    leases.extensions, leases.opportunities = numbers["extensions"], numbers["opportunities"]
-    copy_in(leases.tasks, parts["leases"], leases.n, sizeof(Task))
-    copy_in(leases.gpu, parts["gpu"], leases.n_held, sizeof(int32_t))
-    copy_in(leases.busy_s, parts["busy_s"], leases.gpus, sizeof(double))
-    for i in range(leases.n):
-        task = &leases.tasks[i]
-        if not (0 <= task.num_gpu and 0 <= task.held <= leases.n_held - task.num_gpu):
-            raise ValueError(f"task {i} of {leases.n} holds GPUs that are not there")
     return 0

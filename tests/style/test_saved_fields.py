@@ -30,6 +30,7 @@ HOMES = {
     "queue_loop": "online/queue_loop",
     "resource_shares": "rounds/resource_shares",
     "round_log": "rounds/round_log",
+    "round_loop": "rounds/loop",
     "round_snapshot": "rounds/snapshot",
     "rules_loop": "online/rules_loop",
     "share_loop": "rounds/share_loop",
@@ -55,17 +56,20 @@ NOT_SAVED_BY_ONLINE = {
     "expected",  # a hint
 }  # fmt: skip
 
-ROUNDS = ("share_loop", "job_table", "leases", "candidates", "round_log", "cluster_metrics")
+ROUNDS = ("round_loop", "share_loop", "job_table", "leases", "candidates", "round_log", "cluster_metrics")
 """Modules whose one class is part of a run in rounds; ``rounds/snapshot`` writes and reads their fields."""
 NOT_SAVED_BY_ROUNDS = {
-    "share_loop": {
-        "table", "leases", "log", "selection", "metrics",  # parts of their own
-        "alone", "shared", "round_s", "realloc_s", "restart_s", "until_s", "recorded", "endless", "estimated",
-        "last_chunk", "gap_counts", "whole", "reset_at_zero", "stale", "lease_cost", "late_deadlines",
-        "first", "last",  # arguments
-        "completions", "spare", "was_idle", "moved",  # rewritten in every round
+    "round_loop": {
+        "table", "leases", "log", "metrics",  # parts of their own
+        "round_s", "restart_s", "until_s", "recorded", "first", "last",  # arguments
         "stage",  # always between two rounds
         "pending", "n_pending", "at_pending", "pending_room", "closed",  # read again
+    },
+    "share_loop": {
+        "selection",  # a part of its own
+        "alone", "shared", "realloc_s", "endless", "estimated", "last_chunk", "gap_counts", "whole", "reset_at_zero",
+        "stale", "lease_cost", "late_deadlines",  # arguments
+        "completions", "spare", "was_idle", "moved",  # rewritten in every round
     },
     "job_table": {"width", "half", "owed"},  # arguments
     "leases": {
@@ -90,14 +94,11 @@ TURNS = ("ordered_loop", "ordered_jobs", "resource_shares")
 """Modules whose one class is part of a run in ordered rounds and of no other; ``rounds/snapshot`` has their fields."""
 NOT_SAVED_BY_TURNS = {
     "ordered_loop": {
-        "table", "ordered_jobs", "allocation", "shares", "leases", "log", "metrics",  # parts of their own
-        "need__kr", "speedup__k", "step_s__kg", "round_s", "begin_s", "restart_s", "until_s", "starving_s",
-        "admitted_gpus", "recorded", "whole", "lease_end", "gap_ends", "stale_speedup", "narrow", "sticky", "blocking",
-        "first", "last",  # arguments
+        "ordered_jobs", "allocation", "shares",  # parts of their own
+        "need__kr", "speedup__k", "step_s__kg", "begin_s", "starving_s", "admitted_gpus", "whole", "lease_end",
+        "gap_ends", "stale_speedup", "narrow", "sticky", "blocking",  # arguments
         "chosen", "n_chosen", "chosen_room", "context",  # rewritten in every round
         "records", "n_records", "record_room",  # drained before
-        "stage",  # always between two rounds
-        "pending", "n_pending", "at_pending", "pending_room", "closed",  # read again
     },
     "ordered_jobs": {
         "terms", "term", "sign", "level_s", "room",  # arguments
@@ -107,6 +108,8 @@ NOT_SAVED_BY_TURNS = {
         "table", "ordered_jobs", "allocation", "step_s__kg", "packed__k", "mechanism", "raises", "sweeping",
     },
 }  # fmt: skip
+LOOPS = {"round_loop": "common", "share_loop": "share", "ordered_loop": "ordered"}
+"""First words of the functions of ``rounds/snapshot`` that have the fields of a loop, which all call it ``run``."""
 ADAPTIVE = {"adaptive_loop": "run", "training_job": "job", "learned_performance": "learned"}
 """Modules whose one class is part of a run of adaptive jobs, as ``adaptive/snapshot`` calls it."""
 NOT_SAVED_BY_ADAPTIVE = {
@@ -181,38 +184,40 @@ def test_the_plain_loop_forgets_nothing() -> None:
         assert f"self.{name}" in snapshot or name == "at_capacity", name  # the last one by way of state()
 
 
-def state_functions(suffix: str, module: str = "round_snapshot") -> str:
-    """The texts of the functions of ``rounds/snapshot``, or of its like, whose names end so."""
+def state_functions(suffix: str, module: str = "round_snapshot", prefix: str = r"\w+") -> str:
+    """The texts of the functions of ``rounds/snapshot``, or of its like, whose names begin and end so."""
     text = (FOLDER / f"{HOMES.get(module, module).split()[0]}.pyx").read_text(encoding="utf-8")
-    return "".join(re.findall(rf"^cdef \w+ \w+_{suffix}\(.*?(?=^cdef |^# ---|^def |\Z)", text, re.S | re.M))
+    return "".join(re.findall(rf"^cdef \w+ {prefix}_{suffix}\(.*?(?=^cdef |^# ---|^def |\Z)", text, re.S | re.M))
 
 
 @pytest.mark.parametrize("module", ROUNDS)
 def test_rounds_forget_nothing(module: str) -> None:
     variable = {
+        "round_loop": "run",
         "share_loop": "run",
         "job_table": "table",
         "candidates": "selection",
         "round_log": "log",
         "cluster_metrics": "metrics",
     }.get(module, module)
-    named = fields(module).keys()
+    named, prefix = fields(module).keys(), LOOPS.get(module, r"\w+")
     assert NOT_SAVED_BY_ROUNDS[module] <= named
     for name in named - NOT_SAVED_BY_ROUNDS[module]:
         written = rf"\b{variable}\.{name}\b"
-        assert name in ROOM.get(module, ()) or re.search(written, state_functions("state")), f"{module}.{name}"
-        assert re.search(written, state_functions("restore")), f"{module}.{name}"
+        saved = re.search(written, state_functions("state", prefix=prefix))
+        assert name in ROOM.get(module, ()) or saved, f"{module}.{name}"
+        assert re.search(written, state_functions("restore", prefix=prefix)), f"{module}.{name}"
 
 
 @pytest.mark.parametrize("module", TURNS)
 def test_ordered_rounds_forget_nothing(module: str) -> None:
     variable = {"ordered_loop": "run", "resource_shares": "run.shares"}.get(module, module)
-    named = fields(module).keys()
+    named, prefix = fields(module).keys(), LOOPS.get(module, r"\w+")
     assert NOT_SAVED_BY_TURNS[module] <= named
     for name in named - NOT_SAVED_BY_TURNS[module]:
         written = rf"\b{variable}\.{name}\b"
         for suffix in ("state", "restore"):
-            assert re.search(written, state_functions(suffix, "round_snapshot")), f"{module}.{name}"
+            assert re.search(written, state_functions(suffix, prefix=prefix)), f"{module}.{name}"
 
 
 @pytest.mark.parametrize("module", ADAPTIVE)

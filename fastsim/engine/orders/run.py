@@ -23,12 +23,12 @@ from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.options import ORDERED_QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, ROUND, RoundOutcome
 from fastsim.engine.rounds.solver_time import solver_seconds
-from fastsim.engine.tables import EVENTS, ROW
+from fastsim.engine.tables import EVENTS
 from fastsim.errors import InputError, PolicyError
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 from fastsim_ext.rounds.ordered_loop import OrderedLoop
 from fastsim_ext.rounds.server_allocation import ServerAllocation
-from fastsim_ext.rounds.snapshot import ordered_snapshot
+from fastsim_ext.rounds.snapshot import snapshot
 
 Floats = npt.NDArray[np.float64]
 BY_ROUND = {
@@ -97,7 +97,7 @@ class OrderedDriver(Driver):
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """The loop's numbers and bytes."""
-        return ordered_snapshot(self.loop)
+        return snapshot(self.loop)
 
     def memory(self) -> None:
         """None: an order has no state."""
@@ -137,7 +137,7 @@ def run_ordered(
         "rates": f"{decided['rates']} {_tables(needs)}",
     }
     driver.play(checkpoint, resume)
-    return _finished(driver, gpus)
+    return OrderedOutcome.of(driver, gpus, loop.end_s, needs=needs, reclaims=loop.shares.reclaims)
 
 
 def ordered_loop_of(
@@ -208,23 +208,6 @@ def _tables(needs: ServerDemands) -> str:
     for table in (needs.cap__sr, needs.need__kr, needs.speedup__k, needs.step_s__kg):
         total.update(np.ascontiguousarray(table).tobytes())
     return total.hexdigest()
-
-
-def _finished(driver: OrderedDriver, gpus: tuple[int, ...]) -> OrderedOutcome:
-    loop = driver.loop
-    end_s = loop.end_s
-    if loop.metrics is not None:
-        loop.metrics.close(end_s)
-    driver.collect_records()
-    jobs = np.concatenate([*driver.ended_jobs, np.frombuffer(loop.table.rows(), GANG)])
-    return OrderedOutcome(
-        driver.setting, driver.options, jobs[np.argsort(jobs["id"])], np.concatenate(driver.tasks),
-        np.concatenate(driver.held), np.concatenate([*driver.rows, np.zeros(0, ROW)]),
-        int(loop.rounds), int(loop.calls), float(end_s), int(loop.max_active), int(loop.job_rounds),
-        int(loop.leases.extensions), int(loop.leases.opportunities), np.array(loop.leases.busy()), gpus,
-        driver.solver_s, loop.metrics, float(loop.wasted_gpu_s), np.concatenate(driver.round_records),
-        driver.needs, int(loop.shares.reclaims),
-    )  # fmt: skip
 
 
 def timeline_columns(run: OrderedOutcome) -> dict[str, pl.Series]:

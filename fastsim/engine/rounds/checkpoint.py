@@ -39,8 +39,7 @@ from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError, ResultError, ScenarioError, StoredError
 from fastsim.foundation.limits.knobs import CHECKPOINT_PODS
 from fastsim_ext.rounds import snapshot as round_state
-from fastsim_ext.rounds.ordered_loop import OrderedLoop
-from fastsim_ext.rounds.share_loop import ShareLoop
+from fastsim_ext.rounds.loop import RoundLoop
 
 KIND = "fastsim.rounds"
 """Type of the file, as its header has it."""
@@ -187,13 +186,10 @@ class RoundCheckpoint:
             expected = f"{_short(self.meta['policy'])}, as before"
             raise PolicyError("checkpoint", _short(policy), expected, "another policy goes on with without_memory()")
 
-    def restore(self, loop: ShareLoop | OrderedLoop) -> None:
+    def restore(self, loop: RoundLoop) -> None:
         """Restore the state of a loop that has not begun."""
         with restoring("checkpoint", "the state of a run in rounds"):
-            if isinstance(loop, OrderedLoop):
-                round_state.ordered_restore(loop, self.meta["loop"], self.arrays)
-            else:
-                round_state.restore(loop, self.meta["loop"], self.arrays)
+            round_state.restore(loop, self.meta["loop"], self.arrays)
 
     def rest(self, batches: Iterable[JobBatch]) -> Iterator[JobBatch]:
         """The jobs that had not arrived; those that had must be the same."""

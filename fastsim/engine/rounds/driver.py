@@ -35,7 +35,7 @@ RECORDS = {"ended_jobs": GANG, "tasks": MOMENT, "held": np.dtype(np.int32), "row
 
 
 class Stop(IntEnum):
-    """Why the compiled loop returned; the numbers are those of ``fastsim_ext/rounds/share_loop.pxd``."""
+    """Why the compiled loop returned; the numbers are those of ``fastsim_ext/rounds/loop.pxd``."""
 
     DONE = 0
     ASK_POLICY = 1

@@ -20,7 +20,6 @@ from fastsim.engine.shares.allocation_checks import checked_allocation
 from fastsim.engine.shares.estimate_checks import checked_kind
 from fastsim.engine.shares.models_in_use import models_with_gpus, on_every_model, options_on, setting_on
 from fastsim.engine.shares.plan import SharePlan, view_of
-from fastsim.engine.tables import ROW
 from fastsim.foundation import interrupts
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 from fastsim_ext.rounds.share_loop import ShareLoop
@@ -120,7 +119,7 @@ def run_rounds(
         "estimates": "none" if plan.estimates is None else str(plan.estimates)
     }  # another policy that resumes keeps them
     driver.play(checkpoint, resume)
-    return on_every_model(_finished(driver, gpus), setting, options, every, models)
+    return on_every_model(RoundOutcome.of(driver, gpus, loop.now_s), setting, options, every, models)
 
 
 def usable_jobs(setting: Setting, batches: Iterable[JobBatch]) -> Iterator[JobBatch]:
@@ -154,19 +153,4 @@ def _loop(
         quirks=[options.quirk(name) for name in QUIRKS],
         pairs=plan.pairs, shuffled=plan.visit == "shuffled", strict=plan.strict, one_line=options.global_queue,
         metrics=metrics, estimated=plan.estimates is not None,
-    )  # fmt: skip
-
-
-def _finished(driver: ShareDriver, gpus: tuple[int, ...]) -> RoundOutcome:
-    loop = driver.loop
-    if loop.metrics is not None:
-        loop.metrics.close(loop.now_s)
-    driver.collect_records()
-    jobs = np.concatenate([*driver.ended_jobs, np.frombuffer(loop.table.rows(), GANG)])
-    return RoundOutcome(
-        driver.setting, driver.options, jobs[np.argsort(jobs["id"])], np.concatenate(driver.tasks),
-        np.concatenate(driver.held), np.concatenate([*driver.rows, np.zeros(0, ROW)]),
-        int(loop.rounds), int(loop.calls), float(loop.now_s), int(loop.max_active), int(loop.job_rounds),
-        int(loop.leases.extensions), int(loop.leases.opportunities), np.array(loop.leases.busy()), gpus,
-        driver.solver_s, loop.metrics, float(loop.wasted_gpu_s),
     )  # fmt: skip

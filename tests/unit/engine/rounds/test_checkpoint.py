@@ -34,6 +34,7 @@ from fastsim.policies.shares.max_min_fairness import MaxMinFairness
 from fastsim.policies.shares.pair_rate_estimator import Estimator
 from fastsim_ext.rounds import snapshot as round_state
 from tests.engines import RUNS
+from tests.unit.ext.rounds.test_loop import share_loop
 from tests.views import setting
 
 WHERE = setting((2, 1), [[1.0, 2.0]])
@@ -160,13 +161,7 @@ def test_a_state_that_contradicts_itself_is_refused(path: Path) -> None:
 
 
 def test_a_state_is_only_there_between_rounds(path: Path) -> None:
-    from fastsim_ext.rounds.share_loop import ShareLoop
-
-    run = ShareLoop(
-        (2,), np.ones((1, 1)), np.zeros((1, 1, 1)), [0], [0] * 625, round_s=1.0, realloc_s=0.0, restart_s=0.0,
-        until_s=9.0, first=0, last=-1, recorded=False, endless=False, quirks=[False] * 9, pairs=False, shuffled=False,
-        strict=False, one_line=False,
-    )  # fmt: skip
+    run = share_loop()
     run.feed(*JobBatch.of(JOBS[:1]), True)
     assert run.advance(9) == 1  # it asks, within a round
     assert round_state.arrived(run) == 1
