@@ -68,8 +68,8 @@ SMALL = {
     f"fastsim_ext.{name}"
     for name in (
         "_shared", "build", "adaptive.loop", "adaptive.snapshot", "adaptive.training_job", "online.decision_trace",
-        "online.stepped_loop", "online.stepped_queue", "rounds.cluster_metrics", "rounds.loop", "rounds.snapshot",
-        "solvers.block_equations", "solvers.block_path", "state.gpu_prices",
+        "online.stepped_loop", "online.stepped_queue", "rounds.cluster_metrics", "rounds.loop", "rounds.ordered_loop",
+        "rounds.snapshot", "solvers.block_equations", "solvers.block_path", "state.gpu_prices",
     )
 }  # fmt: skip
 
