@@ -1,4 +1,8 @@
-"""Telemetry of a finished run, from its placements; for jobs in rounds, whose stays are known at their ends."""
+"""Telemetry of a finished run, from its placements.
+
+Jobs in rounds have it after the run, since stays are known at their ends; so do pods with checkpoints, which hold
+no readings.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from fastsim.engine.result import Result
     from fastsim.scenario.scenario import Scenario
     from fastsim.telemetry.telemetry import Telemetry
+    from fastsim.workload import Workload
 
 ROWS = 1 << 18
 """Stays that are sampled at a time."""
@@ -35,12 +40,16 @@ def sampled(
 
 
 def with_telemetry(
-    result: Result, telemetry: Telemetry, cluster: Cluster, seed: int, record: str, folder: Path | None
-) -> Result:
-    """The result with a table of samples, or with the table written to its folder."""
+    result: Result, telemetry: Telemetry, cluster: Cluster, seed: int, record: str, folder: Path | None,
+    workload: Workload | None = None,
+) -> Result:  # fmt: skip
+    """The result with a table of samples, or with the table written to its folder.
+
+    ``workload`` has the requests of pods, which ``jobs`` do not have.
+    """
     samples = SampleTable(folder)
     try:
-        sample(result, Sampling(telemetry, cluster, seed, samples.add))
+        sample(result, Sampling(telemetry, cluster, seed, samples.add), workload)
         samples.close()
     except BaseException:
         samples.drop()
@@ -57,7 +66,7 @@ def with_telemetry(
     return dataclasses.replace(result, frames=frames, provenance=provenance)
 
 
-def sample(result: Result, sampling: Sampling) -> None:
+def sample(result: Result, sampling: Sampling, workload: Workload | None = None) -> None:
     """Take all samples from the first submission to the end of the run."""
     jobs, summary = result.frames["jobs"], result.summary
     begin_s = jobs["submit_s"].min() if len(jobs) else 0.0
@@ -65,7 +74,7 @@ def sample(result: Result, sampling: Sampling) -> None:
     end_s = float(begin_s) + float(summary["makespan_s"][0])
     sampling.begin(float(begin_s))
     rows = stays(own_needs(result.frames["placements"], sampling))
-    need = needs(jobs, sampling)
+    need = needs(jobs if workload is None else requests(jobs, workload), sampling)
     ids = jobs["pod_id"].to_numpy()
     order = np.argsort(ids, kind="stable")
     for first in range(0, len(rows), ROWS):
@@ -82,6 +91,14 @@ def sample(result: Result, sampling: Sampling) -> None:
     sampling.take({"t": np.zeros(0), "pod_id": np.zeros(0, np.int64), "gpu": np.zeros(0, np.int32),
                    "profile": np.zeros(0, np.int32)}, end_s, closed=True)  # fmt: skip
     sampling.flush()
+
+
+def requests(jobs: pl.DataFrame, workload: Workload) -> pl.DataFrame:
+    """The pods of a run with what they request in the workload."""
+    names = [name for name in (s.WORKLOAD, s.GPU_MILLI, s.GPU_MEMORY_MIB) if name in workload.columns]
+    batches = (pl.from_arrow(batch.select([s.POD_ID, *names])) for batch in workload.batches())
+    known = pl.concat([pl.DataFrame(one) for one in batches]).rename({s.POD_ID: "pod_id"})
+    return jobs.select("pod_id").join(known, on="pod_id", how="left", maintain_order="left")
 
 
 def needs(jobs: pl.DataFrame, sampling: Sampling) -> Any:

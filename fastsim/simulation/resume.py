@@ -194,7 +194,7 @@ def _played(
     inputs = prepared(scenario, progress=progress)
     end_s = at_s if scenario.until_s is None else min(at_s, scenario.until_s)
     writer = CheckpointWriter(work, Checkpoints(), checkpoint.meta["scenario"], start)
-    options = replace(inputs.options, until_s=end_s, folder=work, checkpoint_writer=writer)
+    options = replace(inputs.options, until_s=end_s, folder=work, checkpoint_writer=writer, telemetry=None)
     run = OnlineRun(inputs.cluster, inputs.workload, inputs.plan, inputs.typical, options)
     try:
         writer.compare(run, checkpoint)

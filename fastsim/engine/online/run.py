@@ -153,7 +153,7 @@ class OnlineRun:
         if options.telemetry is None and not seen:
             return None
         if options.checkpoint_writer is not None:
-            raise ScenarioError("checkpoint", "one", "none: a run with telemetry keeps no checkpoints")
+            raise ScenarioError("checkpoint", "one", "none: a run whose policy sees readings keeps no checkpoints")
         recorded, telemetry = options.telemetry is not None, options.telemetry or Telemetry()
         return TelemetryHook(telemetry, self.cluster, options.seed, recorded=recorded, seen=seen, folder=options.folder)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.cluster.cluster import Cluster
@@ -12,12 +13,13 @@ from fastsim.engine.checkpoint_folder import Checkpoint
 from fastsim.engine.online.checkpointing import CheckpointWriter
 from fastsim.engine.online.plan import OnlinePlan, OnlinePolicy
 from fastsim.engine.online.user_scorers import PointsRange
-from fastsim.errors import PolicyError
+from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.policies import registry
 from fastsim.scenario.run_rules import rules_from
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.engines.engine import Engine, Hooks, refuse_adaptive_jobs
+from fastsim.simulation.placement_telemetry import with_telemetry
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.run_warnings import Message, MissingValues, absent_tenants, large_pods, rounded_points
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from fastsim.engine.online.run import OnlineOptions
     from fastsim.engine.result import Result
+    from fastsim.telemetry.telemetry import Telemetry
     from fastsim.workload import Workload
     from fastsim.workload.typical_pods import TypicalPods
 
@@ -80,13 +83,26 @@ class PodsRun:
         from fastsim.engine.online.run import run_online
 
         cluster, workload, _, plan, typical, options = self.inputs
+        telemetry = None
         if hooks.writer is not None:
             hooks.writer.refuse_many(workload.rows)
+            telemetry = telemetry_of_placements(self.scenario, options)
         options = dataclasses.replace(
             options, oversized=self.oversized, each_batch=self._look, range_seen=self.points, progress=hooks.progress,
             folder=hooks.folder, checkpoint_writer=hooks.writer,
+            telemetry=options.telemetry if telemetry is None else None,
         )  # fmt: skip
-        return run_online(cluster, workload, plan, typical, options)
+        result = run_online(cluster, workload, plan, typical, options)
+        return result if telemetry is None else self._sampled(result, telemetry, hooks.folder)
+
+    def _sampled(self, result: Result, telemetry: Telemetry, folder: Path | None) -> Result:
+        """The result with readings of its placements, and the provenance of a run that took them as it went."""
+        scenario, known = self.scenario, result.provenance
+        sampled = with_telemetry(
+            result, telemetry, self.cluster, scenario.seed, scenario.record, folder, self.inputs.workload
+        )
+        provenance = {**known, "options": {**known["options"], "telemetry": repr(telemetry)}}
+        return dataclasses.replace(sampled, provenance=provenance)
 
     def _look(self, batch: pa.RecordBatch) -> None:
         self.unused.add(batch)
@@ -102,6 +118,21 @@ class PodsRun:
     def facts(self) -> dict[str, Any]:
         """Columns of the workload, and the queue."""
         return {"columns": self.inputs.workload.columns, "queue": self.inputs.plan.queue}
+
+
+def telemetry_of_placements(scenario: Scenario, options: OnlineOptions) -> Telemetry | None:
+    """The telemetry that a run with checkpoints takes from its placements; None if it has none.
+
+    ScenarioError if placements are not recorded, or clones are added that the workload does not have.
+    """
+    if options.telemetry is None:
+        return None
+    why = "readings beside checkpoints are taken from the placements"
+    if scenario.record not in ("placements", "all"):
+        raise ScenarioError("record", repr(scenario.record), f"placements or all: {why}")
+    if scenario.inflation is not None:
+        raise ScenarioError("inflation", scenario.inflation, f"nothing: {why} of the workload's pods")
+    return options.telemetry
 
 
 def prepared_run(scenario: Scenario, policy: Any) -> PodsRun:

@@ -117,10 +117,18 @@ def test_a_pod_uses_its_share() -> None:
     assert result.telemetry.filter(metric="energy_j")["value"].max() == pytest.approx(50 * 40)
 
 
-def test_a_run_with_telemetry_keeps_no_checkpoints(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match="a run with telemetry keeps no checkpoints"):
-        fs.simulate("openb:10", "synth:openb?pods=9", telemetry=9, out=tmp_path / "r", checkpoint_pods=3)
-    assert not (tmp_path / "r").exists()
+def test_readings_beside_checkpoints_need_placements_and_pods_of_the_workload(tmp_path: Path) -> None:
+    for options, text in (
+        ({"record": "timeline"}, "record: found 'timeline', expected placements or all"),
+        ({"inflation": 2.0}, "inflation: found 2.0, expected nothing: readings beside checkpoints"),
+        ({"policy": "coolest"}, "a run whose policy sees readings keeps no checkpoints"),
+    ):
+        with pytest.raises(ScenarioError, match=text):
+            fs.simulate(
+                **{"cluster": "openb:10", "workload": "synth:openb?pods=9", **options},
+                telemetry=9, out=tmp_path / "r", checkpoint_pods=3,
+            )  # fmt: skip
+        assert not list(tmp_path.iterdir())
 
 
 def test_the_ideal_has_none() -> None:
