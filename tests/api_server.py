@@ -142,14 +142,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _watch(self, kind: str, since: int) -> None:
         self.close_connection = True
-        self.send_response(200)
-        if self.server.chunked:
-            self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
         self.ending, self.told = "", since
         with self.server.changed:
-            self.server.open.add(self)
+            self.server.open.add(self)  # before the client can know of it
             try:
+                self._head()
                 while not self.ending:
                     self._tell(kind)
                     self.server.changed.notify_all()
@@ -162,6 +159,12 @@ class _Handler(BaseHTTPRequestHandler):
                     self.connection.shutdown(socket.SHUT_RDWR)
                 self.server.open.discard(self)
                 self.server.changed.notify_all()
+
+    def _head(self) -> None:
+        self.send_response(200)
+        if self.server.chunked:
+            self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
 
     def _tell(self, kind: str) -> None:
         """Send the events since the last one."""

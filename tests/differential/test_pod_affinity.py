@@ -92,7 +92,7 @@ def clash(body: Body, other: Body) -> bool:
     """Whether two pods take the same port of an address that both have."""
 
     def taken(one: Body) -> list[tuple[Any, Any, str]]:
-        ports = one["spec"]["containers"][0]["ports"]
+        ports = one["spec"]["containers"][0].get("ports", [])
         return [(port["hostPort"], port["protocol"], port.get("hostIP", "0.0.0.0")) for port in ports]
 
     return any(

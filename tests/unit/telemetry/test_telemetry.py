@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -118,16 +119,15 @@ def test_a_pod_uses_its_share() -> None:
 
 
 def test_readings_beside_checkpoints_need_placements_and_pods_of_the_workload(tmp_path: Path) -> None:
-    for options, text in (
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"record": "timeline"}, "record: found 'timeline', expected placements or all"),
         ({"inflation": 2.0}, "inflation: found 2.0, expected nothing: readings beside checkpoints"),
         ({"policy": "coolest"}, "a run whose policy sees readings keeps no checkpoints"),
-    ):
+    )
+    for options, text in cases:
+        run = {"cluster": "openb:10", "workload": "synth:openb?pods=9", **options}
         with pytest.raises(ScenarioError, match=text):
-            fs.simulate(
-                **{"cluster": "openb:10", "workload": "synth:openb?pods=9", **options},
-                telemetry=9, out=tmp_path / "r", checkpoint_pods=3,
-            )  # fmt: skip
+            fs.simulate(**run, telemetry=9, out=tmp_path / "r", checkpoint_pods=3)
         assert not list(tmp_path.iterdir())
 
 
