@@ -54,7 +54,9 @@ def _with_summary(frames: Mapping[str, pl.DataFrame], summary: pl.DataFrame) -> 
 
 
 def _over_time(result: Result, carbon: Carbon) -> float:
-    """Emissions of the timeline: a row holds until the next one."""
-    rows = result.scan("timeline").select("t_s", power_w=pl.col("power_cpu_w") + pl.col("power_gpu_w")).collect()
+    """Emissions of the timeline from the first arrival on, as energy is counted; a row holds until the next one."""
+    power_w = pl.col("power_cpu_w") + pl.col("power_gpu_w")
+    rows = result.scan("timeline").select("t_s", power_w=power_w, before=pl.col("event") == "node").collect()
+    rows = rows.filter((~pl.col("before")).cum_max())  # nodes may come and go before any pod arrives
     edges = rows["t_s"].to_numpy()
     return carbon.co2_kg_over(edges, rows["power_w"].to_numpy()[:-1]) if len(edges) else float(np.nan)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import fastsim as fs
 from fastsim.engine.audit.metric_definitions import ENGINES
 from fastsim.errors import ScenarioError
+from fastsim.scenario.carbon import Carbon
 from tests.engines import small_run
 
 
@@ -71,3 +74,16 @@ def test_power_over_time_has_to_be_kept(grid: str, options: dict[str, Any], word
     with pytest.raises(ScenarioError, match=words):
         fs.simulate(fs.Cluster.mix(t4=2), "synth:openb?pods=3&seed=1", carbon=grid, **options)
     fs.simulate(fs.Cluster.mix(t4=2), "synth:openb?pods=3&seed=1", carbon=300, **options)
+
+
+def test_nodes_that_come_before_the_first_pod_emit_nothing_before_it() -> None:
+    nodes = fs.Cluster.uniform(nodes=2, gpu="T4", gpus=1).nodes
+    late = nodes.set_column(nodes.schema.get_field_index("add_s"), "add_s", pa.array([None, 3.0], pa.float64()))
+    pods = pl.DataFrame({"submit_s": [9.0], "num_gpu": [1], "duration_s": [10.0]})
+    workload = fs.Workload.from_polars(pods, origin="keep")
+    changing = Carbon(np.array([0.0, 12.0]), np.array([100.0, 300.0]))
+    result = fs.simulate(fs.Cluster.from_arrow(late), workload, "best_fit", carbon=changing)
+    energy_kwh = result.summary["energy_kwh"].item()
+    assert result.timeline["event"][0] == "node" and result.summary["makespan_s"].item() == 10
+    assert result.summary["co2_kg"].item() == pytest.approx(energy_kwh * (0.3 * 100 + 0.7 * 300) / 1000)
+    assert not result.audit().differences
