@@ -28,7 +28,6 @@ from fastsim.errors import InputError, PolicyError
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 from fastsim_ext.rounds.ordered_loop import OrderedLoop
 from fastsim_ext.rounds.server_allocation import ServerAllocation
-from fastsim_ext.rounds.snapshot import snapshot
 
 Floats = npt.NDArray[np.float64]
 BY_ROUND = {
@@ -94,16 +93,6 @@ class OrderedDriver(Driver):
         """Collect the records that the loop has written."""
         super().collect_records()
         self.round_records.append(np.frombuffer(self.loop.drained(), ROUND))
-
-    def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """The loop's numbers and bytes."""
-        return snapshot(self.loop)
-
-    def memory(self) -> None:
-        """None: an order has no state."""
-
-    def restore_memory(self, meta: dict[str, Any]) -> None:
-        """Nothing to restore: an order has no state."""
 
 
 def run_ordered(

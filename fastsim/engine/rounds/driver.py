@@ -23,6 +23,7 @@ from fastsim.engine.tables import ROW
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim_ext.build import CHECKED
+from fastsim_ext.rounds.snapshot import snapshot
 
 PAUSE_ROUNDS, PAUSE_JOB_ROUNDS = 4096, 2_000_000
 """Most rounds, and most rounds of jobs, between two reports of progress, at which Ctrl-C is noticed."""
@@ -142,7 +143,7 @@ class Driver(ABC):
     def state(self) -> RoundCheckpoint:
         """The complete state between two rounds."""
         self.collect_records()
-        numbers, parts = self.snapshot()
+        numbers, parts = snapshot(self.loop)
         for name, kind in self.records.items():
             lists = getattr(self, name)
             parts[name] = b"".join(one.tobytes() for one in lists)  # np.concatenate does not copy bytes between fields
@@ -167,21 +168,17 @@ class Driver(ABC):
                 getattr(self, name).append(records_of(state.arrays, name, kind))
             self.restore_memory(state.meta)
 
-    @abstractmethod
-    def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """The loop's numbers and bytes."""
-
-    @abstractmethod
     def memory(self) -> dict[str, Any] | None:
-        """The policy's state as JSON values; None if it has none."""
+        """The policy's state as JSON values; None if it has none, as an order."""
+        return None
 
     def estimates(self) -> Any:
         """The state of the estimates of pair rates; None without estimates."""
         return None
 
-    @abstractmethod
     def restore_memory(self, meta: dict[str, Any]) -> None:
         """Restore the states of policy and estimates; another policy begins without a state."""
+        assert self.memory() is None, "a policy with a state restores it"
 
     def play(self, checkpoint: CheckpointSchedule | None, resume: RoundCheckpoint | None) -> None:
         """Play the rounds to the end, from the first one or from a checkpoint."""

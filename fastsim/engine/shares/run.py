@@ -23,7 +23,7 @@ from fastsim.engine.shares.plan import SharePlan, view_of
 from fastsim.foundation import interrupts
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 from fastsim_ext.rounds.share_loop import ShareLoop
-from fastsim_ext.rounds.snapshot import request_allocation, snapshot
+from fastsim_ext.rounds.snapshot import request_allocation
 
 
 @dataclass
@@ -66,10 +66,6 @@ class ShareDriver(Driver):
         if self.plan.estimates is not None:
             for job in self.ended_jobs[-1]["id"].tolist():
                 self.plan.estimates.leave(job)
-
-    def snapshot(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """The loop's numbers and bytes."""
-        return snapshot(self.loop)
 
     def memory(self) -> dict[str, Any] | None:
         """The allocator's state as JSON values."""
