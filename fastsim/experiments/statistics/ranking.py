@@ -51,6 +51,10 @@ class Method:
         return self.level, self.name, self.seed
 
 
+OTHER_PAIRS = "pairs= (--pairs) names the column whose values are repetitions, such as workload"
+"""What to do in a table without the column of repetitions."""
+
+
 def winners(
     table: pl.DataFrame, metric: str, *, over: str = "policy", pairs: str | Sequence[str] = "seed",
     by: Sequence[str] = (), higher: bool | None = None, level: float = 0.95, method: str = "t", seed: int = 0,
@@ -71,7 +75,7 @@ def winners(
     keys = [pairs] if isinstance(pairs, str) else list(pairs)
     for name in (metric, over, *keys, *by):
         if name not in table.columns:
-            do = suggestion(name, table.columns)
+            do = suggestion(name, table.columns) or (OTHER_PAIRS if name in keys else "")
             raise ScenarioError("winners", f"no column {name!r}", f"columns among {', '.join(table.columns)}", do)
     more = _more_is_better(metric) if higher is None else higher
     finite = pl.when(pl.col(metric).cast(pl.Float64).is_finite()).then(metric)

@@ -117,6 +117,8 @@ def test_one_seed_tells_nobody_apart() -> None:
         winners(table(), "jct")
     with pytest.raises(ScenarioError, match="did you mean 'jct_mean_s'"):
         winners(table(), "jct_mean")
+    with pytest.raises(ScenarioError, match=r"no column 'seed'.*; pairs= \(--pairs\) names the column"):
+        winners(table().rename({"seed": "draw"}), "jct_mean_s")
     with pytest.raises(ScenarioError, match="no finite value"):
         winners(table().with_columns(jct_mean_s=pl.lit(None, pl.Float64)), "jct_mean_s")
 
