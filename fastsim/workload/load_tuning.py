@@ -100,7 +100,22 @@ def tune_rows(
     return all_rows, all_rows[:0]
 
 
+MOST_MOVED = 1 << 16
+"""Rows of a list that are moved up whenever one goes; longer lists keep counts in a tree."""
+
+
 def _thinned(demand: list[int], total: int, target: float, draws: GoRandom) -> Ints:
+    """The rows that stay when rows drawn one by one go, until the others ask for no more than the target."""
+    if len(demand) > MOST_MOVED:
+        return _thinned_by_counts(demand, total, target, draws)
+    rows = list(range(len(demand)))
+    while rows and total > target:
+        total -= demand[rows.pop(draws.below(len(rows)))]
+    return np.array(rows, np.int64)
+
+
+def _thinned_by_counts(demand: list[int], total: int, target: float, draws: GoRandom) -> Ints:
+    """The same rows in time that grows with their number and its logarithm."""
     # A tree of counts (Fenwick) finds the row at a place among those that are left, and counts it out on the way.
     rows = len(demand)
     counts = [node & -node for node in range(rows + 1)]

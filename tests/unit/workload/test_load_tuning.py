@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from fastsim.cluster.cluster import Cluster
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.draws.go_random import DRAWN, GoRandom
-from fastsim.workload import Workload
+from fastsim.workload import Workload, load_tuning
 from fastsim.workload.load_tuning import tune_rows
 from fastsim.workload.schema import REQUIRED
 from tests.strategies import scenarios_per_run
@@ -233,3 +234,15 @@ def test_inflated_adds_clones_within_the_capacity() -> None:
     tight = Cluster.uniform(nodes=1, cpu_milli=10_000, memory_mib=1)
     assert made().inflated(2.0, tight).rows == 4
     assert made().inflated(1.0, tight).rows == 4
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 100, 3000])
+def test_rows_that_are_moved_up_are_those_that_a_tree_counts_out(rows: int) -> None:
+    for seed in range(8):
+        drawn = random.Random(seed)
+        demand = [drawn.choice([0, 100, 1000, 8000]) for _ in range(rows)]
+        for part in (0.0, 0.3, 0.8, 1.0):
+            one, other, target = GoRandom(seed), GoRandom(seed), part * sum(demand)
+            moved = load_tuning._thinned(demand, sum(demand), target, one)
+            counted = load_tuning._thinned_by_counts(demand, sum(demand), target, other)
+            assert moved.tolist() == counted.tolist() and moved.dtype == counted.dtype and one.used == other.used
