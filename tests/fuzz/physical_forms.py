@@ -156,6 +156,8 @@ def _maps(values: Values, kind: pa.DataType, rng: random.Random) -> Form | None:
     entries = [entry for row in values if row is not None for entry in row]
     keys, items = (any_form([entry[part] for entry in entries], one, rng)
                    for part, one in enumerate((kind.key_type, kind.item_type)))  # fmt: skip
+    if t.is_null(keys.column.type):  # no row has an entry: keys are never null
+        keys = Form(keys.column.cast(pa.string()))
     offsets = pa.array(np.concatenate(([0], np.cumsum([len(row or ()) for row in values]))), pa.int32())
     named = pa.map_(pa.field("name", keys.column.type, nullable=False), pa.field("amount", items.column.type))
     missing = pa.array([row is None for row in values], pa.bool_())
