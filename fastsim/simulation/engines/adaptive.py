@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +21,7 @@ from fastsim.performance.applications.application import Applications
 from fastsim.performance.oracle import Oracle
 from fastsim.scenario import round_texts
 from fastsim.simulation.binding_columns import checked_columns
-from fastsim.simulation.engines.engine import Clock, Engine, Hooks, clock, provenance_of, timing_of
+from fastsim.simulation.engines.engine import Engine, Hooks, JobsRun, clock, provenance_of, timing_of
 from fastsim.simulation.placement_telemetry import sampled
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
@@ -79,42 +78,21 @@ def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
     return PreparedAdaptive(cluster, workload, setting, plan, jobs, typical, messages)
 
 
-@dataclass(frozen=True)
-class AdaptiveRun:
-    """A run of adaptive jobs; ``began`` when it was prepared."""
-
-    scenario: Scenario
-    inputs: PreparedAdaptive
-    began: Clock
-    ahead: Sequence[Message] = ()
-
-    @property
-    def cluster(self) -> Cluster:
-        """The nodes."""
-        return self.inputs.cluster
+class AdaptiveRun(JobsRun[PreparedAdaptive]):
+    """A run of adaptive jobs."""
 
     def play(self, hooks: Hooks) -> Result:
         """The result."""
         from fastsim.engine.adaptive import tables as adaptive_tables
-        from fastsim.engine.tables import LazyFrames
 
         scenario, inputs = self.scenario, self.inputs
-        schedule, start = (None, None) if hooks.writer is None else (hooks.writer.schedule, hooks.writer.start)
-        run = driven_adaptive(scenario, inputs, hooks.progress, schedule, start)
+        run = driven_adaptive(scenario, inputs, hooks.progress, *hooks.schedule())
         typical_count = max(inputs.typical.kept, 1)
         tables = adaptive_tables.makers(run, inputs.cluster, typical_count, inputs.workload)
-        frames = LazyFrames({"summary": adaptive_tables.summary(run, typical_count)}, tables)
         timing = timing_of(self.began, hooks.writer, len(run.jobs), solver_s=run.solver_s, rounds=run.rounds)
-        result = Result(frames, _provenance(scenario, inputs), timing)
+        summary = adaptive_tables.summary(run, typical_count)
+        result = self.result_of(summary, tables, _provenance(scenario, inputs), timing)
         return sampled(result, scenario, telemetry_from(scenario.telemetry), self.cluster, hooks.folder)
-
-    def messages(self) -> Sequence[Message]:
-        """Warnings about columns without effect."""
-        return self.inputs.messages
-
-    def facts(self) -> dict[str, Any]:
-        """Nothing: no option hangs on the workload."""
-        return {}
 
 
 def prepared_run(scenario: Scenario, policy: Any) -> AdaptiveRun:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from fastsim.errors import PolicyError
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.result import Result
+    from fastsim.engine.tables import FrameMakers
     from fastsim.scenario.scenario import Scenario
     from fastsim.simulation.run_warnings import Message
     from fastsim.workload import Workload
@@ -20,6 +24,21 @@ if TYPE_CHECKING:
 
 Clock = tuple[float, float]
 """Seconds of wall and of CPU."""
+
+
+class PreparedJobs(Protocol):
+    """The objects of a scenario of jobs."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The nodes."""
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """Warnings about columns without effect."""
+
+
+Inputs = TypeVar("Inputs", bound=PreparedJobs)
 
 
 class Hooks(NamedTuple):
@@ -32,6 +51,10 @@ class Hooks(NamedTuple):
     progress: Callable[[int], None] | None = None
     writer: Any = None
     folder: Path | None = None
+
+    def schedule(self) -> tuple[Any, Any]:
+        """When a run in rounds writes checkpoints, and the one that it begins with; None without a writer."""
+        return (None, None) if self.writer is None else (self.writer.schedule, self.writer.start)
 
 
 class PreparedRun(Protocol):
@@ -66,6 +89,38 @@ class Engine(NamedTuple):
     writer: Callable[..., Any] | None
     state: type | None
     places: str
+
+
+@dataclass(frozen=True)
+class JobsRun(Generic[Inputs]):
+    """A run of jobs, or of pods that share GPUs: its objects, and when it was prepared."""
+
+    scenario: Scenario
+    inputs: Inputs
+    began: Clock
+    ahead: Sequence[Message] = ()
+
+    @property
+    def cluster(self) -> Cluster:
+        """The nodes."""
+        return self.inputs.cluster
+
+    def messages(self) -> Sequence[Message]:
+        """Warnings about columns without effect."""
+        return self.inputs.messages
+
+    def facts(self) -> dict[str, Any]:
+        """Nothing: no option hangs on the workload."""
+        return {}
+
+    def result_of(
+        self, summary: pl.DataFrame, tables: FrameMakers, provenance: dict[str, Any], timing: dict[str, Any]
+    ) -> Result:
+        """The result; tables besides the summary are made when they are asked for."""
+        from fastsim.engine.result import Result
+        from fastsim.engine.tables import LazyFrames
+
+        return Result(LazyFrames({"summary": summary}, tables), provenance, timing)
 
 
 def clock() -> Clock:

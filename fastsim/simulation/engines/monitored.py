@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.engine.monitored.containers import Containers
@@ -19,9 +18,9 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.scenario.compat import switches_on
 from fastsim.scenario.round_texts import lasting
 from fastsim.simulation.engines.engine import (
-    Clock,
     Engine,
     Hooks,
+    JobsRun,
     clock,
     provenance_of,
     refuse_adaptive_jobs,
@@ -64,6 +63,11 @@ class PreparedMonitored(NamedTuple):
     tariff: Tariff | None
     unused: UnusedColumns
 
+    @property
+    def messages(self) -> Sequence[Message]:
+        """Warnings about columns without effect, once the pods have been read."""
+        return self.unused.messages(self.workload.name)
+
 
 def prepared_monitored(scenario: Scenario, policy: Any) -> PreparedMonitored:
     """The objects of a scenario for a monitored scheduler."""
@@ -97,24 +101,12 @@ def watched(plan: MonitoredPlan, telemetry: Telemetry | None) -> Telemetry:
     return dataclasses.replace(telemetry, devices=devices, refresh_s=telemetry.refresh_s or plan.refresh_s)
 
 
-@dataclass(frozen=True)
-class MonitoredPodsRun:
-    """A run of pods under a monitored scheduler; ``began`` when it was prepared."""
-
-    scenario: Scenario
-    inputs: PreparedMonitored
-    began: Clock
-    ahead: Sequence[Message] = ()
-
-    @property
-    def cluster(self) -> Cluster:
-        """The nodes."""
-        return self.inputs.cluster
+class MonitoredPodsRun(JobsRun[PreparedMonitored]):
+    """A run of pods under a monitored scheduler."""
 
     def play(self, hooks: Hooks) -> Result:
         """The result."""
         from fastsim.engine.monitored.tables import makers, measured, summary
-        from fastsim.engine.tables import LazyFrames
 
         scenario, inputs = self.scenario, self.inputs
         run = driven(inputs, scenario, hooks.progress)
@@ -123,18 +115,9 @@ class MonitoredPodsRun:
         measurements = measured(run, inputs.cluster, inputs.typical, inputs.gpus, inputs.tariff)
         tables = makers(measurements, inputs.cluster, inputs.workload, listed, timed)
         timing = timing_of(self.began, None, run.arrived)
-        frames = LazyFrames({"summary": summary(measurements)}, tables)
-        result = Result(frames, _provenance(scenario, inputs), timing)
+        result = self.result_of(summary(measurements), tables, _provenance(scenario, inputs), timing)
         telemetry = None if scenario.telemetry is None else inputs.telemetry
         return sampled(result, scenario, telemetry, self.cluster, hooks.folder)
-
-    def messages(self) -> Sequence[Message]:
-        """Warnings about columns without effect."""
-        return self.inputs.unused.messages(self.inputs.workload.name)
-
-    def facts(self) -> dict[str, Any]:
-        """Nothing: no option hangs on the workload."""
-        return {}
 
 
 def prepared_run(scenario: Scenario, policy: Any) -> MonitoredPodsRun:

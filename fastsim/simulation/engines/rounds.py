@@ -9,7 +9,6 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.engine.orders.plan import OrderPlan
@@ -29,7 +28,7 @@ from fastsim.policies.shares.pair_rate_estimator import Estimator
 from fastsim.scenario import round_texts
 from fastsim.scenario.compat import switches_on
 from fastsim.simulation.binding_columns import check_entities, check_gangs, checked_columns
-from fastsim.simulation.engines.engine import Clock, Engine, Hooks, clock, provenance_of, timing_of
+from fastsim.simulation.engines.engine import Engine, Hooks, JobsRun, clock, provenance_of, timing_of
 from fastsim.simulation.placement_telemetry import sampled
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
@@ -125,27 +124,15 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     return PreparedRounds(cluster, workload, setting, plan, jobs, jobs.tenants, typical, options, needs, messages)
 
 
-@dataclass(frozen=True)
-class RoundsRun:
-    """A run of jobs in rounds of shares or ordered rounds, or without rounds; ``began`` when it was prepared."""
-
-    scenario: Scenario
-    inputs: PreparedRounds
-    began: Clock
-    ahead: Sequence[Message] = ()
-
-    @property
-    def cluster(self) -> Cluster:
-        """The nodes."""
-        return self.inputs.cluster
+class RoundsRun(JobsRun[PreparedRounds]):
+    """A run of jobs in rounds of shares or ordered rounds, or without rounds."""
 
     def play(self, hooks: Hooks) -> Result:
         """The result."""
         scenario, inputs = self.scenario, self.inputs
         if scenario.ideal:
             return self._result(_ideal(scenario, inputs, hooks.progress), hooks)
-        schedule, start = (None, None) if hooks.writer is None else (hooks.writer.schedule, hooks.writer.start)
-        run = driven(scenario, inputs, hooks.progress, schedule, start)
+        run = driven(scenario, inputs, hooks.progress, *hooks.schedule())
         if scenario.log is not None:
             run = _logged(scenario, inputs, run)
         result, telemetry = self._result(run, hooks), telemetry_from(scenario.telemetry)
@@ -153,7 +140,6 @@ class RoundsRun:
 
     def _result(self, run: RoundOutcome, hooks: Hooks) -> Result:
         from fastsim.engine.rounds import tables as round_tables
-        from fastsim.engine.tables import LazyFrames
 
         typical_count = max(self.inputs.typical.kept, 1)
         absolute = "slo_compare_absolute" in switches_on(self.scenario.compat)
@@ -162,15 +148,7 @@ class RoundsRun:
             summary = round_tables.unmeasured(summary, run)
         tables = round_tables.makers(run, self.cluster, typical_count, self.inputs.workload)
         timing = timing_of(self.began, hooks.writer, len(run.jobs), solver_s=run.solver_s, rounds=run.rounds)
-        return Result(LazyFrames({"summary": summary}, tables), _provenance(self.scenario, self.inputs), timing)
-
-    def messages(self) -> Sequence[Message]:
-        """Warnings about columns without effect."""
-        return self.inputs.messages
-
-    def facts(self) -> dict[str, Any]:
-        """Nothing: no option hangs on the workload."""
-        return {}
+        return self.result_of(summary, tables, _provenance(self.scenario, self.inputs), timing)
 
 
 def prepared_run(scenario: Scenario, policy: Any) -> RoundsRun:
