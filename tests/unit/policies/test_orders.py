@@ -103,3 +103,10 @@ def test_limits_may_be_parts_of_an_hour_and_of_the_cluster() -> None:
 def test_a_limit_is_a_number(name: str, wrong: Any) -> None:
     with pytest.raises(PolicyError, match=f"parameter {name}: found"):
         Tiresias(**{name: wrong})
+
+
+def test_an_order_that_is_not_registered_has_the_name_of_its_class() -> None:
+    class Widest(Order):
+        key = ("-gpus", "arrival")
+
+    assert str(Widest()) == "Widest" and str(Widest(starving_h=2.0)) == "Widest(starving_h=2.0)"

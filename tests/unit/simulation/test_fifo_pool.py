@@ -90,3 +90,10 @@ def test_wrong_pools_and_tables() -> None:
         simulate_pool(pa.table(GOOD).drop_columns(["num_gpu"]), 4)
     with pytest.raises(InputError, match="jobs: found list"):
         simulate_pool([1, 2], 4)
+
+
+def test_frames_that_keep_their_clock_start_as_a_pool_does() -> None:
+    frame = pl.DataFrame({"submit_s": [40.0, 45.0, 50.0], "num_gpu": [4, 2, 4], "duration_s": [10.0, 5.0, 3.0]})
+    workload = fs.Workload.from_polars(frame, origin="keep")
+    jobs = fs.simulate(fs.Cluster.uniform(nodes=1, gpu="A100", gpus=4), workload, queue="fifo").jobs.sort("pod_id")
+    assert jobs["start_s"].to_list() == simulate_pool(frame, 4)["start_s"].to_list() == [40.0, 50.0, 55.0]
