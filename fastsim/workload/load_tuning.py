@@ -8,6 +8,7 @@ gives its pods in its order. Only here the clones of an inflation have a seed; t
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +91,7 @@ def tune_rows(
     all_rows = np.arange(len(demand))
     total = int(demand.sum())
     if total > target:
-        return _thinned(demand.tolist(), total, target, draws), all_rows[:0]
+        return _thinned(demand, total, target, draws), all_rows[:0]
     if total < target and not total:
         raise ScenarioError("workload.tune", "no pod that asks for a GPU", "some GPU request to scale up")
     if total < target:
@@ -102,16 +103,25 @@ def tune_rows(
 
 MOST_MOVED = 1 << 16
 """Rows of a list that are moved up whenever one goes; longer lists keep counts in a tree."""
+AT_ONCE = 1024
+"""Draws that are looked at before the rows that they name go or are cloned."""
 
 
-def _thinned(demand: list[int], total: int, target: float, draws: GoRandom) -> Ints:
+def _thinned(demand: Ints, total: int, target: float, draws: GoRandom) -> Ints:
     """The rows that stay when rows drawn one by one go, until the others ask for no more than the target."""
     if len(demand) > MOST_MOVED:
-        return _thinned_by_counts(demand, total, target, draws)
-    rows = list(range(len(demand)))
+        return _thinned_by_counts(demand.tolist(), total, target, draws)
+    rows, stays = array("H", range(len(demand))), np.ones(len(demand), bool)
     while rows and total > target:
-        total -= demand[rows.pop(draws.below(len(rows)))]
-    return np.array(rows, np.int64)
+        bounds = np.arange(len(rows), max(len(rows) - AT_ONCE, 0), -1)
+        gone = [rows.pop(place) for place in draws.look_ahead(bounds)]
+        left = total - np.cumsum(demand[gone])
+        enough = left <= target
+        count = int(enough.argmax()) + 1 if enough.any() else len(gone)
+        draws.skip(count)
+        stays[gone[:count]] = False
+        total = int(left[count - 1])
+    return np.flatnonzero(stays)
 
 
 def _thinned_by_counts(demand: list[int], total: int, target: float, draws: GoRandom) -> Ints:
@@ -139,12 +149,20 @@ def _thinned_by_counts(demand: list[int], total: int, target: float, draws: GoRa
 
 
 def _cloned(per_device: Ints, demand: Ints, total: int, target: float, draws: GoRandom, pool: Ints) -> Ints:
-    rows, share, whole = pool.tolist(), per_device.tolist(), demand.tolist()
-    clones: list[int] = []
-    while total + share[row := rows[draws.below(len(rows))]] <= target:
-        clones.append(row)
-        total += whole[row]
-    return np.array(clones, np.int64)
+    """Rows of the pool drawn one by one, until one device of the next would take the sum past the target."""
+    clones: list[Ints] = []
+    bounds = np.full(AT_ONCE, len(pool))
+    while True:
+        rows = pool[draws.look_ahead(bounds)]
+        before = total + np.cumsum(demand[rows]) - demand[rows]
+        past = before + per_device[rows] > target
+        if past.any():
+            count = int(past.argmax())
+            draws.skip(count + 1)  # the row that ends it is drawn, too
+            return np.concatenate((*clones, rows[:count]))
+        draws.skip(len(rows))
+        clones.append(rows)
+        total += int(demand[rows].sum())
 
 
 def inflated(workload: Workload, ratio: float, cluster: Cluster, seed: int = 0) -> Workload:

@@ -11,7 +11,7 @@ import base64
 import re
 from collections.abc import Iterator, Mapping, MutableSequence
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from fastsim.errors import InputError
 
 Words = np.ndarray[Any, np.dtype[np.uint64]]
+Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 LENGTH, LAG = 607, 273
 """A word is the sum of the words so many before it."""
@@ -48,6 +49,7 @@ class GoRandom:
         self.used = used
         """Words drawn so far."""
         self._words = _words_after(_first_words(seed), used)
+        self._ahead: list[int] = []  # words that were looked at and not drawn, the next one last
 
     @classmethod
     def of_run(cls, seed: int, after: DrawnPods | None = None) -> GoRandom:
@@ -61,29 +63,46 @@ class GoRandom:
     def word(self) -> int:
         """The next 64 bits (``Uint64``)."""
         self.used += 1
-        return next(self._words)
+        return self._ahead.pop() if self._ahead else next(self._words)
 
     def below(self, bound: int) -> int:
         """A number from 0 to `bound` - 1, which is below 2^31 (``Intn``)."""
         most = SEEDS - 2**31 % bound
         while True:
-            self.used += 1
-            drawn = next(self._words) >> 32 & SEEDS
+            drawn = self.word() >> 32 & SEEDS
             if drawn <= most:
                 return drawn % bound
+
+    def look_ahead(self, bounds: Integers) -> list[int]:
+        """The numbers that `below` would give for these bounds, one after the other; `skip` draws them.
+
+        The list is never empty. It ends before a number that takes a second word.
+        """
+        bounds = bounds.astype(np.uint64)
+        drawn = self._words_ahead(len(bounds)) >> np.uint64(32) & np.uint64(SEEDS)
+        refused = drawn > np.uint64(SEEDS) - np.uint64(2**31) % bounds
+        if refused[0]:
+            self.skip(1)
+            return self.look_ahead(bounds)
+        count = int(refused.argmax()) or len(bounds)
+        numbers: list[int] = (drawn[:count] % bounds[:count]).tolist()
+        return numbers
+
+    def skip(self, count: int) -> None:
+        """Draws so many of the words that were looked at."""
+        del self._ahead[len(self._ahead) - count :]
+        self.used += count
 
     def shuffle(self, items: MutableSequence[Any]) -> None:
         """Exchanges every item from the last to the second with one at or before it (``Shuffle``)."""
         bounds = np.arange(len(items), 1, -1, dtype=np.uint64)
-        words = np.fromiter(islice(self._words, len(bounds)), np.uint64, len(bounds))
-        products = (words >> np.uint64(31) & LOW) * bounds
+        products = (self._words_ahead(len(bounds)) >> np.uint64(31) & LOW) * bounds
         if ((products & LOW) < bounds).any():  # a word may have to be drawn again, one in 2^32 / len(items)
-            self._words = chain(words.tolist(), self._words)
             self._shuffle_word_by_word(items)
             return
         for last, other in zip(range(len(items) - 1, 0, -1), (products >> np.uint64(32)).tolist(), strict=True):
             items[last], items[other] = items[other], items[last]
-        self.used += len(bounds)
+        self.skip(len(bounds))
 
     def _shuffle_word_by_word(self, items: MutableSequence[Any]) -> None:
         for last in range(len(items) - 1, 0, -1):
@@ -93,6 +112,13 @@ class GoRandom:
                 product = (self.word() >> 31 & 0xFFFFFFFF) * bound
             other = product >> 32
             items[last], items[other] = items[other], items[last]
+
+    def _words_ahead(self, count: int) -> Words:
+        """The next words, in their order; nothing is drawn."""
+        lacking = count - len(self._ahead)
+        if lacking > 0:
+            self._ahead = list(islice(self._words, lacking))[::-1] + self._ahead
+        return np.array(self._ahead[len(self._ahead) - count :][::-1], np.uint64)
 
     def permutation(self, count: int) -> list[int]:
         """A random order of 0 to `count` - 1 (``Perm``)."""

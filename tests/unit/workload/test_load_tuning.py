@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from fastsim.cluster.cluster import Cluster
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.draws.go_random import DRAWN, GoRandom
+from fastsim.foundation.draws.random_streams import Ints
 from fastsim.workload import Workload, load_tuning
 from fastsim.workload.load_tuning import tune_rows
 from fastsim.workload.schema import REQUIRED
@@ -33,6 +34,15 @@ class Scripted(GoRandom):
         """The script, then row 0."""
         self.used += 1
         return self._rows.pop(0) if self._rows else 0
+
+    def look_ahead(self, bounds: Ints) -> list[int]:
+        """The script, then row 0; not further than the bounds."""
+        return (self._rows + [0] * len(bounds))[: len(bounds)]
+
+    def skip(self, count: int) -> None:
+        """That much of the script is over."""
+        self.used += count
+        del self._rows[:count]
 
 
 def made(names: list[str] | None = None) -> Workload:
@@ -102,6 +112,19 @@ def test_every_candidate_is_one_draw_and_the_last_is_no_clone() -> None:
     draws = GoRandom(1)
     _, clones = tune_rows([1], [1], 9_000, draws)
     assert len(clones) == 8_999 and draws.used == 9_000
+
+
+@pytest.mark.parametrize("target", [60_000, 70_000, 900_000, 5_000_000])
+def test_clones_are_drawn_one_by_one_until_one_would_pass_the_target(target: int) -> None:
+    requests = [(0, 0), (1, 10), (1, 500), (2, 1000), (8, 1000)] * 5
+    demand = [count * milli for count, milli in requests]
+    for seed in range(5):
+        expected, total, draws, plain = [], sum(demand), GoRandom(seed), GoRandom(seed)
+        while total + requests[row := plain.below(len(requests))][1] <= target:
+            expected.append(row)
+            total += demand[row]
+        _, clones = tune_rows([milli for _, milli in requests], [count for count, _ in requests], target, draws)
+        assert clones.tolist() == expected and draws.used == plain.used
 
 
 def test_tuning_down_drops_the_row_at_the_drawn_place_among_those_left() -> None:
@@ -243,6 +266,6 @@ def test_rows_that_are_moved_up_are_those_that_a_tree_counts_out(rows: int) -> N
         demand = [drawn.choice([0, 100, 1000, 8000]) for _ in range(rows)]
         for part in (0.0, 0.3, 0.8, 1.0):
             one, other, target = GoRandom(seed), GoRandom(seed), part * sum(demand)
-            moved = load_tuning._thinned(demand, sum(demand), target, one)
+            moved = load_tuning._thinned(np.array(demand), sum(demand), target, one)
             counted = load_tuning._thinned_by_counts(demand, sum(demand), target, other)
             assert moved.tolist() == counted.tolist() and moved.dtype == counted.dtype and one.used == other.used

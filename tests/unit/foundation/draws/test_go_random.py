@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from fastsim.errors import InputError
@@ -97,3 +98,16 @@ def test_all_words_at_once_exchange_what_word_by_word_does(count: int) -> None:
         draws.shuffle(one)
         single._shuffle_word_by_word(other)
         assert one == other and draws.used == single.used and draws.word() == single.word()
+
+
+@pytest.mark.parametrize("most", [3, 1000, 2**30 + 1, 1_500_000_000])
+def test_numbers_ahead_are_those_of_single_draws(most: int) -> None:
+    for seed in range(5):
+        ahead, single = GoRandom(seed), GoRandom(seed)
+        for drawn in range(1, 40):
+            bounds = np.arange(most, max(most - 50, 0), -1)
+            numbers = ahead.look_ahead(bounds)[:drawn]
+            ahead.skip(len(numbers))
+            assert numbers == [single.below(int(bound)) for bound in bounds[: len(numbers)]] and numbers
+            assert ahead.used == single.used
+        assert ahead.below(7) == single.below(7) and ahead.word() == single.word()
