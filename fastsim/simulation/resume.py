@@ -22,7 +22,7 @@ from fastsim.engine.checkpoint_folder import (
     unfinished,
     working_folder,
 )
-from fastsim.engine.online.arrivals import arrived_by, stream
+from fastsim.engine.online.arrivals import arrived_by
 from fastsim.engine.rounds.checkpoint import (
     CheckpointSchedule,
     RoundCheckpoint,
@@ -200,7 +200,7 @@ def _played(
         writer.compare(run, checkpoint)
         batches = arrived_by(writer.batches(inputs.workload), end_s)
         writer.take_over(run, batches)
-        stream(run, batches)
+        run.stream(batches)
         run.writer.close()
         return writer.secured(writer.state(run), run.recorder)
     finally:

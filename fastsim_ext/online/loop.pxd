@@ -7,8 +7,6 @@ from fastsim_ext.state.pod_table cimport WorkTable
 
 cdef enum:  # Queue: order of fastsim.engine.online.plan.RULES
     DROP, FIFO, FIFO_SKIP, PRIORITY, PRIORITY_SKIP, DRF, EASY, CONSERVATIVE
-cdef enum:  # Status: why advance() came back
-    DONE, WANT_ARRIVALS, PAUSE, DESCHEDULE_DUE, WANT_NODE_CHANGES, GPU_SAMPLE
 cdef struct Counts:      # running counts and exact sums of demand, milli; of all pods, of those never placed
     int64_t running, pending, finished, unplaced, lost, arrived_cpu, arrived_gpu, unplaced_cpu, unplaced_gpu
 cdef struct Row:         # the state after one event; 8-byte fields only, so numpy reads it as it is

@@ -14,7 +14,7 @@ from fastsim_ext.state.departure_queue cimport ARRIVAL, DEPARTURE, DESCHEDULE, E
 from fastsim_ext.state.node_table cimport NodeTable, Totals
 from fastsim_ext.state.pod_outcomes cimport EVICTED, FINISHED, INTERVAL, NODE_LOST, PENDING, POD, RUNNING, START
 from fastsim_ext.state.pod_table cimport Slot, WorkTable
-from fastsim_ext.types cimport Pod
+from fastsim_ext.types cimport DESCHEDULE_DUE, DONE, GPU_SAMPLE, PAUSE, WANT_ARRIVALS, WANT_NODE_CHANGES, Pod
 
 cdef enum:
     DRAIN_ROWS = 1024      # outcome rows that are drained at a time when a run ends

@@ -5,9 +5,6 @@ from fastsim_ext.rounds.job_table cimport Job, JobTable
 from fastsim_ext.rounds.leases cimport Leases
 from fastsim_ext.rounds.round_log cimport RoundLog
 
-cdef enum:  # Stop: as fastsim.engine.rounds.driver.Stop
-    DONE, ASK_POLICY, WANT_ARRIVALS, PRICE_CHANGE, DRAIN, DEADLOCK, PAUSE
-
 cdef enum:  # Stage: where the loop goes on
     AT_TOP, AT_WORK, AT_ARRIVALS, AT_CHOICE
 

@@ -10,6 +10,7 @@ from libc.string cimport memmove
 from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.rounds.job_table cimport job_begin, job_waits
 from fastsim_ext.rounds.leases cimport Task
+from fastsim_ext.types cimport ASK_POLICY, DEADLOCK, DONE, DRAIN, PAUSE, PRICE_CHANGE, WANT_ARRIVALS
 
 cdef enum:
     MOST_WAITING = 65536               # records before they must be drained

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 
+from fastsim.engine.driving.drive import Stop
 from fastsim.engine.orders.run import ordered_loop_of
-from fastsim.engine.rounds.driver import Stop
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.outcome import GANG
 from tests.strategies import scenarios_per_run

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.engine.pod_profiles import PodProfiles
+from fastsim.engine.sampling.pod_profiles import PodProfiles
 from fastsim.telemetry.reading_model import Device, Resident, readings
 from fastsim.telemetry.sample_and_hold import refresh_times, seen_s
 from fastsim.telemetry.telemetry import Telemetry

@@ -22,8 +22,8 @@ ORDER: tuple[tuple[str, ...], ...] = (
 """Packages and modules of ``fastsim`` from top to bottom; those of one row do not know each other."""
 INNER: dict[str, tuple[tuple[str, ...], ...]] = {
     "fastsim.engine": (
-        ("online", "monitored", "shares", "orders", "adaptive", "originals"), ("rounds",), ("",), ("audit",),
-        ("totals",),
+        ("online", "monitored", "shares", "orders", "adaptive", "originals"), ("rounds",),
+        ("sampling",), ("",), ("audit",), ("driving",), ("totals",),
     ),
     "fastsim.policies": (
         ("online", "shares", "adaptive", "monitored"), ("orders",), ("deciders", "allocators"), ("programs",),

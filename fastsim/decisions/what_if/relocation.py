@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from fastsim.engine.driving.drive import Stop
 from fastsim.engine.online.arrivals import Arrivals
-from fastsim.engine.online.run import WANT_NODE_CHANGES, OnlineOptions, OnlineRun
+from fastsim.engine.online.run import OnlineOptions, OnlineRun
 from fastsim.engine.tables import OUTCOME
 from fastsim.foundation import interrupts
 from fastsim_ext.select.scan import Selector
@@ -99,7 +100,7 @@ class Relocation(OnlineRun):
             job, gang = np.zeros(len(rows), np.int64), np.ones(len(rows), np.int32)
             self.queue_loop.feed_members(tenant, group, stopped, stops, est, job, gang, np.zeros(len(rows), np.uint8))
         self.online.feed(*now, False)
-        while self.online.advance(MOST_EVENTS) == WANT_NODE_CHANGES:
+        while self.online.advance(MOST_EVENTS) == Stop.WANT_NODE_CHANGES:
             assert self.rule_columns is not None and self.queue_loop is not None
             self.rule_columns.feed_changes(self.queue_loop)
         interrupts.check()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
@@ -27,14 +26,16 @@ from fastsim.engine.adaptive.plan import (
     SpeedEstimate,
 )
 from fastsim.engine.checkpoint_folder import restoring
+from fastsim.engine.driving.drive import Handlers, Stop, drive
+from fastsim.engine.driving.headway import Headway
 from fastsim.engine.rounds.checkpoint import CheckpointClock, CheckpointSchedule, RoundCheckpoint
-from fastsim.engine.rounds.headway import RoundHeadway
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
 from fastsim.engine.rounds.solver_time import solver_seconds
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError
 from fastsim.foundation import interrupts
+from fastsim.foundation.limits.knobs import DECISIONS, GENERATIONS
 from fastsim.performance.goodput import Noise, Perf
 from fastsim.performance.step_time_fit import Observation, fitted
 from fastsim.workload.oversized_pods import smaller_jobs
@@ -79,6 +80,13 @@ class AdaptiveDriver:
     calls: int = 0
     rows: list[bytes] = field(default_factory=list)
     """Drained rows of the timeline (``ROW``)."""
+    until_s: float = math.inf
+    progress: Callable[[int], None] | None = None
+    write: Callable[[bool], None] = lambda end: None
+    """Write a checkpoint if one is due, or (True) at the end."""
+    headway: Headway = field(default_factory=lambda: Headway("jobs", DECISIONS, GENERATIONS))
+    decided: bool = False
+    """Whether the policy has decided about the present round."""
 
     @property
     def solver_s(self) -> float:
@@ -90,6 +98,54 @@ class AdaptiveDriver:
     def arrived(self) -> int:
         """Jobs that have arrived."""
         return len(self.loop.active) + len(self.loop.ended_jobs)
+
+    def play(self, restored: bool) -> None:
+        """Play the rounds to the end; those of a state that was ``restored`` may meet wrong values of it."""
+        handlers: Handlers = {
+            Stop.ASK_POLICY: self.ask_policy, Stop.PAUSE: self.pause, Stop.DEADLOCK: self.report_deadlock,
+        }  # fmt: skip
+        advance = self.advance
+        if restored:
+            guarded = restoring("checkpoint", STATE)
+            advance, handlers = guarded(advance), {**handlers, Stop.ASK_POLICY: guarded(self.ask_policy)}
+        drive(advance, handlers)
+        self.write(True)
+
+    def advance(self) -> int:
+        """Play the next round up to the policy's decision; a pause follows each decision."""
+        loop = self.loop
+        if self.decided:
+            self.decided = False
+            return Stop.PAUSE
+        if loop.quiet > MOST_QUIET and not loop.expected:
+            return Stop.DEADLOCK
+        if not (loop.active or loop.expected) or loop.now_s >= self.until_s:
+            return Stop.DONE
+        loop.work()
+        return Stop.ASK_POLICY
+
+    def ask_policy(self) -> None:
+        """Place the active jobs, unless the policy has decided too often since a job ended."""
+        interrupts.check()
+        self.headway.see(len(self.loop.ended_jobs))
+        self.headway.add(DECISIONS, 1, self.loop.now_s)
+        self.headway.add(GENERATIONS, self.plan.generations, self.loop.now_s)
+        self.decide()
+        self.decided = True
+
+    def pause(self) -> None:
+        """Between two rounds: checkpoints and progress."""
+        self.write(False)
+        if CHECKED:
+            self.loop.verify()
+        if self.progress is not None and self.loop.rounds % PAUSE_ROUNDS == 0:
+            self.progress(len(self.loop.ended_jobs))
+
+    def report_deadlock(self) -> None:
+        """Raise PolicyError: jobs wait, and none has been at work for long."""
+        found = f"no job at work for {MOST_QUIET} rounds at {self.loop.now_s:g} s"
+        expected = f"GPUs for one of {len(self.loop.active)} jobs"
+        raise PolicyError("places", found, expected, _smaller(self.setting, self.jobs))
 
     def collect_records(self) -> None:
         """Collect the rows that the metrics have written."""
@@ -174,28 +230,21 @@ def run_adaptive(
     """
     jobs = tuple(jobs)
     rounds = adaptive_driver(setting, plan, jobs, record_tasks, metrics)
-    loop, write = rounds.loop, _checkpoint_writer(rounds, checkpoint, resume, record_tasks)
-    headway = RoundHeadway(plan.generations)
+    rounds.until_s, rounds.progress = until_s, progress
+    rounds.write = _checkpoint_writer(rounds, checkpoint, resume, record_tasks)
+    if jobs and resume is None:
+        _foresee(setting, plan, jobs, until_s)
+    rounds.play(resume is not None)
+    return _finished(names, rounds)
+
+
+def _foresee(setting: AdaptiveSetting, plan: AdaptivePlan, jobs: Sequence[AdaptiveJob], until_s: float) -> None:
+    """ScenarioError if the decisions before any job can end are more than their budget."""
     # Every job starts with a restart, in which it makes no progress.
     starts_s = [setting.applications[job.application].restart_s for job in jobs]
-    if jobs and resume is None:
-        headway.foresee(min(until_s - jobs[0].submit_s, *starts_s), setting.round_s)
-    while (loop.active or loop.expected) and loop.now_s < until_s:
-        interrupts.check()
-        with nullcontext() if resume is None else restoring("checkpoint", STATE):
-            loop.work()
-            headway.decide(loop.rounds, len(loop.ended_jobs), loop.now_s)
-            rounds.decide()
-        write(False)
-        if CHECKED:
-            loop.verify()
-        if loop.quiet > MOST_QUIET and not loop.expected:
-            found = f"no job at work for {MOST_QUIET} rounds at {loop.now_s:g} s"
-            raise PolicyError("places", found, f"GPUs for one of {len(loop.active)} jobs", _smaller(setting, jobs))
-        if progress is not None and loop.rounds % PAUSE_ROUNDS == 0:
-            progress(len(loop.ended_jobs))
-    write(True)
-    return _finished(names, rounds)
+    decisions = max(0.0, min(until_s - jobs[0].submit_s, *starts_s)) / setting.round_s
+    DECISIONS.refuse(decisions)
+    GENERATIONS.refuse(decisions, plan.generations)
 
 
 def _smaller(setting: AdaptiveSetting, jobs: Sequence[AdaptiveJob]) -> str:

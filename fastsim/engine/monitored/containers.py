@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from fastsim.engine.monitored.headway import MonitoredHeadway
+from fastsim.engine.driving.headway import Headway
 from fastsim.engine.monitored.plan import ContainerLifecycle
+from fastsim.foundation.limits.knobs import STAYS, STEPS
 from fastsim.telemetry.reading_model import Device
 from fastsim.telemetry.usage_profile import Profile
 
@@ -85,7 +86,7 @@ class Containers:
         self.lifecycle = lifecycle
         self.pods: dict[int, Container] = {}
         self.stays: list[Stay] = []
-        self.headway = MonitoredHeadway()
+        self.headway = Headway("pods", STEPS, STAYS)
         self._heap: list[tuple[float, int, int, int, int]] = []
         self._count = 0
         self._ends: dict[int, int] = {}
@@ -167,14 +168,14 @@ class Containers:
         self._leave(time, container)
         container.lost_s += container.done_s
         self.stays.append(stay_of(container, time, True))
-        self.headway.kill(time)
+        self.headway.add(STAYS, 1, time)  # the container starts again
         self._plan(time + self.lifecycle.restart_s(container.kills), START, container)
         container.kills += 1
 
     def _end(self, time: float, container: Container) -> None:
         self._leave(time, container)
         self.stays.append(stay_of(container, time, False))
-        self.headway.end()
+        self.headway.see(self.headway.ended + 1)
         self._plan(time + self.lifecycle.known_s, KNOWN, container)
 
     def _leave(self, time: float, container: Container) -> None:

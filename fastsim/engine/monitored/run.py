@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from fastsim.engine.driving.drive import Stop, drive
 from fastsim.engine.monitored.containers import Containers, Stay
 from fastsim.engine.monitored.plan import Binding, Scheduler
 from fastsim.engine.monitored.step_checks import checked_step
 from fastsim.errors import PolicyError
 from fastsim.foundation import interrupts
+from fastsim.foundation.limits.knobs import STEPS
 from fastsim.telemetry.usage_profile import Profile
 
 QUIET_STEPS = 10_000
@@ -82,6 +84,7 @@ class Exporter:
 class MonitoredRun:
     """One run, which is also the view of its scheduler."""
 
+    scheduler: Scheduler
     capacity_mib: list[int]
     containers: Containers
     exporter: Exporter
@@ -94,6 +97,10 @@ class MonitoredRun:
     progress: Callable[[int], None] | None = None
     _pods: Iterator[PodArrival] = field(default_factory=lambda: iter(()))
     _next_pod: PodArrival | None = None
+    _step_s: float = math.inf
+    """Second of the next step of the scheduler; infinite if none follows."""
+    _quiet_steps: int = 0
+    """Steps in a row without any other event."""
 
     def window(self, gpu: int, start_s: int, end_s: int) -> tuple[list[float], list[float]]:
         """Free and used memory of a GPU, whole MiB, at every second, as last reported by its exporter."""
@@ -110,38 +117,49 @@ class MonitoredRun:
         arrival_s = math.inf if self._next_pod is None else self._next_pod.submit_s
         return min(arrival_s, self.containers.next_s())
 
-    def play(self, pods: Iterator[PodArrival], scheduler: Scheduler) -> None:
+    def play(self, pods: Iterator[PodArrival]) -> None:
         """Run all pods until no event is left."""
         self._pods = pods
         self._next_pod = next(pods, None)
-        time, quiet_steps = self.next_s(), 0
-        while math.isfinite(time) and time <= self.until_s:
-            self._advance(time, scheduler)
-            step = checked_step(scheduler.step(time, self), self.histories, len(self.capacity_mib), time)
-            for binding in step.bindings:
-                self._bind(binding, time)
-            idle = self._next_pod is None and not math.isfinite(self.containers.next_s())
-            quiet_steps = quiet_steps + 1 if idle else 0
-            if idle and (not self.waiting or quiet_steps > QUIET_STEPS):
-                break
-            if step.next_s <= time:
-                raise PolicyError("scheduler: next_s", step.next_s, f"a second after {time}")
-            time = step.next_s if math.isfinite(step.next_s) else self.next_s()
+        self._step_s = self.next_s()
+        drive(self.advance, {Stop.ASK_POLICY: self.ask_policy})
         if math.isfinite(self.until_s):
-            self._advance(self.until_s, scheduler)
+            self._handle_until(self.until_s)
 
-    def _advance(self, until_s: float, scheduler: Scheduler) -> None:
+    def advance(self) -> int:
+        """Handle all events up to the next step of the scheduler."""
+        if not math.isfinite(self._step_s) or self._step_s > self.until_s:
+            return Stop.DONE
+        self._handle_until(self._step_s)
+        return Stop.ASK_POLICY
+
+    def ask_policy(self) -> None:
+        """Bind the pods that the scheduler's step binds, and note when its next step is."""
+        time = self._step_s
+        step = checked_step(self.scheduler.step(time, self), self.histories, len(self.capacity_mib), time)
+        for binding in step.bindings:
+            self._bind(binding, time)
+        idle = self._next_pod is None and not math.isfinite(self.containers.next_s())
+        self._quiet_steps = self._quiet_steps + 1 if idle else 0
+        if idle and (not self.waiting or self._quiet_steps > QUIET_STEPS):
+            self._step_s = math.inf
+            return
+        if step.next_s <= time:
+            raise PolicyError("scheduler: next_s", step.next_s, f"a second after {time}")
+        self._step_s = step.next_s if math.isfinite(step.next_s) else self.next_s()
+
+    def _handle_until(self, until_s: float) -> None:
         """Handle all events up to a second, exporters included, in order of time."""
         ahead_s = min(until_s, self.next_s()) - self.exporter.next_s  # no pod ends before the next event
-        self.containers.headway.foresee(ahead_s / self.exporter.longest_s, self.now_s)
+        self.containers.headway.foresee(STEPS, ahead_s / self.exporter.longest_s, self.now_s)
         while self.exporter.next_s <= until_s:
-            self._handle_events(self.exporter.next_s, scheduler)
+            self._handle_events(self.exporter.next_s)
             self.exporter.refresh()
-        self._handle_events(until_s, scheduler)
+        self._handle_events(until_s)
         if self.progress is not None:
             self.progress(self.arrived)
 
-    def _handle_events(self, until_s: float, scheduler: Scheduler) -> None:
+    def _handle_events(self, until_s: float) -> None:
         while self._next_pod is not None and self._next_pod.submit_s <= until_s:
             request = self._next_pod
             if request.request_mib > max(self.capacity_mib, default=0):
@@ -149,14 +167,14 @@ class MonitoredRun:
             else:
                 self.histories[request.pod] = PodHistory(request)
                 self.waiting += 1
-                scheduler.arrive(request.pod, request.request_mib)
+                self.scheduler.arrive(request.pod, request.request_mib)
             self.arrived += 1
             self._next_pod = next(self._pods, None)
         for container in self.containers.advance(until_s):
             self.histories[container.pod].lost_s = container.lost_s
         self.now_s = until_s
         interrupts.check()
-        self.containers.headway.step(until_s)
+        self.containers.headway.add(STEPS, 1, until_s)
 
     def _bind(self, binding: Binding, now_s: float) -> None:
         history = self.histories[binding.pod]

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.online.run import OnlineRun
     from fastsim.workload import Workload
 
 
@@ -91,19 +90,6 @@ def arrived_by(batches: Iterator[pa.RecordBatch], time_s: float) -> Iterator[pa.
             yield batch.slice(0, rows)
         if rows < batch.num_rows:
             return
-
-
-def stream(run: OnlineRun, batches: Iterator[pa.RecordBatch]) -> None:
-    """Feed all remaining arrivals to a run, and advance it until no event is left."""
-    fed = False
-    for batch, last in with_last(batches):
-        fed = True
-        run.writer.do(run.recorder.arrivals, batch)
-        run.online.feed(*run.number(batch), last)
-        run.advance()
-    if not fed:  # nodes may still be added and removed
-        run.online.feed(*NO_ARRIVALS, True)
-        run.advance()
 
 
 def with_last(batches: Iterator[Any]) -> Iterator[tuple[Any, bool]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fastsim.engine.driving.headway import Headway
 from fastsim.errors import ScenarioError
 from fastsim.foundation.limits.knobs import EXPORTER_SAMPLES, FAILURES, FEWER_ROWS, READINGS, REFRESH_S, SAMPLE_S, STAYS
 from fastsim.foundation.limits.quantities import MOST_SECONDS
@@ -93,13 +94,14 @@ class WorkAhead:
             raise ScenarioError("sample_s", f"{sample_s:g}", expected)
 
 
-class Headway:
-    """Counts the work of one run, and refuses to go on beyond the budget."""
+class PodHeadway(Headway):
+    """The work of one run of pods: stays on nodes since a pod ended, and rows of the timeline."""
 
     def __init__(self, in_memory: bool = True) -> None:
+        super().__init__("pods", STAYS)
+        self.rows = 0
         self.rows_kind = Work.HELD_ROWS if in_memory else Work.WRITTEN_ROWS
-        self.rows = self.stays = self.ended = 0
-        self.most_rows, self.most_stays = self.rows_kind.most, Work.STAYS.most
+        self.most_rows = self.rows_kind.most
         self._warned = False
 
     def add_rows(self, count: int) -> None:
@@ -110,15 +112,13 @@ class Headway:
 
     def add_stays(self, count: int, ended: int, pods: int, now_s: float) -> None:
         """Count stays on nodes that ended by second ``now_s``; ``ended`` of ``pods`` arrived pods have ended so far."""
-        self.stays = self.stays + count if ended == self.ended else 0
-        self.ended = ended
-        if self.stays <= WARNED_AT * self.most_stays:
+        self.things = f"of {pods:,} pods"
+        if ended != self.ended:
+            self.see(ended)
             return
-        where = f"run at {now_s:g} s, {ended:,} of {pods:,} pods ended"
-        if self.stays > self.most_stays:
-            STAYS.count(self.stays, name=where)
-        if not self._warned:
+        self.add(STAYS, count, now_s)
+        stays, most = self.done[Work.STAYS], self.most[Work.STAYS]
+        if stays > WARNED_AT * most and not self._warned:
             self._warned = True
-            most = f"{self.most_stays:,.0f}"
-            text = f"{where}: {amount_text(self.stays, Work.STAYS)}; the run stops at {most}, until_s ends it earlier"
-            warnings.warn(text, NoHeadway, stacklevel=2)
+            text = f"{amount_text(stays, Work.STAYS)}; the run stops at {most:,.0f}, until_s ends it earlier"
+            warnings.warn(f"{self.where(now_s)}: {text}", NoHeadway, stacklevel=2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastsim.engine.online.arrivals import Arrivals, arrivals, positions, stream
+from fastsim.engine.driving.drive import Handlers, Stop, drive
+from fastsim.engine.online.arrivals import NO_ARRIVALS, Arrivals, arrivals, positions, with_last
 from fastsim.engine.online.closing_stages import Deschedule, Inflation, closing_stages, deschedule
-from fastsim.engine.online.headway import Headway, WorkAhead
+from fastsim.engine.online.headway import PodHeadway, WorkAhead
 from fastsim.engine.online.kernel_columns import (
     CACHED_KERNELS,
     COLUMN_SETTINGS,
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from fastsim.workload.oversized_pods import Oversized
     from fastsim.workload.typical_pods import TypicalPods
 
-DONE, WANT_ARRIVALS, PAUSE, DESCHEDULE_DUE, WANT_NODE_CHANGES, GPU_SAMPLE = range(6)
 RECORDS = ("none", "summary", "timeline", "placements", "all")
 BATCH_ROWS = 32_768
 """Pods read at a time: larger batches cost less time, smaller ones less memory for rows that wait to be written."""
@@ -143,9 +143,10 @@ class OnlineRun:
         self.stages: list[tuple[str, Any, int]] = []
         self.checkpoint_writer = options.checkpoint_writer
         self.recorder = self._recorder()
-        self.headway = Headway(options.folder is None)
+        self.headway = PodHeadway(options.folder is None)
         self.ahead = WorkAhead(cluster, options, options.folder is None)
         self.writer: Inline | Background = Inline() if options.folder is None else Background()
+        self._batches: Iterator[tuple[Any, bool]] = iter(())
 
     def _telemetry_hook(self, options: OnlineOptions) -> TelemetryHook | None:
         """The telemetry of the run, for a table or for scorers that read samples; None without either."""
@@ -221,7 +222,7 @@ class OnlineRun:
         if self.checkpoint_writer is not None:
             batches = self.checkpoint_writer.batches(self.workload)
             self.checkpoint_writer.take_over(self, batches)
-        stream(self, batches)
+        self.stream(batches)
         self.online.reach_end()
         closing_stages(self)
         self.online.finish(self.collect_records)
@@ -263,27 +264,43 @@ class OnlineRun:
             if self.rule_columns is not None and self.queue_loop is not None:
                 self.rule_columns.add_rules(self.queue_loop, first, self.classes, rows["models"])
 
-    def advance(self) -> None:
-        """Run the loop in short steps, with checks of Ctrl-C and progress between them."""
-        status = PAUSE
-        while status not in (DONE, WANT_ARRIVALS):
-            began = time.perf_counter()
-            status = self.online.advance(self.budget)
-            took_s = time.perf_counter() - began
-            self.loop_s += took_s
-            if status == DESCHEDULE_DUE:
-                self._deschedule_now()
-            elif self.telemetry_hook is not None and status == GPU_SAMPLE:
-                self.collect_records()
-                self.telemetry_hook.look(self.online.next_s)
-                self.online.sample_gpus_at(self.telemetry_hook.due_s)
-            elif self.rule_columns is not None and self.queue_loop is not None and status == WANT_NODE_CHANGES:
-                self.rule_columns.feed_changes(self.queue_loop)
-            elif status == PAUSE and took_s < CHECK_S / 2:
-                self.budget *= 2
-            elif took_s > 2 * CHECK_S and self.budget > 1:
-                self.budget //= 2
-            self._between_steps()
+    def stream(self, batches: Iterator[pa.RecordBatch]) -> None:
+        """Feed these pods, and play on until no event is left."""
+        self._batches = with_last(batches)
+        self.feed_batch(*next(self._batches, (None, True)))  # without pods nodes may still be added and removed
+        drive(self.advance, self._handlers())
+        self._between_steps()
+
+    def advance(self) -> int:
+        """Run the loop for a short time, or to its next stop."""
+        began = time.perf_counter()
+        stop: int = self.online.advance(self.budget)
+        took_s = time.perf_counter() - began
+        self.loop_s += took_s
+        if stop == Stop.PAUSE and took_s < CHECK_S / 2:
+            self.budget *= 2
+        elif took_s > 2 * CHECK_S and self.budget > 1:
+            self.budget //= 2
+        return stop
+
+    def _handlers(self) -> Handlers:
+        return {
+            Stop.PAUSE: self._between_steps, Stop.WANT_ARRIVALS: self._next_batch,
+            Stop.DESCHEDULE_DUE: self._deschedule_now, Stop.WANT_NODE_CHANGES: self._feed_changes,
+            Stop.GPU_SAMPLE: self._sample_gpus,
+        }  # fmt: skip
+
+    def _next_batch(self) -> None:
+        self._between_steps()
+        self.feed_batch(*next(self._batches))
+
+    def feed_batch(self, batch: pa.RecordBatch | None, last: bool) -> None:
+        """Give the loop the pods of a batch; None has no pods."""
+        if batch is None:
+            self.online.feed(*NO_ARRIVALS, last)
+            return
+        self.writer.do(self.recorder.arrivals, batch)
+        self.online.feed(*self.number(batch), last)
 
     def _between_steps(self) -> None:
         """Collect rows, write a checkpoint if one is due, report progress."""
@@ -299,11 +316,24 @@ class OnlineRun:
         if self.options.progress is not None:
             self.options.progress(self.online.arrived)
 
+    def _feed_changes(self) -> None:
+        assert self.rule_columns is not None and self.queue_loop is not None, "only a loop with rules asks for changes"
+        self.rule_columns.feed_changes(self.queue_loop)
+        self._between_steps()
+
+    def _sample_gpus(self) -> None:
+        assert self.telemetry_hook is not None, "only a hook asks for samples"
+        self.collect_records()
+        self.telemetry_hook.look(self.online.next_s)
+        self.online.sample_gpus_at(self.telemetry_hook.due_s)
+        self._between_steps()
+
     def _deschedule_now(self) -> None:
         for step in self.options.deschedule:
             if step.at_s == self.online.now:
                 deschedule(self, step)
         self.online.note_deschedule()
+        self._between_steps()
 
     def collect_records(self) -> None:
         """Pass the rows that the compiled tables have written to the recorder."""

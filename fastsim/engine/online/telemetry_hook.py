@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 
+from fastsim.engine.sampling.sample_table import SampleTable
+from fastsim.engine.sampling.telemetry_sampler import NO_STAYS, Sampling
 from fastsim.engine.tables import INTERVAL, REASONS
-from fastsim.engine.telemetry_sampler import STAMP, Sampling
-from fastsim.foundation.parquet import TableWriter
-from fastsim.telemetry.readings_table import SCHEMA
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
@@ -23,37 +21,6 @@ START = 4
 SEEN = {"util_pct": "util_pct", "copy_pct": "copy_pct", "temperature_c": "temperature_c", "power_w": "gpu_power_w",
         "memory_used_mib": "gpu_memory_used_mib", "memory_free_mib": "gpu_memory_free_mib"}  # fmt: skip
 """Readings that scorers see, and their columns of nodes: means over a node's GPUs."""
-TABLE = "telemetry"
-"""Name of the table of samples."""
-
-
-class SampleTable:
-    """Rows of the telemetry table: in a file of a folder, or in memory."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self._latest: list[pa.RecordBatch] = []
-        self._writer = None if folder is None else TableWriter(folder / f"{TABLE}.parquet", SCHEMA, STAMP)
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Append rows."""
-        if self._writer is None:
-            self._latest.append(batch)
-        else:
-            self._writer.add(batch)
-
-    def close(self) -> None:
-        """Complete the file."""
-        if self._writer is not None:
-            self._writer.close()
-
-    def drop(self) -> None:
-        """Close and remove an incomplete file."""
-        if self._writer is not None:
-            self._writer.drop()
-
-    def frame(self) -> pl.DataFrame:
-        """The rows, if they are in memory."""
-        return pl.DataFrame(pl.from_arrow(pa.Table.from_batches(self._latest, SCHEMA)))
 
 
 class TelemetryHook:
@@ -119,12 +86,6 @@ class TelemetryHook:
             "t": np.where(begins, out["start"], out["end"]), "pod_id": np.ascontiguousarray(out["pod_id"]),
             "gpu": gpu, "profile": profile,
         }  # fmt: skip
-
-
-NO_STAYS = {
-    "t": np.zeros(0), "pod_id": np.zeros(0, np.int64), "gpu": np.zeros(0, np.int32), "profile": np.zeros(0, np.int32)
-}  # fmt: skip
-"""No stays."""
 
 
 def on_devices(bits: Any) -> tuple[Any, Any]:

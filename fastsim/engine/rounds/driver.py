@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from fastsim.engine.checkpoint_folder import records_of, restoring
+from fastsim.engine.driving.drive import Handlers, Stop, drive
+from fastsim.engine.driving.headway import Headway
 from fastsim.engine.rounds.checkpoint import CheckpointClock, CheckpointSchedule, RoundCheckpoint
-from fastsim.engine.rounds.headway import RoundHeadway
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT
@@ -22,6 +21,7 @@ from fastsim.engine.rounds.restored_state import check_state
 from fastsim.engine.tables import ROW
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
+from fastsim.foundation.limits.knobs import DECISIONS, ROUND_S
 from fastsim_ext.build import CHECKED
 from fastsim_ext.rounds.snapshot import snapshot
 
@@ -33,18 +33,6 @@ STATE = "the state of a run in rounds"
 """The expected kind of checkpoint, in messages."""
 RECORDS = {"ended_jobs": GANG, "tasks": MOMENT, "held": np.dtype(np.int32), "rows": ROW}
 """Types of the records that the loop has drained, by attribute of the driver; a checkpoint has the same names."""
-
-
-class Stop(IntEnum):
-    """Why the compiled loop returned; the numbers are those of ``fastsim_ext/rounds/loop.pxd``."""
-
-    DONE = 0
-    ASK_POLICY = 1
-    WANT_ARRIVALS = 2
-    PRICE_CHANGE = 3
-    DRAIN = 4
-    DEADLOCK = 5
-    PAUSE = 6
 
 
 def nothing_runs(rows: npt.NDArray[Any], now_s: float) -> PolicyError:
@@ -76,9 +64,11 @@ class Driver(ABC):
     solver_s: float = 0.0
     decided: dict[str, Any] = field(default_factory=dict)
     clock: CheckpointClock | None = None
-    headway: RoundHeadway = field(default_factory=RoundHeadway)
+    headway: Headway = field(default_factory=lambda: Headway("jobs", ROUND_S, DECISIONS))
     paused: int = 0
     """Rounds played before the last pause."""
+    counted: int = 0
+    """Rounds played before the headway was looked at last."""
     records: ClassVar[dict[str, Any]] = RECORDS
 
     @abstractmethod
@@ -115,10 +105,19 @@ class Driver(ABC):
         """Raise PolicyError: jobs wait and no future event can start one."""
         raise nothing_runs(np.frombuffer(self.loop.table.rows(), GANG), self.loop.now_s)
 
+    def count_rounds(self) -> None:
+        """Count the rounds since a job ended; ScenarioError beyond their budget."""
+        loop = self.loop
+        rounds, self.counted = int(loop.rounds) - self.counted, int(loop.rounds)
+        if loop.ended != self.headway.ended:
+            self.headway.see(int(loop.ended))
+        else:
+            self.headway.add(ROUND_S, rounds, loop.now_s)
+
     def report_progress(self) -> None:
         """Report how far the run is; ScenarioError if its queue grows without end."""
         interrupts.check()
-        self.headway.check(int(self.loop.rounds), int(self.loop.ended), self.loop.now_s)
+        self.count_rounds()
         if self.options.endless and self.options.window is not None and self.loop.table.n > MOST_WAITING:
             found = f"{self.loop.table.n:,} jobs at once at {self.loop.now_s:g} s"
             raise ScenarioError("rounds", found, "fewer: more jobs arrive than the cluster finishes")
@@ -180,32 +179,47 @@ class Driver(ABC):
         """Restore the states of policy and estimates; another policy begins without a state."""
         assert self.memory() is None, "a policy with a state restores it"
 
+    def decide(self) -> None:
+        """Let the policy decide about the active jobs, unless it has done so too often since a job ended."""
+        interrupts.check()
+        self.count_rounds()
+        self.headway.add(DECISIONS, 1, self.loop.now_s)
+        self.ask_policy()
+
+    def take_arrivals(self) -> None:
+        """Feed the next batch, and report progress; only a pause lies between two rounds, where checkpoints are."""
+        self.feed_next()
+        self.report_progress()
+
+    def advance(self) -> int:
+        """Play the loop to its next stop."""
+        stop: int = self.loop.advance(self.budget())
+        if CHECKED and stop != Stop.DONE:
+            self.loop.verify()
+        return stop
+
+    def handlers(self) -> Handlers:
+        """What is done at each stop of the loop."""
+        return {
+            Stop.ASK_POLICY: self.decide, Stop.WANT_ARRIVALS: self.take_arrivals, Stop.PAUSE: self.pause,
+            Stop.PRICE_CHANGE: self.price_changed, Stop.DRAIN: self.collect_records,
+            Stop.DEADLOCK: self.report_deadlock,
+        }  # fmt: skip
+
     def play(self, checkpoint: CheckpointSchedule | None, resume: RoundCheckpoint | None) -> None:
         """Play the rounds to the end, from the first one or from a checkpoint."""
         loop = self.loop
         if resume is not None:
             self.take_over(resume)
-            self.paused = int(loop.rounds)
+            self.paused = self.counted = int(loop.rounds)
         if checkpoint is not None:
             self.clock = CheckpointClock(checkpoint, loop.rounds, loop.table.added)
         self.ahead = next(self.batches, None)
         if self.options.prices is not None and resume is None:
             loop.reprice(self.price, -1.0)  # the first prices hold from the first instant
-        handlers: dict[Stop, Callable[[], None]] = {
-            Stop.ASK_POLICY: self.ask_policy, Stop.WANT_ARRIVALS: self.feed_next, Stop.PRICE_CHANGE: self.price_changed,
-            Stop.DRAIN: self.collect_records, Stop.DEADLOCK: self.report_deadlock, Stop.PAUSE: self.pause,
-        }  # fmt: skip
-        while (stop := Stop(loop.advance(self.budget()))) is not Stop.DONE:
-            if CHECKED:
-                loop.verify()
-            with (
-                nullcontext() if resume is None or resume.meta.get("memory") is None else restoring("checkpoint", STATE)
-            ):
-                if stop is Stop.ASK_POLICY:
-                    interrupts.check()
-                    self.headway.decide(int(loop.rounds), int(loop.ended), loop.now_s)
-                handlers[stop]()
-            if stop is Stop.WANT_ARRIVALS:
-                self.report_progress()  # only a pause lies between two rounds, where a checkpoint can be taken
+        handlers = self.handlers()
+        if resume is not None and resume.meta.get("memory") is not None:  # the policy's state may have been edited
+            handlers = {stop: restoring("checkpoint", STATE)(handler) for stop, handler in handlers.items()}
+        drive(self.advance, handlers)
         if checkpoint is not None and checkpoint.at_end:
             self.state().write(checkpoint.path)

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastsim.engine.driving.drive import Stop, drive
+from fastsim.engine.driving.headway import Headway
 from fastsim.engine.rounds.driver import nothing_runs
-from fastsim.engine.rounds.headway import RoundHeadway
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.options import PATIENCE, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
@@ -25,6 +26,7 @@ from fastsim.engine.shares.plan import ALONE, Allocation, Floats, Ints, SharePla
 from fastsim.engine.tables import ROW
 from fastsim.errors import ScenarioError
 from fastsim.foundation import interrupts
+from fastsim.foundation.limits.knobs import DECISIONS
 
 Records = npt.NDArray[Any]
 
@@ -60,10 +62,7 @@ def run_ideal(
     )
     arrivals = JobArrivals(runnable(batches, setting_used, gpus))
     run = IdealRun(setting_used, plan, options_used, arrivals, realloc_s, tenants)
-    while not run.finished():
-        run.step()
-        if progress is not None and run.events % PAUSE_EVENTS == 0:
-            progress(run.ended)
+    drive(run.advance, {Stop.PAUSE: lambda: None if progress is None else progress(run.ended)})
     jobs = np.concatenate([*run.ended_jobs, run.jobs])
     outcome = RoundOutcome(
         setting_used, options_used, jobs[np.argsort(jobs["id"])],
@@ -128,7 +127,7 @@ class IdealRun:
         self.price__g, self.busy_s__g, self.use__g = np.zeros(width), np.zeros(width), np.zeros(width)
         self.rate, self.spending, self.finish_s = np.zeros(0), np.zeros(0), np.zeros(0)
         self.allocation: Allocation | None = None
-        self.headway = RoundHeadway()
+        self.headway = Headway("jobs", DECISIONS)
         self.wanted, self.due_s = True, 0.0
         self.next_price_s = 0.0 if options.prices is not None else float("inf")
         self.now_s = self.solver_s = 0.0
@@ -142,6 +141,14 @@ class IdealRun:
         if self.arrivals.next_s == float("inf"):
             last = self.arrivals.added if last is None else min(last, self.arrivals.added)
         return last is not None and self.ended >= last - first
+
+    def advance(self) -> int:
+        """Play the run to its end or to the next report of progress."""
+        while not self.finished():
+            self.step()
+            if self.events % PAUSE_EVENTS == 0:
+                return Stop.PAUSE
+        return Stop.DONE
 
     def step(self) -> None:
         """Advance to the next event and handle it."""
@@ -213,7 +220,8 @@ class IdealRun:
         """Replace the allocation by the policy's shares for the active jobs."""
         self.wanted, self.due_s = False, self.now_s + self.realloc_s
         self.calls += 1
-        self.headway.decide(0, self.arrivals.added - len(self.jobs), self.now_s)
+        self.headway.see(self.arrivals.added - len(self.jobs))
+        self.headway.add(DECISIONS, 1, self.now_s)
         view = view_of(self.jobs, self.setting, self.now_s, self.price__g, self.tenants)
         allocation = self.allocation = checked_allocation(self.plan, view)
         if allocation is not None:

@@ -15,6 +15,7 @@ from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSett
 from fastsim.engine.result import Result
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundCheckpointWriter
 from fastsim.engine.rounds.options import Setting
+from fastsim.engine.sampling.placement_telemetry import sampled
 from fastsim.engine.totals.pod_totals import prices_for
 from fastsim.errors import InputError, ScenarioError
 from fastsim.performance.applications.application import Applications
@@ -22,7 +23,6 @@ from fastsim.performance.oracle import Oracle
 from fastsim.scenario import round_texts
 from fastsim.simulation.binding_columns import checked_columns
 from fastsim.simulation.engines.engine import Engine, Hooks, JobsRun, clock, provenance_of, timing_of
-from fastsim.simulation.placement_telemetry import sampled
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
 from fastsim.simulation.uses.options import refuse_options

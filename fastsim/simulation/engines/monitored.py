@@ -11,8 +11,9 @@ from fastsim.engine.monitored.containers import Containers
 from fastsim.engine.monitored.plan import MonitoredPlan
 from fastsim.engine.monitored.run import Exporter, MonitoredRun, PodArrival
 from fastsim.engine.monitored.step_checks import checked_scheduler
-from fastsim.engine.pod_profiles import PodProfiles
 from fastsim.engine.result import Result
+from fastsim.engine.sampling.placement_telemetry import sampled
+from fastsim.engine.sampling.pod_profiles import PodProfiles
 from fastsim.engine.totals.pod_totals import tariff_of
 from fastsim.errors import InputError, ScenarioError
 from fastsim.scenario.compat import switches_on
@@ -27,7 +28,6 @@ from fastsim.simulation.engines.engine import (
     timing_of,
 )
 from fastsim.simulation.engines.rounds import compatible
-from fastsim.simulation.placement_telemetry import sampled
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
 from fastsim.telemetry.reading_model import Device
@@ -136,12 +136,13 @@ def driven(inputs: PreparedMonitored, scenario: Scenario, progress: Callable[[in
     capacity = [int(device.memory_mib) for device in inputs.devices]
     refreshes = inputs.telemetry.refreshes(begin_s, scenario.seed)
     run = MonitoredRun(
-        capacity, containers, Exporter(containers, refreshes, max(inputs.telemetry.refresh_s, default=math.inf)),
+        checked_scheduler(inputs.plan.scheduler(capacity, begin_s)), capacity, containers,
+        Exporter(containers, refreshes, max(inputs.telemetry.refresh_s, default=math.inf)),
         lambda pod, gpu: profiles.profile(pod.application, None, pod.request_mib, inputs.devices[gpu]),
         math.inf if scenario.until_s is None else scenario.until_s, progress=progress,
     )  # fmt: skip
     if first is not None:
-        run.play(_again(first, pods), checked_scheduler(inputs.plan.scheduler(capacity, begin_s)))
+        run.play(_again(first, pods))
     return run
 
 

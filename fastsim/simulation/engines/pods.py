@@ -13,13 +13,13 @@ from fastsim.engine.checkpoint_folder import Checkpoint
 from fastsim.engine.online.checkpointing import CheckpointWriter
 from fastsim.engine.online.plan import OnlinePlan, OnlinePolicy
 from fastsim.engine.online.user_scorers import PointsRange
+from fastsim.engine.sampling.placement_telemetry import with_telemetry
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.policies import registry
 from fastsim.scenario.run_rules import rules_from
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.engines.engine import Engine, Hooks, refuse_adaptive_jobs
-from fastsim.simulation.placement_telemetry import with_telemetry
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.run_warnings import Message, MissingValues, absent_tenants, large_pods, rounded_points
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of

@@ -18,6 +18,7 @@ from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
 from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundCheckpointWriter
 from fastsim.engine.rounds.job_batches import JobBatch, JobBatches, PodBatches, Request, request_oracle, requests_of
 from fastsim.engine.rounds.options import LATE_SHARES, ORDERED_QUIRKS, QUIRKS, USE_FROM_ZERO, RoundOptions, Setting
+from fastsim.engine.sampling.placement_telemetry import sampled
 from fastsim.engine.shares.plan import SharePlan, setting_of
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation.columns.physical_types import cell_text
@@ -29,7 +30,6 @@ from fastsim.scenario import round_texts
 from fastsim.scenario.compat import switches_on
 from fastsim.simulation.binding_columns import check_entities, check_gangs, checked_columns
 from fastsim.simulation.engines.engine import Engine, Hooks, JobsRun, clock, provenance_of, timing_of
-from fastsim.simulation.placement_telemetry import sampled
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
 from fastsim.simulation.uses.options import refuse_options

@@ -57,14 +57,13 @@ def by_engine(case: MonitoredCase) -> tuple[list[Bound], list[PodStay]]:
     device = Device(CAPACITY_MIB, 20, 100)
     containers = Containers([device] * case.gpus, LIFECYCLE)
     held = [Profile("held", (Phase(float("inf"), pod.memory_mib),)) for pod in case.pods]
+    capacity_mib = [CAPACITY_MIB] * case.gpus
     run = MonitoredRun(
-        [CAPACITY_MIB] * case.gpus, containers, Exporter(containers, case.refreshes()), lambda pod, gpu: held[pod.pod]
-    )
+        case.rule.watch().scheduler(capacity_mib, case.begin_s), capacity_mib, containers,
+        Exporter(containers, case.refreshes()), lambda pod, gpu: held[pod.pod],
+    )  # fmt: skip
     arrivals = [PodArrival(pod, one.submit_s, one.work_s, one.request_mib, None) for pod, one in enumerate(case.pods)]
-    run.play(
-        iter(sorted(arrivals, key=lambda one: (one.submit_s, one.pod))),
-        case.rule.watch().scheduler(run.capacity_mib, case.begin_s),
-    )
+    run.play(iter(sorted(arrivals, key=lambda one: (one.submit_s, one.pod))))
     bindings = [history.binding for history in run.histories.values() if history.binding is not None]
     bound = sorted((Bound(*one) for one in bindings), key=lambda one: one.at_s)
     stays = [PodStay(stay.container.pod, stay.start_s, stay.end_s, stay.killed) for stay in run.stays()]

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from fastsim.engine.driving.drive import Stop
 from fastsim.engine.orders.plan import OrderPlan
 from fastsim.engine.orders.run import OrderedOutcome, ordered_loop_of
-from fastsim.engine.rounds.driver import Stop
 from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario

@@ -14,6 +14,7 @@ import pytest
 import fastsim as fs
 from fastsim.engine.adaptive.restored_state import MEASUREMENTS
 from fastsim.engine.checkpoint_folder import STATE, Checkpoints, unfinished
+from fastsim.engine.driving.drive import Stop
 from fastsim.engine.rounds.checkpoint import (
     VERSION,
     CheckpointClock,
@@ -163,7 +164,7 @@ def test_a_state_that_contradicts_itself_is_refused(path: Path) -> None:
 def test_a_state_is_only_there_between_rounds(path: Path) -> None:
     run = share_loop()
     run.feed(*JobBatch.of(JOBS[:1]), True)
-    assert run.advance(9) == 1  # it asks, within a round
+    assert run.advance(9) == Stop.ASK_POLICY  # within a round
     assert round_state.arrived(run) == 1
     with pytest.raises(ValueError, match="within a round"):
         round_state.snapshot(run)

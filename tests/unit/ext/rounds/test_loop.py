@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
-from fastsim.engine.rounds.driver import Stop
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import Job
 from fastsim_ext.rounds.share_loop import ShareLoop
-from tests.style.tree import ROOT
 
 
 def share_loop() -> ShareLoop:
@@ -21,14 +17,6 @@ def share_loop() -> ShareLoop:
         until_s=9.0, first=0, last=-1, recorded=False, endless=False, quirks=[False] * 9, pairs=False, shuffled=False,
         strict=False, one_line=False,
     )  # fmt: skip
-
-
-def test_reasons_to_return_have_the_same_numbers_in_both_languages() -> None:
-    text = (ROOT / "fastsim_ext" / "rounds" / "loop.pxd").read_text(encoding="utf-8")
-    listed = re.search(r"# Stop:.*\n    (.*)\n", text)
-    assert listed is not None
-    assert listed[1].split(", ") == [stop.name for stop in sorted(Stop)]
-    assert sorted(Stop) == list(range(len(Stop)))
 
 
 def test_jobs_are_not_fed_before_those_that_are_still_to_come() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.engine.telemetry_sampler import device_columns
+from fastsim.engine.sampling.telemetry_sampler import device_columns
 from fastsim.telemetry.reading_model import Device
 from fastsim.telemetry.telemetry import QUANTITIES
 from fastsim_ext.state.gpu_readings import GpuReadings

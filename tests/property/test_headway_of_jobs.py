@@ -9,7 +9,6 @@ import pytest
 
 import fastsim as fs
 from fastsim.engine.adaptive.run import AdaptiveDriver
-from fastsim.engine.rounds.headway import RoundHeadway
 from fastsim.errors import ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.foundation.limits.work_budget import CHOICE
@@ -18,26 +17,6 @@ from fastsim.foundation.limits.work_budget import CHOICE
 @pytest.fixture(autouse=True)
 def _small_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CHOICE, "0.0005")  # 1,000 rounds
-
-
-def test_rounds_count_from_the_last_job_that_ended() -> None:
-    headway = RoundHeadway()
-    headway.check(1000, 0, 1.0)
-    headway.check(1500, 1, 2.0)
-    headway.check(2500, 1, 3.0)
-    with pytest.raises(ScenarioError, match="run at 4 s, 1 jobs ended: found 1,001 rounds since a job ended, expected"):
-        headway.check(2501, 1, 4.0)
-
-
-def test_decisions_count_from_the_last_job_that_ended() -> None:
-    headway = RoundHeadway()
-    for rounds in range(50):
-        headway.decide(rounds, 0, 1.0)
-    for rounds in range(50, 100):
-        headway.decide(rounds, 1, 2.0)
-    found = "run at 3 s, 1 jobs ended: found 51 decisions of the policy since a job ended, expected"
-    with pytest.raises(ScenarioError, match=found):
-        headway.decide(100, 1, 3.0)
 
 
 @pytest.mark.parametrize(("cluster", "workload", "policy"), [
@@ -81,23 +60,6 @@ def test_decisions_in_which_no_job_can_end_are_foreseen(monkeypatch: pytest.Monk
     monkeypatch.delattr(AdaptiveDriver, "decide")
     with pytest.raises(fs.ScenarioError, match=r"round_s: .*decisions"):
         fs.simulate("sia:1:1:1", "synth:sia?jobs=2", "sia", round_s=1e-9)
-    headway = RoundHeadway()
-    headway.foresee(float(headway.most_decisions), 1.0)
-    headway.foresee(0.0, 1e-300)
-    with pytest.raises(fs.ScenarioError):
-        headway.foresee(headway.most_decisions + 1.0, 1.0)
-
-
-def test_generations_of_a_search_are_counted_beside_its_decisions() -> None:
-    headway = RoundHeadway(generations=100)  # 500 in all
-    for _ in range(5):
-        headway.decide(1, 0, 1.0)
-    with pytest.raises(ScenarioError, match=r"found 600 generations of the search since a job ended, expected at most"):
-        headway.decide(1, 0, 1.0)
-    headway.decide(1, 1, 1.0)  # a job has ended
-    headway.foresee(5.0, 1.0)
-    with pytest.raises(ScenarioError, match=r"round_s: found 600 generations"):
-        headway.foresee(6.0, 1.0)
 
 
 def test_searches_of_pollux_in_rounds_of_a_thousandth_second_are_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:

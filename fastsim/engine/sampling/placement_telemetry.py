@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from fastsim.engine.online.telemetry_hook import TABLE, SampleTable
+from fastsim.engine.sampling.sample_table import TABLE, SampleTable
+from fastsim.engine.sampling.telemetry_sampler import NO_STAYS, Sampling
 from fastsim.engine.tables import LazyFrames
-from fastsim.engine.telemetry_sampler import Sampling
 from fastsim.foundation import interrupts
 from fastsim.workload import schema as s
 
@@ -88,8 +88,7 @@ def sample(result: Result, sampling: Sampling, workload: Workload | None = None)
         profile[begins] = sampling.profiles.numbers(names, sampling.device__u[gpu[begins]])
         t = np.ascontiguousarray(part["t"].to_numpy(), np.float64)
         sampling.take({"t": t, "pod_id": np.ascontiguousarray(pod_id), "gpu": gpu, "profile": profile}, float(t[-1]))
-    sampling.take({"t": np.zeros(0), "pod_id": np.zeros(0, np.int64), "gpu": np.zeros(0, np.int32),
-                   "profile": np.zeros(0, np.int32)}, end_s, closed=True)  # fmt: skip
+    sampling.take(NO_STAYS, end_s, closed=True)
     sampling.flush()
 
 

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.engine.driving.headway import Headway
 from fastsim.engine.monitored.containers import Containers
-from fastsim.engine.monitored.headway import MonitoredHeadway
 from fastsim.engine.monitored.plan import ContainerLifecycle
 from fastsim.errors import ScenarioError
 from fastsim.foundation.limits.work_budget import CHOICE
@@ -31,18 +31,6 @@ def run(*rows: dict[str, Any], **options: Any) -> fs.Result:
     return fs.simulate(V100, pods, record="none", **{"policy": "gpushare", **options})
 
 
-def test_counts_begin_anew_when_a_pod_ends() -> None:
-    headway = MonitoredHeadway()
-    for count, counted in ((400, headway.step), (100, headway.kill)):
-        for _ in range(count):
-            counted(1.0)
-        headway.end()
-        for _ in range(count):
-            counted(2.0)
-        with pytest.raises(ScenarioError, match=r"run at 3 s, \d pods ended: found .* since a pod ended, expected"):
-            counted(3.0)
-
-
 def test_samples_of_a_pod_that_lasts_too_long_stop_at_the_budget() -> None:
     with pytest.raises(ScenarioError, match="0 pods ended: found 125,000,003 steps and samples since a pod ended"):
         run({"submit_s": 0.0, "duration_s": 1e9})
@@ -53,7 +41,7 @@ def test_samples_until_the_next_event_are_foreseen(monkeypatch: pytest.MonkeyPat
     """Refreshes by the nanosecond are refused at the full budget before the first of them."""
     monkeypatch.delenv(CHOICE)
     taken: list[float] = []
-    monkeypatch.setattr(MonitoredHeadway, "step", lambda self, now_s: taken.append(now_s))
+    monkeypatch.setattr(Headway, "add", lambda self, knob, amount, now_s: taken.append(now_s))
     with pytest.raises(ScenarioError, match=r"0 pods ended: found [\d,]+ steps and samples since a pod ended"):
         run({"submit_s": 0.0, "duration_s": 60.0}, telemetry="15?refresh_s=1e-9:2e-9")
     assert len(taken) < 10

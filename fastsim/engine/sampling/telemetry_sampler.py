@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.engine.pod_profiles import PodProfiles
+from fastsim.engine.sampling.pod_profiles import PodProfiles
 from fastsim.foundation import interrupts
 from fastsim.foundation.limits.knobs import EXPORTER_SAMPLES, READINGS, REFRESH_S
 from fastsim.telemetry.readings_table import SCHEMA
@@ -34,6 +34,11 @@ WINDOW_ROWS = 1 << 17
 """Rows that are collected in memory and sorted before they go to the sink."""
 STAMP = {"fastsim.schema": "telemetry", "fastsim.schema_version": "1.0", "fastsim.source": "simulation"}
 """Metadata of a table of samples."""
+
+NO_STAYS = {
+    "t": np.zeros(0), "pod_id": np.zeros(0, np.int64), "gpu": np.zeros(0, np.int32), "profile": np.zeros(0, np.int32)
+}  # fmt: skip
+"""No stays."""
 
 
 class Sampling:

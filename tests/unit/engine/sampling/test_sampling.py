@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.engine.online.telemetry_hook import NO_STAYS
-from fastsim.engine.telemetry_sampler import Sampling
+from fastsim.engine.sampling.telemetry_sampler import NO_STAYS, Sampling
 from fastsim.errors import ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.foundation.limits.work_budget import CHOICE
