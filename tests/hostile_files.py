@@ -13,8 +13,9 @@ import click
 
 import fastsim as fs
 from fastsim.cli.main import commands
-from fastsim.engine.checkpoint_folder import STATE, Checkpoint, Checkpoints, working_folder
-from fastsim.engine.rounds.checkpoint import RoundCheckpoint
+from fastsim.engine.checkpoints.clock import Checkpoints
+from fastsim.engine.checkpoints.folder import STATE, working_folder
+from fastsim.engine.checkpoints.state import RunState
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import simulate as simulation
 
@@ -175,14 +176,11 @@ def write_files(folder: Path, policy: Any) -> None:
         content["provenance"]["scenario"]["policy"] = policy
         content["provenance"]["policy"] = str(policy)
         record.write_text(json.dumps(content))
-    work = working_folder(folder / "stopped")
-    pods = Checkpoint.read(work)
-    stored = pods.meta["scenario"] | {"fields": pods.meta["scenario"]["fields"] | {"policy": policy}}
-    Checkpoint(pods.meta | {"scenario": stored}, pods.arrays).write(work)
-    path = working_folder(folder / "stopped_jobs") / STATE
-    jobs_state = RoundCheckpoint.read(path)
-    stored = jobs_state.note["scenario"]
-    jobs_state.noted(scenario=stored | {"fields": stored["fields"] | {"policy": policy}}).write(path)
+    for name in ("stopped", "stopped_jobs"):
+        path = working_folder(folder / name) / STATE
+        state = RunState.read(path)
+        stored = state.note["scenario"]
+        state.noted(scenario=stored | {"fields": stored["fields"] | {"policy": policy}}).write(path)
 
 
 def toml(values: dict[str, Any]) -> str:

@@ -299,7 +299,7 @@ def _explain_waiting(folder: Path, every: bool, csv: Path | None, allow_code: bo
 
 def _checkpoints(text: str | None, keep: bool) -> Any:
     """A number of pods, or seconds of work such as '60s'."""
-    from fastsim.engine.checkpoint_folder import Checkpoints
+    from fastsim.engine.checkpoints.clock import Checkpoints
     from fastsim.errors import ScenarioError
 
     if text is None:
@@ -339,7 +339,7 @@ def _warn_of_dropped(result: Any) -> None:
 @contextmanager
 def _resumable(out: Path | None) -> Iterator[None]:
     """Adds to an interruption how to go on from the last checkpoint, or that the result is complete."""
-    from fastsim.engine.checkpoint_folder import STATE, working_folder
+    from fastsim.engine.checkpoints.folder import STATE, working_folder
     from fastsim.errors import Interrupted
 
     before = _identity(out)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from fastsim.engine.checkpoint_folder import SPANS
+from fastsim.engine.checkpoints.state import SPANS
 from fastsim.engine.tables import FRAG_COLUMNS
 from fastsim.engine.totals.exact_percentiles import ExactPercentiles
 from fastsim.engine.totals.job_totals import UNKNOWN, JobTotals

@@ -5,31 +5,15 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastsim.engine.checkpoint_folder import (
-    STATE,
-    SUFFIX,
-    Checkpoint,
-    Checkpoints,
-    check_stored_run,
-    cleared,
-    restoring,
-    unfinished,
-    working_folder,
-)
-from fastsim.engine.online.arrivals import arrived_by
-from fastsim.engine.rounds.checkpoint import (
-    CheckpointSchedule,
-    RoundCheckpoint,
-    RoundCheckpointWriter,
-    is_of_rounds,
-    stored_state,
-)
+from fastsim.engine.checkpoints.clock import Checkpoints
+from fastsim.engine.checkpoints.folder import STATE, SUFFIX, cleared, unfinished, working_folder
+from fastsim.engine.checkpoints.state import RunState, stored_state
+from fastsim.engine.checkpoints.state_file import restoring
 from fastsim.errors import FastsimError, PolicyError, ResultError, ScenarioError
 from fastsim.foundation.folder_lock import held
 from fastsim.foundation.limits.forked_process import whole_process
@@ -39,20 +23,13 @@ from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
 from fastsim.scenario.user_code import refuse_user_code
 from fastsim.simulation import simulate as simulation
-from fastsim.simulation.engines.pods import prepared
+from fastsim.simulation.engines.choice import engine_named
+from fastsim.simulation.engines.engine import Keeper, Past
 from fastsim.simulation.simulate import OTHER_ENGINE
 
 if TYPE_CHECKING:
     from fastsim.engine.result import Result
     from fastsim.simulation.simulate import Progress
-
-FORK_FIELDS = (
-    "policy", "queue", "gpu_pick", "seed", "until_s", "inflation", "retarget", "preempt", "on_node_loss",
-    "checkpoint_every_s", "restart_s", "quotas", "weights", "name",
-)  # fmt: skip
-"""Fields of a scenario that may differ after a fork; everything else decided the past too."""
-ROUND_FORK_FIELDS = ("policy", "until_s", "name", "log")
-"""Those of a run in rounds."""
 
 
 @whole_process
@@ -72,14 +49,13 @@ def resume(
     """
     out = _target(path_of("resume: folder", folder, "the folder of a run, a text or a path"))
     work = working_folder(out)
-    if is_of_rounds(work):
-        return resume_rounds(out, work, partial(_scenario, out, objects, allow_code), progress, overwrite)
-    Checkpoint.read(work)  # without a checkpoint there is nothing to lock
+    stored_state(work)  # without a checkpoint there is nothing to lock
     with held(out, overwrite):
-        checkpoint = _stored_pods(work)
-        checkpoint.check_parts(work)
-        scenario = _scenario(out, objects, allow_code, checkpoint.meta["scenario"])
-        return simulation.run(scenario, progress, overwrite, Checkpoints(**checkpoint.meta["checkpoints"]), checkpoint)
+        state = stored_state(work)
+        with restoring(work):
+            state.check_parts(work)
+        scenario = _scenario(out, objects, allow_code, state.note["scenario"])
+        return simulation.run(scenario, progress, overwrite, Checkpoints(**state.note["checkpoints"]), state)
 
 
 @whole_process
@@ -99,58 +75,57 @@ def fork(
     ``preempt`` to ``weights``), and gives the parts of the scenario that were objects in memory. They count from the
     checkpoint on, or from ``at_s`` seconds of simulated time: everything up to then happens as in the run, once more
     from the beginning if the checkpoint is of a later time. Outages are part of the past, and with random failures so
-    is the seed. The checkpoint stays as it is. ``allow_code`` as in :func:`resume`. A fork of a run in rounds may
-    change the policy and ``until_s``; see :func:`fastsim.simulation.resume.fork_rounds`.
+    is the seed. The checkpoint stays as it is. ``allow_code`` as in :func:`resume`.
+
+    A fork of a run of jobs may change the policy and ``until_s``. Another policy begins without a state, and allocates
+    as soon as ``realloc_s`` allows. Such a fork at a time begins with the first round that starts then or later.
+    Adaptive jobs keep their measurements and fits.
     """
     source = working_folder(_target(path_of("fork: folder", folder, "the folder of a run, a text or a path")))
     target = path_of("fork: out", out, "a folder, a text or a path").absolute()
-    rounds = is_of_rounds(source)
-    written = (stored_state(source).note if rounds else _stored_pods(source).meta)["scenario"]
+    state = stored_state(source)
+    written = state.note["scenario"]
     objects = {name: changes.pop(name) for name in written["objects"] if name in changes}
     if working_folder(target) == source:
         raise ScenarioError("fork: out", str(target), "another folder than that of the run")
-    at_s = _time_of(at_s)
-    stored = partial(_scenario, target, objects, allow_code)
-    if rounds:
-        return fork_rounds(source, target, stored, at_s, changes, progress, overwrite)
-    return _fork_pods(source, target, stored, at_s, changes, progress, overwrite)
-
-
-def _fork_pods(
-    source: Path, target: Path, stored: Callable[..., Scenario], at_s: float | None, changes: dict[str, Any],
-    progress: Progress | None, overwrite: bool,
-) -> Result:  # fmt: skip
-    checkpoint = _stored_pods(source)
-    wrong = [name for name in changes if name not in FORK_FIELDS]
-    if wrong:
-        raise ScenarioError(f"fork: {wrong[0]}", "a change of the past", f"changes of {', '.join(FORK_FIELDS)}")
-    _check_past(at_s, checkpoint)
-    before, after = stored(checkpoint.meta["scenario"]), stored(checkpoint.meta["scenario"], changes)
+    at_s, keeper = _time_of(at_s), _keeper(state, changes)
+    _refuse_past(at_s, state)
+    before = _scenario(target, objects, allow_code, written)
+    after = _scenario(target, objects, allow_code, written, {"log": None} | changes)
     after.check()
-    checkpoints = Checkpoints(**(checkpoint.meta["checkpoints"] | {"keep": False}))
+    _refuse_engine(state, after)
+    checkpoints = Checkpoints(**(state.note["checkpoints"] | {"keep": False}))
     with held(target, overwrite), unfinished(target, checkpoints, False, overwrite) as work:
         try:
-            if at_s is None or checkpoint.meta["loop"]["now"] <= at_s:
-                _copy_parts(checkpoint, source, work)
-            start = checkpoint if at_s is None else _played(before, at_s, checkpoint, work, progress)
+            if at_s is None or state.now_s <= at_s:
+                _copy_parts(state, source, work)
+            start = state if at_s is None else keeper.past(Past(before, state, at_s, work, progress))
             # From here on the fork can be resumed; killed earlier, it leaves nothing.
-            start = Checkpoint(start.meta | _forked(checkpoint, start, after, at_s), start.arrays)
-            start.write(work)
+            start = _forked(state, start, after, at_s, checkpoints).having(may_change=keeper.may_change)
+            if "policy" in changes:
+                start = start.without_memory()
+            start.write(work / STATE)
             return simulation.run(after, progress, overwrite, checkpoints, start)
         except FastsimError:
             cleared(work)
             raise
 
 
-def _stored_pods(work: Path) -> Checkpoint:
-    """The state of a run of pods, its plain values checked; ResultError if it is damaged or something else."""
-    from fastsim.engine.online.restored_state import check_header
+def _keeper(state: RunState, changes: Mapping[str, Any]) -> Keeper:
+    """How the engine of a state keeps checkpoints; ScenarioError for a change of the past."""
+    keeper = engine_named(state.engine).keeper
+    assert keeper is not None, "an engine without checkpoints has no states"
+    wrong = [name for name in changes if name not in keeper.forks]
+    if wrong:
+        raise ScenarioError(f"fork: {wrong[0]}", "a change of the past", f"changes of {', '.join(keeper.forks)}")
+    return keeper
 
-    checkpoint = Checkpoint.read(work)
-    with restoring(work):
-        check_header(checkpoint.meta)
-        check_stored_run(checkpoint.meta["scenario"], checkpoint.meta["checkpoints"])
-    return checkpoint
+
+def _refuse_engine(state: RunState, after: Scenario) -> None:
+    """PolicyError for a policy of another engine than that of the past."""
+    if registry.engine_of(registry.policy_of(after.policy)) != state.engine:
+        expected = f"a policy for {engine_named(state.engine).places}, as before"
+        raise PolicyError("fork: policy", str(after.policy), expected, OTHER_ENGINE)
 
 
 def _time_of(at_s: float | str | None) -> float | None:
@@ -161,66 +136,36 @@ def _time_of(at_s: float | str | None) -> float | None:
     raise ScenarioError("fork: at_s", repr(at_s), "seconds of simulated time")
 
 
-def _check_past(at_s: float | None, checkpoint: Checkpoint) -> None:
+def _refuse_past(at_s: float | None, state: RunState) -> None:
     """ScenarioError if this time is in the past of another run, which cannot be played again."""
-    if at_s is None:
-        return
-    now = checkpoint.meta["loop"]["now"]
-    if at_s < now and checkpoint.meta["forked_from"] is not None:
-        expected = f"{now!r} or more, the time of the checkpoint: earlier is the past of another run"
+    if at_s is not None and at_s < state.now_s and state.note["forked_from"] is not None:
+        expected = f"{state.now_s!r} or more, the time of the checkpoint: earlier is the past of another run"
         raise ScenarioError("fork: at_s", repr(at_s), expected)
 
 
-def _copy_parts(checkpoint: Checkpoint, source: Path, work: Path) -> None:
+def _copy_parts(state: RunState, source: Path, work: Path) -> None:
     """Copy the files of a checkpoint to another working folder."""
-    checkpoint.check_parts(source)
-    for name in checkpoint.parts():
+    with restoring(source):
+        state.check_parts(source)
+    for name in state.parts():
         try:
             shutil.copyfile(source / name, work / name)
         except OSError as error:
             raise ResultError(f"{work / name}: cannot be written: {error.strerror or error}") from error
-    checkpoint.check_parts(work)
+    state.check_parts(work)
 
 
-def _played(
-    scenario: Scenario, at_s: float, checkpoint: Checkpoint, work: Path, progress: Progress | None
-) -> Checkpoint:
-    """The state of the checkpoint's run at a time in seconds, played from it if it is earlier; rows go to ``work``."""
-    from fastsim.engine.online.checkpointing import CheckpointWriter
-    from fastsim.engine.online.run import OnlineRun
-
-    checkpoint = Checkpoint(checkpoint.meta | {"may_change": ["until_s"]}, checkpoint.arrays)
-    start = checkpoint if checkpoint.meta["loop"]["now"] <= at_s else None
-    inputs = prepared(scenario, progress=progress)
-    end_s = at_s if scenario.until_s is None else min(at_s, scenario.until_s)
-    writer = CheckpointWriter(work, Checkpoints(), checkpoint.meta["scenario"], start)
-    options = replace(inputs.options, until_s=end_s, folder=work, checkpoint_writer=writer, telemetry=None)
-    run = OnlineRun(inputs.cluster, inputs.workload, inputs.plan, inputs.typical, options)
-    try:
-        writer.compare(run, checkpoint)
-        batches = arrived_by(writer.batches(inputs.workload), end_s)
-        writer.take_over(run, batches)
-        run.stream(batches)
-        run.writer.close()
-        return writer.secured(writer.state(run), run.recorder)
-    finally:
-        run.writer.drop()
-        run.recorder.drop()
-        run.release_memo()
-
-
-def _forked(checkpoint: Checkpoint, start: Checkpoint, scenario: Scenario, at_s: float | None) -> dict[str, Any]:
-    """Values of a fork's first checkpoint that record its origin."""
-    from fastsim.engine.online.checkpointing import FORK_MAY_CHANGE
-
-    loop = start.meta["loop"]
-    at_s = loop["now"] if at_s is None else at_s
-    past = {"scenario": checkpoint.meta["scenario"]["fields"], "pods": loop["arrived"], "at_s": at_s}
-    before = checkpoint.meta["forked_from"]
-    return {
-        "scenario": scenario.written(), "may_change": FORK_MAY_CHANGE,
-        "forked_from": past if before is None else past | {"forked_from": before},
-    }  # fmt: skip
+def _forked(
+    state: RunState, start: RunState, scenario: Scenario, at_s: float | None, checkpoints: Checkpoints
+) -> RunState:
+    """A fork's first state: that of the past with notes of its origin."""
+    at_s = start.now_s if at_s is None else at_s
+    past = {"scenario": state.note["scenario"]["fields"], "pods": start.arrived, "at_s": at_s}
+    before = state.note["forked_from"]
+    return start.noted(
+        scenario=scenario.written(), checkpoints=asdict(checkpoints),
+        forked_from=past if before is None else past | {"forked_from": before},
+    )  # fmt: skip
 
 
 def _target(folder: Path) -> Path:
@@ -247,86 +192,3 @@ def _scenario(
         refuse_user_code(stored["fields"]["policy"], f"{out}{SUFFIX}", allow_code)
     fields = stored["fields"] | objects | (changes or {}) | {"out": str(out)}
     return Scenario.from_dict(fields, str(out))
-
-
-def resume_rounds(
-    out: Path, work: Path, stored: Callable[..., Scenario], progress: Progress | None, overwrite: bool
-) -> Result:
-    """Resume the run to ``out``; ``stored`` makes its scenario from the fields in the checkpoint."""
-    stored_state(work)  # without a checkpoint there is nothing to lock
-    with held(out, overwrite):
-        checkpoint = stored_state(work)
-        scenario = stored(checkpoint.note["scenario"])
-        return simulation.run(scenario, progress, overwrite, Checkpoints(**checkpoint.note["checkpoints"]), checkpoint)
-
-
-def fork_rounds(
-    source: Path, target: Path, stored: Callable[..., Scenario], at_s: float | None, changes: dict[str, Any],
-    progress: Progress | None, overwrite: bool,
-) -> Result:  # fmt: skip
-    """Another run from a checkpoint, or from a time in seconds: the same past, then ``changes``.
-
-    Another policy begins without a state, and allocates as soon as ``realloc_s`` allows. A fork at a time begins with
-    the first round that starts then or later. Adaptive jobs keep their measurements and fits.
-    """
-    checkpoint = stored_state(source)
-    wrong = [name for name in changes if name not in ROUND_FORK_FIELDS]
-    if wrong:
-        raise ScenarioError(f"fork: {wrong[0]}", "a change of the past", f"changes of {', '.join(ROUND_FORK_FIELDS)}")
-    before, after = stored(checkpoint.note["scenario"]), stored(checkpoint.note["scenario"], {"log": None} | changes)
-    after.check()
-    engine, former = (registry.engine_of(registry.policy_of(one.policy)) for one in (after, before))
-    adaptive = former == "adaptive"
-    kind = "adaptive jobs" if adaptive else "jobs"
-    if registry.METHODS[engine] != "begin" or (engine == "adaptive") != adaptive:
-        raise PolicyError("fork: policy", str(after.policy), f"a policy for {kind}, as before", OTHER_ENGINE)
-    if at_s is not None and at_s < checkpoint.now_s and checkpoint.note["forked_from"] is not None:
-        expected = f"{checkpoint.now_s!r} or more, the time of the checkpoint: earlier is the past of another run"
-        raise ScenarioError("fork: at_s", repr(at_s), expected)
-    checkpoints = Checkpoints(**(checkpoint.note["checkpoints"] | {"keep": False}))
-    with held(target, overwrite), unfinished(target, checkpoints, False, overwrite) as work:
-        try:
-            start = checkpoint if at_s is None else _rounds_played(before, at_s, checkpoint, work, progress)
-            start = _rounds_forked(checkpoint, start, after, at_s)
-            if "policy" in changes:
-                start = start.without_memory()
-            start.write(work / STATE)
-            return simulation.run(after, progress, overwrite, checkpoints, start)
-        except FastsimError:
-            cleared(work)
-            raise
-
-
-def _rounds_played(
-    scenario: Scenario, at_s: float, checkpoint: RoundCheckpoint, work: Path, progress: Progress | None
-) -> RoundCheckpoint:
-    """The state of the checkpoint's run at a time in seconds, played from it if it is earlier."""
-    from fastsim.simulation.engines.adaptive import driven_adaptive, prepared_adaptive
-    from fastsim.simulation.engines.rounds import driven, prepared_rounds
-
-    end_s = at_s if scenario.until_s is None else min(at_s, scenario.until_s)
-    scenario = scenario.with_(until_s=end_s)
-    start = checkpoint if checkpoint.now_s <= end_s else None
-    path = work / f".{STATE}.past.partial"
-    note = RoundCheckpointWriter(work, Checkpoints(), checkpoint.note["scenario"], start).note
-    schedule, policy = CheckpointSchedule(path, at_end=True, note=note), registry.policy_of(scenario.policy)
-    if registry.engine_of(policy) == "adaptive":
-        driven_adaptive(scenario, prepared_adaptive(scenario, policy), progress, schedule, start)
-    else:
-        driven(scenario, prepared_rounds(scenario, policy), progress, schedule, start)
-    state = RoundCheckpoint.read(path)
-    path.unlink()
-    return state
-
-
-def _rounds_forked(
-    checkpoint: RoundCheckpoint, start: RoundCheckpoint, scenario: Scenario, at_s: float | None
-) -> RoundCheckpoint:
-    """The state with notes of its origin."""
-    at_s = start.now_s if at_s is None else at_s
-    past = {"scenario": checkpoint.note["scenario"]["fields"], "pods": start.jobs, "at_s": at_s}
-    before = checkpoint.note["forked_from"]
-    return start.noted(
-        scenario=scenario.written(), checkpoints=checkpoint.note["checkpoints"] | {"keep": False},
-        forked_from=past if before is None else past | {"forked_from": before},
-    )  # fmt: skip

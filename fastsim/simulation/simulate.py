@@ -9,7 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from fastsim.engine.checkpoint_folder import Checkpoints, unfinished
+from fastsim.engine.checkpoints.clock import Checkpoints
+from fastsim.engine.checkpoints.folder import unfinished
 from fastsim.engine.online.plan import OnlinePolicy
 from fastsim.engine.summary import refuse_impossible
 from fastsim.errors import PolicyError, ScenarioError
@@ -36,9 +37,8 @@ from fastsim.simulation.uses.options import option_facts, refuse_options, unused
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.checkpoint_folder import Checkpoint
+    from fastsim.engine.checkpoints.state import RunState
     from fastsim.engine.result import Result
-    from fastsim.engine.rounds.checkpoint import RoundCheckpoint
     from fastsim.engine.shares.plan import RoundPolicy
     from fastsim.workload import Workload
 
@@ -95,7 +95,7 @@ def run(
     progress: Progress | None = None,
     overwrite: bool = False,
     checkpoints: Checkpoints | None = None,
-    start: Checkpoint | RoundCheckpoint | None = None,
+    start: RunState | None = None,
     keep_inputs: bool = False,
 ) -> Result:
     """The result of one scenario; ``overwrite`` allows its folder to replace another."""
@@ -109,7 +109,7 @@ def played(
     progress: Progress | None = None,
     overwrite: bool = False,
     checkpoints: Checkpoints | None = None,
-    start: Checkpoint | RoundCheckpoint | None = None,
+    start: RunState | None = None,
     keep_inputs: bool = False,
 ) -> tuple[Result, list[Message]]:
     """The result of a scenario, and warnings for the caller to give.
@@ -122,7 +122,7 @@ def played(
         policy = checked_policy(scenario)
         name = registry.engine_of(policy)
         engine = engine_named(name)
-        _refuse_state(engine, scenario, checkpoints, start)
+        _refuse_state(name, engine, scenario, checkpoints, start)
         out = None if scenario.out is None else Path(scenario.out).absolute()
         if out is not None and start is None:
             stack.enter_context(held(out, overwrite))
@@ -150,12 +150,14 @@ def checked_policy(scenario: Scenario) -> Any:
     return policy
 
 
-def _refuse_state(engine: Engine, scenario: Scenario, checkpoints: Checkpoints | None, start: Any) -> None:
+def _refuse_state(
+    name: str, engine: Engine, scenario: Scenario, checkpoints: Checkpoints | None, start: RunState | None
+) -> None:
     """An error for checkpoints of an engine that keeps none, and for one of another engine."""
-    if start is not None and (engine.state is None or not isinstance(start, engine.state)):
-        other = {"pods": "jobs", "jobs": "pods"}[engine.places]
-        raise PolicyError("policy", str(scenario.policy), f"a policy for {other}, as in the checkpoint", OTHER_ENGINE)
-    if checkpoints is not None and engine.writer is None:
+    if start is not None and start.engine != name:
+        before = engine_named(start.engine).places
+        raise PolicyError("policy", str(scenario.policy), f"a policy for {before}, as in the checkpoint", OTHER_ENGINE)
+    if checkpoints is not None and engine.keeper is None:
         raise ScenarioError("checkpoint", "one", f"none: policy {scenario.policy} keeps no checkpoints")
     if checkpoints is not None and scenario.ideal:
         raise ScenarioError("checkpoint", "one", "none: the ideal keeps no checkpoints")
@@ -166,10 +168,10 @@ def _opened_writer(
     checkpoints: Checkpoints | None, start: Any,
 ) -> Any:  # fmt: skip
     """The writer of checkpoints; when the stack is left, its working folder is removed or kept as it should."""
-    if checkpoints is None or engine.writer is None:
+    if checkpoints is None or engine.keeper is None:
         return None
     folder = stack.enter_context(unfinished(out, checkpoints, start is not None, overwrite))
-    return engine.writer(folder, checkpoints, scenario.written(), start)
+    return engine.keeper.writer(folder, checkpoints, scenario.written(), start)
 
 
 def _named(stack: ExitStack, result: Result, out: Path) -> Result:

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 import fastsim as fs
-from fastsim.engine.checkpoint_folder import Checkpoint, working_folder
+from fastsim.engine.checkpoints.folder import STATE, working_folder
+from fastsim.engine.checkpoints.state import RunState
 from fastsim.errors import ResultError
 from fastsim.workload import Workload
 from tests.cli.terminal import COMMAND, attentive, environment, fastsim
@@ -27,17 +28,17 @@ SCRIPT = f"""
 import signal, sys, warnings
 import fastsim as fs
 from fastsim.cli.main import main
-from fastsim.engine.checkpoint_folder import Checkpoint
+from fastsim.engine.checkpoints.state import RunState
 
 number, pods, verb, *words = sys.argv[1:]
-written = Checkpoint.write
+written = RunState.write
 
 def write(checkpoint, folder):
     written(checkpoint, folder)
-    if str(checkpoint.meta["loop"]["arrived"]) in pods.split(","):
+    if str(checkpoint.arrived) in pods.split(","):
         signal.raise_signal(int(number))
 
-Checkpoint.write = write
+RunState.write = write
 warnings.simplefilter("ignore")
 if verb == "run":
     fs.simulate("{CLUSTER}", "pods.parquet", "{POLICY}", queue="{QUEUE}", out="run", checkpoint_pods={EVERY})
@@ -126,7 +127,7 @@ def test_a_run_killed_twice_writes_the_same_bytes(place: Path) -> None:
             stopped(process)
             process.send_signal(signal.SIGKILL)
             assert process.wait() == -signal.SIGKILL
-        assert Checkpoint.read(work).meta["loop"]["arrived"] == pods + EVERY and not (place / "run").exists()
+        assert RunState.read(work / STATE).arrived == pods + EVERY and not (place / "run").exists()
     with started(place, "script.py", 0, "none", "resume") as process:
         assert process.wait(PATIENCE_S) == 0
     assert_same(place / "plain", place / "run")
@@ -143,7 +144,7 @@ def test_an_interrupted_run_goes_on(place: Path) -> None:
         _, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, err) == (130, "fastsim: interrupted; go on with: fastsim resume other\n")
     assert {path.name for path in place.iterdir()} - before == {"other.checkpoint"}
-    assert PODS // 4 <= Checkpoint.read(work).meta["loop"]["arrived"] < PODS
+    assert PODS // 4 <= RunState.read(work / STATE).arrived < PODS
     with started(place, *COMMAND[1:], "resume", "other") as process:
         assert process.wait(PATIENCE_S) == 0
     assert_same(place / "plain", place / "other")

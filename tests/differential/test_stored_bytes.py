@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import fastsim as fs
-from fastsim.engine.checkpoint_folder import STATE
+from fastsim.engine.checkpoints.folder import STATE
 from tests.cli.terminal import environment
 from tests.engines import RUNS
 

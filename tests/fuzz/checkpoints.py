@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import copy
+import dataclasses
 import io
 import random
 import shutil
@@ -19,8 +20,8 @@ import numpy as np
 
 import fastsim as fs
 from fastsim.cli.main import exit_code
-from fastsim.engine.checkpoint_folder import Checkpoint, working_folder
-from fastsim.engine.rounds.checkpoint import RoundCheckpoint, is_of_rounds
+from fastsim.engine.checkpoints.folder import STATE, working_folder
+from fastsim.engine.checkpoints.state import RunState
 from fastsim.foundation.object_cache import OBJECTS
 from tests.fuzz.trial import Trial
 
@@ -68,11 +69,11 @@ LEAVES: tuple[Any, ...] = (
     [],
     {},
 )
-STORED = ("scenario", "note", "forked_from", "checksums", "process")
+STORED = ("note", "checksums")
 """Parts of a header that are inputs of their own, or nothing but notes."""
 
 
-def changed(state: Any, draw: random.Random) -> tuple[Any, str]:
+def changed(state: RunState, draw: random.Random) -> tuple[RunState, str]:
     """The state with one change, and what it is."""
     if draw.random() < 0.3:
         return changed_meta(state, draw)
@@ -90,7 +91,7 @@ def changed(state: Any, draw: random.Random) -> tuple[Any, str]:
         )
     elif array.size:
         arrays[name], how = changed_values(array, how, draw)
-    return type(state)(state.meta, arrays), f"{name}: {how}"
+    return dataclasses.replace(state, arrays=arrays), f"{name}: {how}"
 
 
 def changed_values(array: Any, how: str, draw: random.Random) -> tuple[Any, str]:
@@ -111,7 +112,7 @@ def changed_values(array: Any, how: str, draw: random.Random) -> tuple[Any, str]
     return words.view(array.dtype).reshape(array.shape), f"{words.dtype} {at} of {len(words)} = {value}"
 
 
-def changed_meta(state: Any, draw: random.Random) -> tuple[Any, str]:
+def changed_meta(state: RunState, draw: random.Random) -> tuple[RunState, str]:
     """The state with one value of its header changed or taken away."""
     meta = dict(state.meta)
     at: Any = meta
@@ -127,9 +128,9 @@ def changed_meta(state: Any, draw: random.Random) -> tuple[Any, str]:
         at = at[key]
     if isinstance(at, dict) and draw.random() < 0.2:
         del at[key]
-        return type(state)(meta, state.arrays), f"{path}: gone"
+        return dataclasses.replace(state, meta=meta), f"{path}: gone"
     at[key] = value = copy.deepcopy(draw.choice(LEAVES))
-    return type(state)(meta, state.arrays), f"{path}: {str(value)[:40]}"
+    return dataclasses.replace(state, meta=meta), f"{path}: {str(value)[:40]}"
 
 
 def prepare(engine: str) -> Trial:
@@ -140,21 +141,18 @@ def prepare(engine: str) -> Trial:
         warnings.simplefilter("ignore")
         fs.simulate(**RUNS[engine], out=base / "run", keep_checkpoint=True)
     work = working_folder(base / "run")
-    state: Any = (RoundCheckpoint if is_of_rounds(work) else Checkpoint).read(
-        work / "state.npz" if is_of_rounds(work) else work
-    )
-    return partial(tried, base, work, state, is_of_rounds(work))
+    return partial(tried, base, work, RunState.read(work / STATE))
 
 
-def tried(base: Path, work: Path, state: Any, rounds: bool, seed: int) -> str:
+def tried(base: Path, work: Path, state: RunState, seed: int) -> str:
     """Resume one changed checkpoint."""
     again, what = changed(state, random.Random(seed))
     place = base / "again"
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(work, place / "run.checkpoint")
-    again.write(place / "run.checkpoint" / "state.npz" if rounds else place / "run.checkpoint")
+    again.write(place / "run.checkpoint" / STATE)
     # No case changes the jobs; pods are read anew, as a run reads them from a stream.
-    OBJECTS.cache_for(str(base) if rounds else None)
+    OBJECTS.cache_for(None if state.engine == "pods" else str(base))
     err = io.StringIO()
     with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
         code = exit_code(["resume", str(place / "run")])

@@ -22,8 +22,8 @@ from unittest.mock import patch
 import fastsim as fs
 from fastsim.cli.main import exit_code
 from fastsim.decisions.explain import explain
-from fastsim.engine.checkpoint_folder import STATE, Checkpoint, working_folder
-from fastsim.engine.rounds.checkpoint import RoundCheckpoint
+from fastsim.engine.checkpoints.folder import STATE, working_folder
+from fastsim.engine.checkpoints.state import RunState
 from fastsim.errors import FastsimError
 from fastsim.experiments.isolated_runs import saved_run_ratios
 from fastsim.experiments.load_limit import knees
@@ -136,28 +136,17 @@ def saved_run(name: str, use: Callable[[Path], object], policy: str, folder: Pat
         path.write_text(whole)
 
 
-def checkpoint(policy: str, folder: Path, draw: random.Random) -> None:
-    """Resume or fork a run of pods whose checkpoint has the policy."""
-    state = _states(folder)[0]
-    stored = state.meta["scenario"]
-    changed = stored | {"fields": stored["fields"] | {"policy": policy}}
-    _resumed(
-        folder, "stopped", lambda path: Checkpoint(state.meta | {"scenario": changed}, state.arrays).write(path), draw
-    )
-
-
-def checkpoint_of_jobs(policy: str, folder: Path, draw: random.Random) -> None:
-    """Resume or fork a run of jobs whose checkpoint has the policy."""
-    state = _states(folder)[1]
+def checkpoint(name: str, policy: str, folder: Path, draw: random.Random) -> None:
+    """Resume or fork a run whose checkpoint has the policy."""
+    state = _state(folder / name)
     stored = state.note["scenario"]
     changed = stored | {"fields": stored["fields"] | {"policy": policy}}
-    _resumed(folder, "stopped_jobs", lambda path: state.noted(scenario=changed).write(path / STATE), draw)
+    _resumed(folder, name, lambda path: state.noted(scenario=changed).write(path / STATE), draw)
 
 
 @cache
-def _states(folder: Path) -> tuple[Checkpoint, RoundCheckpoint]:
-    work = working_folder(folder / "stopped_jobs")
-    return Checkpoint.read(working_folder(folder / "stopped")), RoundCheckpoint.read(work / STATE)
+def _state(run: Path) -> RunState:
+    return RunState.read(working_folder(run) / STATE)
 
 
 def _resumed(folder: Path, name: str, write: Callable[[Path], object], draw: random.Random) -> None:
@@ -207,8 +196,8 @@ def _called(words: list[str]) -> None:
 Read = Callable[[str, Path, random.Random], None]
 READERS: dict[str, Read] = {
     "a scenario in TOML": scenario_toml, "a scenario in JSON": scenario_json, "a provenance": provenance,
-    "a sweep": sweep, "a search of loads": knee, "a checkpoint": checkpoint,
-    "a checkpoint of jobs": checkpoint_of_jobs, "defaults of options": defaults,
+    "a sweep": sweep, "a search of loads": knee, "a checkpoint": partial(checkpoint, "stopped"),
+    "a checkpoint of jobs": partial(checkpoint, "stopped_jobs"), "defaults of options": defaults,
     "explain": partial(saved_run, "pods", lambda run: explain(run, sample=1)),
     "fairness": partial(saved_run, "jobs", saved_run_ratios),
     "run": partial(verb, ("run", "--scenario", "{folder}/file.toml")),

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 import fastsim as fs
-from fastsim.engine.checkpoint_folder import Checkpoints
+from fastsim.engine.checkpoints.clock import Checkpoints
 from fastsim.engine.result import FRAMES
 from fastsim.scenario.outages import Maintenance
 from fastsim.scenario.sort_keys import SERVED

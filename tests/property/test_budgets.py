@@ -19,7 +19,7 @@ import fastsim as fs
 from fastsim.cli.grammar.durations import Duration
 from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.published_specs import sia_cluster
-from fastsim.engine.checkpoint_folder import Checkpoints
+from fastsim.engine.checkpoints.clock import Checkpoints
 from fastsim.errors import FastsimError
 from fastsim.experiments.capacity_plan import smallest_additions
 from fastsim.experiments.load_limit import _Search, knees

@@ -23,7 +23,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
 INNER: dict[str, tuple[tuple[str, ...], ...]] = {
     "fastsim.engine": (
         ("online", "monitored", "shares", "orders", "adaptive", "originals"), ("rounds",),
-        ("sampling",), ("",), ("audit",), ("driving",), ("totals",),
+        ("sampling",), ("",), ("audit",), ("checkpoints", "driving"), ("totals",),
     ),
     "fastsim.policies": (
         ("online", "shares", "adaptive", "monitored"), ("orders",), ("deciders", "allocators"), ("programs",),

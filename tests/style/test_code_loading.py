@@ -17,7 +17,7 @@ WORKERS, SYSTEM, NOTHING = "what our own processes send", "libraries of the syst
 LISTED: dict[str, tuple[str, set[str]]] = {
     "fastsim/__init__.py": (OURS, {"importlib"}),
     "fastsim/__main__.py": (NOTHING, {"sys.path"}),  # takes the current folder out
-    "fastsim/engine/checkpoint_folder.py": (NOTHING, {"np.load"}),  # which refuses objects
+    "fastsim/engine/checkpoints/state_file.py": (NOTHING, {"np.load"}),  # which refuses objects
     "fastsim/experiments/executors/distributed.py": (NOTHING, {"sys.path"}),  # hands it to workers
     "fastsim/experiments/executors/processes.py": (WORKERS, {"multiprocessing", "pickle"}),
     "fastsim/experiments/reproduce/papers.py": (OURS, {"importlib"}),

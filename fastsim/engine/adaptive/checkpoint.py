@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, Place, StatefulDecider
 from fastsim.engine.adaptive.restored_state import check_state
-from fastsim.engine.checkpoint_folder import restoring
-from fastsim.engine.rounds.checkpoint import DECIDED, RoundCheckpoint
+from fastsim.engine.checkpoints.state import RunState
+from fastsim.engine.checkpoints.state_file import restoring
+from fastsim.engine.rounds.checkpoint import DECIDED, check_decided
 from fastsim.engine.rounds.kept_state import kept_state, restored
 from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.engine.tables import ROW
@@ -56,7 +57,7 @@ def stateful_decider(plan: AdaptivePlan) -> StatefulDecider:
     return cast(StatefulDecider, plan.decider)
 
 
-def state_of(rounds: AdaptiveDriver, decided: Mapping[str, Any], note: Mapping[str, Any]) -> RoundCheckpoint:
+def state_of(rounds: AdaptiveDriver, decided: Mapping[str, Any], note: Mapping[str, Any]) -> RunState:
     """The complete state after a round."""
     loop = rounds.loop
     rounds.collect_records()
@@ -68,23 +69,24 @@ def state_of(rounds: AdaptiveDriver, decided: Mapping[str, Any], note: Mapping[s
         "rows": b"".join(rounds.rows),
     }
     meta = {
-        "loop": numbers, "decided": dict(decided), "policy": policy_identity(rounds.plan), "calls": rounds.calls,
+        "now_s": numbers["now_s"], "arrived": rounds.arrived, "loop": numbers,
+        "decided": dict(decided), "policy": policy_identity(rounds.plan), "calls": rounds.calls,
         "fit_settings": fit_settings(rounds.plan),
         "memory": kept_state(stateful_decider(rounds.plan)), "note": dict(note),
         "jobs": [[job, *rounds.jobs[job]] for job in sorted((*numbers["active"], *numbers["ended_jobs"]))],
         "places": [[job, at.group, list(at.nodes)] for job, at in rounds.places.items() if job in here],
     }  # fmt: skip
-    return RoundCheckpoint(meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
+    return RunState("adaptive", meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
 
 
-def take_over(rounds: AdaptiveDriver, state: RoundCheckpoint, decided: Mapping[str, Any]) -> None:
+def take_over(rounds: AdaptiveDriver, state: RunState, decided: Mapping[str, Any]) -> None:
     """Restore a checkpoint, maybe under another policy; jobs keep their measurements and fits."""
     with restoring("checkpoint", STATE):
         _take_over(rounds, state, decided)
 
 
-def _take_over(rounds: AdaptiveDriver, state: RoundCheckpoint, decided: Mapping[str, Any]) -> None:
-    state.check(decided, policy_identity(rounds.plan))
+def _take_over(rounds: AdaptiveDriver, state: RunState, decided: Mapping[str, Any]) -> None:
+    check_decided(state, decided, policy_identity(rounds.plan))
     merged, *measured = state.meta.get("fit_settings", [None])
     _check_fits(merged, measured, rounds.plan)
     for number, *stored in state.meta["jobs"]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastsim.engine.checkpoint_folder import (
+from fastsim.engine.checkpoints.value_checks import (
     COUNT,
     LATEST,
     SPAN,
@@ -64,6 +64,8 @@ def check_state(rounds: AdaptiveDriver, meta: Mapping[str, Any], arrays: Mapping
     if numbers["measured"]:
         check_numbers(numbers, METRICS, "loop")
     check_range(records_of(arrays, "busy_s", np.dtype(np.float64), sum(gpus__n)), 0.0, LATEST, "busy_s")
+    if (meta["now_s"], meta["arrived"]) != (numbers["now_s"], len(meta["jobs"])):
+        raise ValueError("time and jobs of the header, other than those of the loop")
     _check_jobs(rounds, numbers, arrays)
     _check_measurements(records_of(arrays, "measurements", MEASUREMENTS, numbers["measurements"]))
     _check_held(meta, gpus__n, rounds)

@@ -25,10 +25,11 @@ from fastsim.engine.adaptive.plan import (
     Place,
     SpeedEstimate,
 )
-from fastsim.engine.checkpoint_folder import restoring
+from fastsim.engine.checkpoints.clock import CheckpointClock, CheckpointSchedule
+from fastsim.engine.checkpoints.state import RunState
+from fastsim.engine.checkpoints.state_file import restoring
 from fastsim.engine.driving.drive import Handlers, Stop, drive
 from fastsim.engine.driving.headway import Headway
-from fastsim.engine.rounds.checkpoint import CheckpointClock, CheckpointSchedule, RoundCheckpoint
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
 from fastsim.engine.rounds.solver_time import solver_seconds
@@ -222,7 +223,7 @@ def run_adaptive(
     metrics: ClusterMetrics | None = None,
     progress: Callable[[int], None] | None = None,
     checkpoint: CheckpointSchedule | None = None,
-    resume: RoundCheckpoint | None = None,
+    resume: RunState | None = None,
 ) -> AdaptiveOutcome:
     """Play adaptive jobs, in order of arrival, until all have finished; tables take models and kinds from ``names``.
 
@@ -255,7 +256,7 @@ def _smaller(setting: AdaptiveSetting, jobs: Sequence[AdaptiveJob]) -> str:
 
 
 def _checkpoint_writer(
-    rounds: AdaptiveDriver, checkpoint: CheckpointSchedule | None, resume: RoundCheckpoint | None, recorded: bool
+    rounds: AdaptiveDriver, checkpoint: CheckpointSchedule | None, resume: RunState | None, recorded: bool
 ) -> Callable[[bool], None]:
     """A function that writes a checkpoint if one is due, or (True) at the end; restores ``resume`` first."""
     if checkpoint is None and resume is None:

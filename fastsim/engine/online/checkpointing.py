@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -21,10 +20,14 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import ipc
 
-from fastsim.engine.checkpoint_folder import Checkpoint, Checkpoints, PartChecksums, check_range, restoring
+from fastsim.engine.checkpoints.clock import CheckpointClock, Checkpoints
+from fastsim.engine.checkpoints.state import PartChecksums, RunState
+from fastsim.engine.checkpoints.state_file import restoring
+from fastsim.engine.checkpoints.value_checks import check_range
+from fastsim.engine.checkpoints.writer import CheckpointWriter
 from fastsim.engine.online.arrivals import pieces
 from fastsim.engine.online.recorder import TABLES, FileTables, FrameTables
-from fastsim.engine.online.restored_state import check_nodes, check_pods, check_rules
+from fastsim.engine.online.restored_state import check_header, check_nodes, check_pods, check_rules
 from fastsim.engine.summary import Waits
 from fastsim.engine.tables import ROW, arrow
 from fastsim.errors import InputError, ScenarioError
@@ -44,29 +47,24 @@ BATCH_ROWS = 16_384
 """Rows of a batch: a checkpoint can be start between two of them, or when nothing arrives any more."""
 SAME = ("cluster", "typical_pods", "plan", "seed", "sample_s", "until_s", "record", "deschedule", "rules", "outages",
         "prices")  # fmt: skip
-"""Properties of a run that a resumed run must share."""
-FORK_MAY_CHANGE = ("plan", "seed", "until_s", "rules")
-"""Those of them that a fork may change; its first checkpoint lists them as ``may_change``."""
+"""Properties of a run that a resumed run must share; a state lists those that a fork changes as ``may_change``."""
 Extents = Mapping[str, list[tuple[str, int]]]
 """For each table its segments, in order, and how many bytes of each count."""
 
 
-class CheckpointWriter:
-    """Writes the state of a run to its working folder when one is due; ``start`` is the state that it begins with.
+class OnlineCheckpointWriter(CheckpointWriter):
+    """Writes the state of a run of pods, whose tables go to journals.
 
-    ``scenario`` is stored with every checkpoint, so that a later start can build the same run. A checkpoint of a fork
-    may come from a run with another plan, seed and end.
+    A checkpoint of a fork may come from a run with another plan, seed and end.
     """
 
     def __init__(
-        self, folder: Path, checkpoints: Checkpoints, scenario: Mapping[str, Any], start: Checkpoint | None = None
+        self, folder: Path, checkpoints: Checkpoints, scenario: Mapping[str, Any], start: RunState | None = None
     ) -> None:
-        self.folder, self.checkpoints, self.scenario, self.start = folder, checkpoints, dict(scenario), start
-        self.forked_from: dict[str, Any] | None = None if start is None else start.meta.get("forked_from")
-        self._pods = 0 if start is None else int(start.meta["loop"]["arrived"])
-        self._events, self._written = -1, 0
-        self._began_s, self._began_cpu_s = time.monotonic(), time.process_time()
-        self._at = self._began_s
+        super().__init__(folder, checkpoints, scenario, start)
+        self._arrived = 0 if start is None else start.arrived
+        self.clock = CheckpointClock(self.schedule, 0, self._arrived)
+        self._events = -1
         self._decided: dict[str, Any] = {}
         self._checksums = PartChecksums(folder)
 
@@ -80,55 +78,42 @@ class CheckpointWriter:
     def due(self, run: OnlineRun) -> bool:
         """Whether to write a checkpoint now: all pods read so far have arrived, and the interval has passed."""
         arrived, events = run.online.arrived, run.online.events
-        if arrived != run.pods or events == self._events:
+        if arrived != run.pods or events == self._events or not self.clock.due(0, arrived):
             return False
-        by_pods = self.checkpoints.pods is not None and arrived - self._pods >= self.checkpoints.pods
-        self._written += by_pods
-        CHECKPOINT_PODS.count(self._written)
-        now = time.monotonic()
-        if not by_pods and (self.checkpoints.wall_s is None or now - self._at < self.checkpoints.wall_s):
-            return False
-        self._pods, self._events, self._at = arrived, events, now
+        self.clock.restart(0, arrived)
+        self._events = events
         return True
 
-    def state(self, run: OnlineRun) -> Checkpoint:
+    def state(self, run: OnlineRun) -> RunState:
         """A copy of the current state, which can be written while the run goes on."""
         slots, ends = run.work.snapshot()
         departures, scheduled = run.online.departures.snapshot()
         arrays = {name: run.columns[name].copy() for name in NODE_STATE}
         arrays |= {"slots": np.frombuffer(slots, np.uint8), "departures": np.frombuffer(departures, np.uint8)}
         arrays["in_system"] = np.array(sorted(run.work.present()), np.int64)
-        wall_s, cpu_s = time.monotonic() - self._began_s, time.process_time() - self._began_cpu_s
-        spent = self.spent({"wall_s": wall_s, "cpu_s": cpu_s, "loop_s": run.loop_s})
         meta = {
-            "scenario": self.scenario, "forked_from": self.forked_from,
-            "decided": self._decisions(run), "process": os.getpid(),
-            "checkpoints": asdict(self.checkpoints), "loop": run.online.snapshot(), "line": ends,
-            "scheduled": scheduled,
-            "stages": [(tag, row.tobytes().hex(), count) for tag, row, count in run.stages], "spent": spent,
+            "note": self.note(loop_s=run.loop_s), "now_s": run.online.now, "arrived": run.online.arrived,
+            "decided": self._decisions(run), "loop": run.online.snapshot(), "line": ends, "scheduled": scheduled,
+            "stages": [(tag, row.tobytes().hex(), count) for tag, row, count in run.stages],
         }  # fmt: skip
         if run.rule_columns is not None and run.queue_loop is not None:
             rule_arrays, meta["rules"] = run.rule_columns.state(run.queue_loop)
             arrays |= rule_arrays
-        return Checkpoint(meta, arrays)
+        return RunState("pods", meta, arrays)
 
-    def write(self, state: Checkpoint, recorder: Recorder) -> None:
+    def write(self, state: RunState, recorder: Recorder) -> None:
         """Write a state; all rows that the loop wrote before it must have reached the recorder."""
-        self.secured(state, recorder).write(self.folder)
+        self.secured(state, recorder).write(self.schedule.path)
 
-    def secured(self, state: Checkpoint, recorder: Recorder) -> Checkpoint:
+    def secured(self, state: RunState, recorder: Recorder) -> RunState:
         """The state with the sizes of its tables and waits, which are flushed to disk."""
         tables = recorder.tables
         assert isinstance(tables, JournalTables)
-        parts = {"tables": tables.durable(), "waits": recorder.waits.durable(), "sha256": recorder.checksum.hexdigest()}
-        secured = Checkpoint(state.meta | parts, state.arrays)
+        secured = state.having(
+            tables=tables.durable(), waits=recorder.waits.durable(), sha256=recorder.checksum.hexdigest()
+        )
         sums = {name: self._checksums.of(name, size) for name, size in secured.parts().items()}
-        return Checkpoint(secured.meta | {"checksums": sums}, secured.arrays)
-
-    def spent(self, spent: Mapping[str, float]) -> dict[str, float]:
-        """Seconds spent in this start and in earlier ones."""
-        before = {} if self.start is None else self.start.meta["spent"]
-        return {name: seconds + before.get(name, 0.0) for name, seconds in spent.items()}
+        return secured.having(checksums=sums)
 
     def _decisions(self, run: OnlineRun) -> dict[str, Any]:
         """Everything that decides the result of the run."""
@@ -154,7 +139,7 @@ class CheckpointWriter:
     def refuse_many(self, rows: int | None) -> None:
         """ScenarioError if a workload of so many rows (None: unknown) makes more checkpoints than their budget."""
         if rows is not None and self.checkpoints.pods is not None:
-            CHECKPOINT_PODS.refuse(rows - self._pods, self.checkpoints.pods)
+            CHECKPOINT_PODS.refuse(rows - self._arrived, self.checkpoints.pods)
 
     def waits(self) -> Waits:
         """The waits up to the checkpoint."""
@@ -162,23 +147,24 @@ class CheckpointWriter:
 
     def batches(self, workload: Workload) -> Iterator[pa.RecordBatch]:
         """The workload, cut where checkpoints are due and where the run starts."""
-        return pieces(workload.batches(BATCH_ROWS), self.checkpoints.pods or 0, self._pods)
+        return pieces(workload.batches(BATCH_ROWS), self.checkpoints.pods or 0, self._arrived)
 
     def take_over_nodes(self, cluster: Cluster, columns: dict[str, Any]) -> None:
         """Restore the free resources of all nodes; tables are made of the columns afterwards."""
         if self.start is None:
             return
         with restoring(self.folder):
+            check_header(self.start.meta)
             self._compare_cluster(self.start, cluster)
             self._restore_nodes(self.start, columns)
             check_nodes(columns)
 
-    def _compare_cluster(self, start: Checkpoint, cluster: Cluster) -> None:
+    def _compare_cluster(self, start: RunState, cluster: Cluster) -> None:
         then, now = start.meta["decided"]["cluster"], cluster.checksum()
         if then != now:
             raise ScenarioError(f"{self.folder}: cluster", _short(now), f"{_short(then)}, as before")
 
-    def _restore_nodes(self, start: Checkpoint, columns: dict[str, Any]) -> None:
+    def _restore_nodes(self, start: RunState, columns: dict[str, Any]) -> None:
         for name in NODE_STATE:
             stored = start.arrays[name]
             if stored.shape != columns[name].shape or stored.dtype != columns[name].dtype:
@@ -192,8 +178,8 @@ class CheckpointWriter:
         meta, arrays = self.start.meta, self.start.arrays
         with restoring(self.folder):
             self.compare(run, self.start)
-            _check_system(arrays["in_system"], meta["loop"]["arrived"])
-        where, rows = run.workload.name, int(meta["loop"]["arrived"])
+            _check_system(arrays["in_system"], self.start.arrived)
+        where, rows = run.workload.name, self.start.arrived
         while run.pods < rows:
             batch = next(batches, None)
             if batch is None:
@@ -218,7 +204,7 @@ class CheckpointWriter:
         run.online.restore(meta["loop"])
         run.stages += [(tag, np.frombuffer(bytes.fromhex(row), ROW)[0], count) for tag, row, count in meta["stages"]]
 
-    def compare(self, run: OnlineRun, start: Checkpoint) -> None:
+    def compare(self, run: OnlineRun, start: RunState) -> None:
         """ScenarioError if this run differs from that of the checkpoint in a property that must be the same."""
         then, now = start.meta["decided"], self._decisions(run)
         for name in SAME:
@@ -237,7 +223,7 @@ def _check_system(numbers: Any, arrived: int) -> None:
     check_range(np.diff(numbers), 1, arrived, "steps of in_system")
 
 
-def _may_change(start: Checkpoint, name: str, now: Mapping[str, Any]) -> bool:
+def _may_change(start: RunState, name: str, now: Mapping[str, Any]) -> bool:
     """Whether a fork may change this property; with random failures the seed belongs to the past."""
     return name in start.meta.get("may_change", ()) and not (name == "seed" and now["failures"])
 

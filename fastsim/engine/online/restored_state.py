@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.checkpoint_folder import (
+from fastsim.engine.checkpoints.state import SPANS
+from fastsim.engine.checkpoints.value_checks import (
     COUNT,
     LATEST,
     MOST,
     SPAN,
-    SPANS,
     TIME,
     check_numbers,
     check_range,
@@ -88,17 +88,17 @@ def check_nodes(columns: Mapping[str, Any]) -> None:
 def check_header(meta: Mapping[str, Any]) -> None:
     """The plain values of a state have their names and types; those of the loop are within their ranges."""
     kinds: dict[str, Any] = {
-        "scenario": dict, "decided": dict, "loop": dict, "line": dict, "spent": dict, "tables": dict, "waits": dict,
-        "checksums": dict, "stages": list, "sha256": str, "scheduled": int, "forked_from": dict | None,
-        "checkpoints": dict,
+        "decided": dict, "loop": dict, "line": dict, "tables": dict, "waits": dict, "checksums": dict, "stages": list,
+        "sha256": str, "scheduled": int,
     }  # fmt: skip
     for name, kind in kinds.items():
         if name not in meta or not isinstance(meta[name], kind):
             raise ValueError(f"{name} of type {type(meta.get(name)).__name__}")
     check_numbers(meta["loop"], LOOP, "loop")
+    if (meta["now_s"], meta["arrived"]) != (meta["loop"]["now"], meta["loop"]["arrived"]):
+        raise ValueError("time and arrivals of the header, other than those of the loop")
     check_numbers(meta["loop"].get("counts"), dict.fromkeys(COUNTS, COUNT), "loop.counts")
     check_numbers(meta["waits"], dict.fromkeys((*SPANS, "preemptions", "restarts"), COUNT), "waits")
-    check_numbers(meta["spent"], dict.fromkeys(("wall_s", "cpu_s", "loop_s"), SPAN), "spent")
     area = meta["loop"].get("area")
     if not isinstance(area, list) or len(area) != 8 or not all(isinstance(part, int | float) for part in area):
         raise ValueError("loop.area, no list of eight numbers")

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.online.checkpointing import CheckpointWriter
+    from fastsim.engine.online.checkpointing import OnlineCheckpointWriter
     from fastsim.scenario.prices import Prices
     from fastsim.workload import Workload
     from fastsim.workload.oversized_pods import Oversized
@@ -93,7 +93,7 @@ class OnlineOptions:
     range_seen: PointsRange | None = None
     each_batch: Callable[[pa.RecordBatch], None] | None = None
     folder: Path | None = None
-    checkpoint_writer: CheckpointWriter | None = None
+    checkpoint_writer: OnlineCheckpointWriter | None = None
     telemetry: Telemetry | None = None
     prices: Prices | None = None
 

@@ -14,10 +14,12 @@ import numpy.typing as npt
 import polars as pl
 
 from fastsim.cluster.server import GB_MIB
+from fastsim.engine.checkpoints.clock import CheckpointSchedule
+from fastsim.engine.checkpoints.state import RunState
 from fastsim.engine.orders.plan import MECHANISMS, OrderPlan, ResourcePoint
 from fastsim.engine.orders.point_checks import checked_points
 from fastsim.engine.orders.server_demands import RESOURCES, ServerDemands
-from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint, decisions
+from fastsim.engine.rounds.checkpoint import decisions
 from fastsim.engine.rounds.driver import RECORDS, Driver
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.options import ORDERED_QUIRKS, RoundOptions, Setting
@@ -64,6 +66,7 @@ class OrderedDriver(Driver):
     round_records: list[npt.NDArray[Any]] = field(default_factory=list)
     points: dict[bytes, dict[int, list[ResourcePoint]]] = field(default_factory=dict)
     records: ClassVar[dict[str, Any]] = RECORDS | {"round_records": ROUND}
+    engine: ClassVar[str] = "orders"
 
     def ask_policy(self) -> None:
         """Set CPUs and memory of the jobs of this round: jobs of a kind in their order, the fastest points first."""
@@ -107,7 +110,7 @@ def run_ordered(
     metrics: ClusterMetrics | None = None,
     progress: Callable[[int], None] | None = None,
     checkpoint: CheckpointSchedule | None = None,
-    resume: RoundCheckpoint | None = None,
+    resume: RunState | None = None,
 ) -> OrderedOutcome:
     """Play jobs in ordered rounds until those that count have finished; options as for ``run_rounds``."""
     needs.check(plan)

@@ -10,10 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.checkpoint_folder import records_of, restoring
+from fastsim.engine.checkpoints.clock import CheckpointClock, CheckpointSchedule
+from fastsim.engine.checkpoints.state import RunState
+from fastsim.engine.checkpoints.state_file import restoring
+from fastsim.engine.checkpoints.value_checks import records_of
 from fastsim.engine.driving.drive import Handlers, Stop, drive
 from fastsim.engine.driving.headway import Headway
-from fastsim.engine.rounds.checkpoint import CheckpointClock, CheckpointSchedule, RoundCheckpoint
+from fastsim.engine.rounds.checkpoint import check_decided, jobs_to_come
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT
@@ -23,7 +26,7 @@ from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.foundation.limits.knobs import DECISIONS, ROUND_S
 from fastsim_ext.build import CHECKED
-from fastsim_ext.rounds.snapshot import snapshot
+from fastsim_ext.rounds.snapshot import restore, snapshot
 
 PAUSE_ROUNDS, PAUSE_JOB_ROUNDS = 4096, 2_000_000
 """Most rounds, and most rounds of jobs, between two reports of progress, at which Ctrl-C is noticed."""
@@ -70,6 +73,8 @@ class Driver(ABC):
     counted: int = 0
     """Rounds played before the headway was looked at last."""
     records: ClassVar[dict[str, Any]] = RECORDS
+    engine: ClassVar[str]
+    """The engine that goes on with a state of this driver."""
 
     @abstractmethod
     def ask_policy(self) -> None:
@@ -139,7 +144,7 @@ class Driver(ABC):
         rounds = max(0, self.paused + most - int(self.loop.rounds))
         return rounds if self.clock is None else self.clock.budget(self.loop.rounds, rounds)
 
-    def state(self) -> RoundCheckpoint:
+    def state(self) -> RunState:
         """The complete state between two rounds."""
         self.collect_records()
         numbers, parts = snapshot(self.loop)
@@ -148,19 +153,20 @@ class Driver(ABC):
             parts[name] = b"".join(one.tobytes() for one in lists)  # np.concatenate does not copy bytes between fields
             lists[:] = [np.frombuffer(parts[name], kind)] if lists else []
         meta = {
-            "loop": numbers, "solver_s": self.solver_s, "decided": self.decided, "policy": self.plan.identity,
+            "now_s": numbers["now_s"], "arrived": int(self.loop.table.added), "loop": numbers,
+            "solver_s": self.solver_s, "decided": self.decided, "policy": self.plan.identity,
             "memory": self.memory(), "note": {} if self.clock is None else self.clock.schedule.note(),
             "estimates": self.estimates(), "record_bytes": {name: len(parts[name]) for name in self.records},
         }  # fmt: skip
-        return RoundCheckpoint(meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
+        return RunState(self.engine, meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
 
-    def take_over(self, state: RoundCheckpoint) -> None:
+    def take_over(self, state: RunState) -> None:
         """Restore a checkpoint, before the first round."""
         with restoring("checkpoint", STATE):
-            state.check(self.decided, self.plan.identity)
+            check_decided(state, self.decided, self.plan.identity)
             check_state(state.meta, state.arrays, len(self.setting.oracle.kinds))
-            state.restore(self.loop)
-            self.batches = state.rest(self.batches)
+            restore(self.loop, state.meta["loop"], state.arrays)
+            self.batches = jobs_to_come(state, self.batches)
             self.price = state.arrays["price"].view(np.float64).copy()
             self.solver_s = state.meta["solver_s"]
             for name, kind in self.records.items():
@@ -206,7 +212,7 @@ class Driver(ABC):
             Stop.DEADLOCK: self.report_deadlock,
         }  # fmt: skip
 
-    def play(self, checkpoint: CheckpointSchedule | None, resume: RoundCheckpoint | None) -> None:
+    def play(self, checkpoint: CheckpointSchedule | None, resume: RunState | None) -> None:
         """Play the rounds to the end, from the first one or from a checkpoint."""
         loop = self.loop
         if resume is not None:

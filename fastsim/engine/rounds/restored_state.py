@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.checkpoint_folder import (
+from fastsim.engine.checkpoints.value_checks import (
     COUNT,
     LATEST,
     MOST,
@@ -66,6 +66,8 @@ def check_state(meta: Mapping[str, Any], arrays: Mapping[str, Any], kinds: int) 
     check_numbers(numbers, ORDERS if ordered else SHARES, "loop")
     if numbers["measured"]:
         check_numbers(numbers, METRICS, "loop")
+    if (meta["now_s"], meta["arrived"]) != (numbers["now_s"], numbers["added"]):
+        raise ValueError("time and jobs of the header, other than those of the loop")
     if meta["record_bytes"] != {name: arrays[name].nbytes for name in meta["record_bytes"]}:
         raise ValueError("records of another number of rounds")
     jobs = records_of(arrays, "gangs", GANG, numbers["jobs"])

@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint, decisions
+from fastsim.engine.checkpoints.clock import CheckpointSchedule
+from fastsim.engine.checkpoints.state import RunState
+from fastsim.engine.rounds.checkpoint import decisions
 from fastsim.engine.rounds.driver import Driver
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.kept_state import kept_state, restored
@@ -29,6 +31,8 @@ from fastsim_ext.rounds.snapshot import request_allocation
 @dataclass
 class ShareDriver(Driver):
     """Drives rounds of shares: calls the allocator, and feeds the estimates with the pairs that ran."""
+
+    engine: ClassVar[str] = "shares"
 
     def ask_policy(self) -> None:
         """Assign the shares that the policy allocates to the active jobs."""
@@ -97,7 +101,7 @@ def run_rounds(
     metrics: ClusterMetrics | None = None,
     progress: Callable[[int], None] | None = None,
     checkpoint: CheckpointSchedule | None = None,
-    resume: RoundCheckpoint | None = None,
+    resume: RunState | None = None,
 ) -> RoundOutcome:
     """Play jobs in rounds until those that count have finished; ``progress`` takes the number of those that have.
 

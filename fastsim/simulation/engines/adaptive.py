@@ -12,8 +12,8 @@ import numpy.typing as npt
 import polars as pl
 
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, NodeGroup
+from fastsim.engine.checkpoints.writer import CheckpointWriter
 from fastsim.engine.result import Result
-from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundCheckpointWriter
 from fastsim.engine.rounds.options import Setting
 from fastsim.engine.sampling.placement_telemetry import sampled
 from fastsim.engine.totals.pod_totals import prices_for
@@ -22,7 +22,18 @@ from fastsim.performance.applications.application import Applications
 from fastsim.performance.oracle import Oracle
 from fastsim.scenario import round_texts
 from fastsim.simulation.binding_columns import checked_columns
-from fastsim.simulation.engines.engine import Engine, Hooks, JobsRun, clock, provenance_of, timing_of
+from fastsim.simulation.engines.engine import (
+    JOB_FORKS,
+    Engine,
+    Hooks,
+    JobsRun,
+    Keeper,
+    Past,
+    clock,
+    past_of_jobs,
+    provenance_of,
+    timing_of,
+)
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
 from fastsim.simulation.uses.options import refuse_options
@@ -34,7 +45,8 @@ from fastsim.workload.oversized_pods import smaller_jobs
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.adaptive.run import AdaptiveOutcome
-    from fastsim.engine.rounds.checkpoint import CheckpointSchedule
+    from fastsim.engine.checkpoints.clock import CheckpointSchedule
+    from fastsim.engine.checkpoints.state import RunState
     from fastsim.scenario.scenario import Scenario
     from fastsim.simulation.run_warnings import Message
     from fastsim.workload import Workload
@@ -103,7 +115,7 @@ def prepared_run(scenario: Scenario, policy: Any) -> AdaptiveRun:
 
 def driven_adaptive(
     scenario: Scenario, inputs: PreparedAdaptive, progress: Callable[[int], None] | None,
-    checkpoint: CheckpointSchedule | None = None, resume: RoundCheckpoint | None = None,
+    checkpoint: CheckpointSchedule | None = None, resume: RunState | None = None,
 ) -> AdaptiveOutcome:  # fmt: skip
     """Play the jobs."""
     from fastsim.engine.adaptive.run import run_adaptive
@@ -216,5 +228,14 @@ def _provenance(scenario: Scenario, inputs: PreparedAdaptive) -> dict[str, Any]:
     )  # fmt: skip
 
 
-ENGINE = Engine(prepared_run, RoundCheckpointWriter, RoundCheckpoint, "jobs")
+def past(run: Past) -> RunState:
+    """The state of a run at a time."""
+    return past_of_jobs(
+        run, lambda scenario, policy, checkpoint, resume: driven_adaptive(
+            scenario, prepared_adaptive(scenario, policy), run.progress, checkpoint, resume
+        )
+    )  # fmt: skip
+
+
+ENGINE = Engine(prepared_run, "adaptive jobs", Keeper(CheckpointWriter, past, JOB_FORKS))
 """The engine."""

@@ -21,4 +21,4 @@ def engine_named(name: str) -> Engine:
         return monitored.ENGINE
     from fastsim.simulation.engines import rounds
 
-    return rounds.ENGINE
+    return rounds.OF_ORDERS if name == "orders" else rounds.OF_SHARES

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
+from fastsim.engine.checkpoints.clock import Checkpoints, CheckpointSchedule
+from fastsim.engine.checkpoints.folder import STATE
+from fastsim.engine.checkpoints.state import RunState
+from fastsim.engine.checkpoints.writer import CheckpointWriter
 from fastsim.errors import PolicyError
+from fastsim.policies.registry import policy_of
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
@@ -78,17 +83,71 @@ class PreparedRun(Protocol):
         """What the workload and the plan decide about options without effect, as ``OptionFacts`` has it."""
 
 
+class Past(NamedTuple):
+    """The past of a fork: a stored run up to a time.
+
+    ``state`` is a checkpoint of the run and ``at_s`` the time, seconds. Tables go to the folder ``work``.
+    """
+
+    scenario: Scenario
+    state: RunState
+    at_s: float
+    work: Path
+    progress: Callable[[int], None] | None
+
+    @property
+    def start(self) -> RunState | None:
+        """The state that the past is played from; None for the beginning, if the checkpoint is of a later time."""
+        return self.state if self.state.now_s <= self.end_s else None
+
+    @property
+    def end_s(self) -> float:
+        """The end of the past, seconds: a run that ends earlier has its own end."""
+        return self.at_s if self.scenario.until_s is None else min(self.at_s, self.scenario.until_s)
+
+
+class Keeper(NamedTuple):
+    """How an engine keeps checkpoints.
+
+    ``writer`` is the class that writes them. ``past`` plays the past of a fork, and gives its last state. ``forks`` are
+    the fields of a scenario that may differ after a fork: everything else decided the past too. ``may_change`` are the
+    properties of a stored state that such fields change.
+    """
+
+    writer: type[CheckpointWriter]
+    past: Callable[[Past], RunState]
+    forks: tuple[str, ...]
+    may_change: tuple[str, ...] = ()
+
+
+JOB_FORKS = ("policy", "until_s", "name", "log")
+"""Fields of a scenario that may differ after a fork of a run of jobs."""
+
+
+def past_of_jobs(run: Past, driven: Callable[[Scenario, Any, CheckpointSchedule, RunState | None], object]) -> RunState:
+    """The state of a run of jobs at a time, after the first round that ends then or later.
+
+    ``driven`` plays a scenario and its policy with these checkpoints, from a state if there is one.
+    """
+    path = run.work / f".{STATE}.past.partial"
+    note = CheckpointWriter(run.work, Checkpoints(), run.state.note["scenario"], run.start).note
+    scenario = run.scenario.with_(until_s=run.end_s)
+    driven(scenario, policy_of(scenario.policy), CheckpointSchedule(path, at_end=True, note=note), run.start)
+    state = RunState.read(path)
+    path.unlink()
+    return state
+
+
 class Engine(NamedTuple):
     """An engine of runs.
 
-    ``prepared`` makes a run of a scenario and its policy. ``writer`` is the class that writes checkpoints and ``state``
-    that of a checkpoint, None for an engine that keeps none. ``places`` is what it places: pods or jobs.
+    ``prepared`` makes a run of a scenario and its policy. ``places`` is what it places, with its kind: ``pods``,
+    ``jobs`` or ``adaptive jobs``. ``keeper`` keeps checkpoints, None for an engine that has none.
     """
 
     prepared: Callable[[Scenario, Any], PreparedRun]
-    writer: Callable[..., Any] | None
-    state: type | None
     places: str
+    keeper: Keeper | None = None
 
 
 @dataclass(frozen=True)
@@ -130,8 +189,9 @@ def clock() -> Clock:
 
 def timing_of(began: Clock, writer: Any, jobs: int, **more: Any) -> dict[str, Any]:
     """Seconds of a run since it began and of the runs that it resumes, jobs a second, and ``more``."""
-    spent = (0.0, 0.0) if writer is None else writer.spent_s
-    wall_s, cpu_s = (now - then + before for now, then, before in zip(clock(), began, spent, strict=True))
+    wall_s, cpu_s = (now - then for now, then in zip(clock(), began, strict=True))
+    spent = {"wall_s": wall_s, "cpu_s": cpu_s}
+    wall_s, cpu_s = (spent if writer is None else writer.spent(spent)).values()
     rounds = {"rounds_per_s": more.pop("rounds") / wall_s} if "rounds" in more else {}
     return {"wall_s": wall_s, "cpu_s": cpu_s, **more, "pods_per_s": jobs / wall_s, **rounds}
 

@@ -179,5 +179,5 @@ def _provenance(scenario: Scenario, inputs: PreparedMonitored) -> dict[str, Any]
     return provenance_of(inputs.cluster, inputs.workload, inputs.typical, options=options)
 
 
-ENGINE = Engine(prepared_run, None, None, "jobs")
+ENGINE = Engine(prepared_run, "pods that share GPUs")
 """The engine, which keeps no checkpoints."""

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.engine.checkpoint_folder import Checkpoint
-from fastsim.engine.online.checkpointing import CheckpointWriter
+from fastsim.engine.checkpoints.clock import Checkpoints
+from fastsim.engine.checkpoints.state import RunState
+from fastsim.engine.online.arrivals import arrived_by
+from fastsim.engine.online.checkpointing import OnlineCheckpointWriter
 from fastsim.engine.online.plan import OnlinePlan, OnlinePolicy
 from fastsim.engine.online.user_scorers import PointsRange
 from fastsim.engine.sampling.placement_telemetry import with_telemetry
@@ -19,7 +21,7 @@ from fastsim.foundation import interrupts
 from fastsim.policies import registry
 from fastsim.scenario.run_rules import rules_from
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.engines.engine import Engine, Hooks, refuse_adaptive_jobs
+from fastsim.simulation.engines.engine import Engine, Hooks, Keeper, Past, refuse_adaptive_jobs
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.run_warnings import Message, MissingValues, absent_tenants, large_pods, rounded_points
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
@@ -176,5 +178,34 @@ def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: An
     )
 
 
-ENGINE = Engine(prepared_run, CheckpointWriter, Checkpoint, "pods")
+def past(run: Past) -> RunState:
+    """The state of a run of pods at a time; its journals go to the working folder."""
+    from fastsim.engine.online.run import OnlineRun
+
+    inputs, state = prepared(run.scenario, progress=run.progress), run.state.having(may_change=["until_s"])
+    start = None if run.start is None else state
+    writer = OnlineCheckpointWriter(run.work, Checkpoints(), state.note["scenario"], start)
+    options = dataclasses.replace(
+        inputs.options, until_s=run.end_s, folder=run.work, checkpoint_writer=writer, telemetry=None
+    )
+    play = OnlineRun(inputs.cluster, inputs.workload, inputs.plan, inputs.typical, options)
+    try:
+        writer.compare(play, state)
+        batches = arrived_by(writer.batches(inputs.workload), run.end_s)
+        writer.take_over(play, batches)
+        play.stream(batches)
+        play.writer.close()
+        return writer.secured(writer.state(play), play.recorder)
+    finally:
+        play.writer.drop()
+        play.recorder.drop()
+        play.release_memo()
+
+
+FORKS = (
+    "policy", "queue", "gpu_pick", "seed", "until_s", "inflation", "retarget", "preempt", "on_node_loss",
+    "checkpoint_every_s", "restart_s", "quotas", "weights", "name",
+)  # fmt: skip
+"""Fields of a scenario that may differ after a fork."""
+ENGINE = Engine(prepared_run, "pods", Keeper(OnlineCheckpointWriter, past, FORKS, ("plan", "seed", "until_s", "rules")))
 """The engine."""

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fastsim.engine.checkpoints.writer import CheckpointWriter
 from fastsim.engine.orders.plan import OrderPlan
 from fastsim.engine.orders.server_demands import ServerDemands, needs_of
 from fastsim.engine.result import Result
 from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
-from fastsim.engine.rounds.checkpoint import RoundCheckpoint, RoundCheckpointWriter
 from fastsim.engine.rounds.job_batches import JobBatch, JobBatches, PodBatches, Request, request_oracle, requests_of
 from fastsim.engine.rounds.options import LATE_SHARES, ORDERED_QUIRKS, QUIRKS, USE_FROM_ZERO, RoundOptions, Setting
 from fastsim.engine.sampling.placement_telemetry import sampled
@@ -29,7 +29,18 @@ from fastsim.policies.shares.pair_rate_estimator import Estimator
 from fastsim.scenario import round_texts
 from fastsim.scenario.compat import switches_on
 from fastsim.simulation.binding_columns import check_entities, check_gangs, checked_columns
-from fastsim.simulation.engines.engine import Engine, Hooks, JobsRun, clock, provenance_of, timing_of
+from fastsim.simulation.engines.engine import (
+    JOB_FORKS,
+    Engine,
+    Hooks,
+    JobsRun,
+    Keeper,
+    Past,
+    clock,
+    past_of_jobs,
+    provenance_of,
+    timing_of,
+)
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
 from fastsim.simulation.uses.options import refuse_options
@@ -39,7 +50,8 @@ from fastsim.workload import texts
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.rounds.checkpoint import CheckpointSchedule
+    from fastsim.engine.checkpoints.clock import CheckpointSchedule
+    from fastsim.engine.checkpoints.state import RunState
     from fastsim.engine.rounds.outcome import RoundOutcome
     from fastsim.performance.oracle import Oracle
     from fastsim.scenario.scenario import Scenario
@@ -159,7 +171,7 @@ def prepared_run(scenario: Scenario, policy: Any) -> RoundsRun:
 
 def driven(
     scenario: Scenario, inputs: PreparedRounds, progress: Callable[[int], None] | None,
-    checkpoint: CheckpointSchedule | None = None, resume: RoundCheckpoint | None = None,
+    checkpoint: CheckpointSchedule | None = None, resume: RunState | None = None,
 ) -> RoundOutcome:  # fmt: skip
     """Play the jobs in rounds of shares or ordered rounds, whichever the plan is for."""
     more: dict[str, Any] = {
@@ -313,5 +325,16 @@ def with_estimates(plan: SharePlan | OrderPlan, setting: Setting, scenario: Scen
     return dataclasses.replace(plan, estimates=estimator.begin(setting))
 
 
-ENGINE = Engine(prepared_run, RoundCheckpointWriter, RoundCheckpoint, "jobs")
-"""The engine of shares and of orders."""
+def past(run: Past) -> RunState:
+    """The state of a run at a time."""
+    return past_of_jobs(
+        run, lambda scenario, policy, checkpoint, resume: driven(
+            scenario, prepared_rounds(scenario, policy), run.progress, checkpoint, resume
+        )
+    )  # fmt: skip
+
+
+OF_SHARES = Engine(prepared_run, "jobs that get shares", Keeper(CheckpointWriter, past, JOB_FORKS))
+"""The engine of shares."""
+OF_ORDERS = OF_SHARES._replace(places="jobs in an order")
+"""The engine of orders."""

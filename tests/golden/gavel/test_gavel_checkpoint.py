@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint
+from fastsim.engine.checkpoints.clock import CheckpointSchedule
+from fastsim.engine.checkpoints.state import RunState
+from fastsim.engine.rounds.checkpoint import arrived_jobs
 from fastsim.engine.rounds.outcome import RoundOutcome
 from tests.golden.gavel import gavel
 from tests.golden.gavel.gavel_runs import Recorded, runs
@@ -37,9 +39,9 @@ def played(run: Recorded, **more: Any) -> RoundOutcome:
 def test_taken_up_it_ends_the_same(run: Recorded, part: float, tmp_path: Path) -> None:
     keeping = CheckpointSchedule(tmp_path / "state.npz", at_job=int(part * run.row["num_total_jobs"]))
     whole = played(run, checkpoint=keeping)
-    state = RoundCheckpoint.read(keeping.path)
-    assert keeping.at_job in state.arrived["id"]
-    assert state.rounds < whole.rounds
+    state = RunState.read(keeping.path)
+    assert keeping.at_job in arrived_jobs(state)["id"]
+    assert state.meta["loop"]["rounds"] < whole.rounds
     again = played(run, resume=state)
     for name in whole.jobs.dtype.names or ():
         if name not in ("place", "task"):

@@ -18,7 +18,7 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.engine.checkpoint_folder import STATE, working_folder
+from fastsim.engine.checkpoints.folder import STATE, working_folder
 from fastsim.engine.result import FRAMES
 from fastsim.errors import PolicyError, ResultError, ScenarioError
 from fastsim.foundation.folder_lock import held
@@ -323,7 +323,7 @@ def test_objects_in_memory_are_asked_for_again(tmp_path: Path) -> None:
 
 
 def test_there_must_be_something_to_go_on_from(tmp_path: Path) -> None:
-    with pytest.raises(fs.ResultError, match=r"found no state\.npz"):
+    with pytest.raises(fs.ResultError, match=r"state\.npz: found no such file, expected the checkpoint"):
         fs.resume(tmp_path / "run")
     with pytest.raises(fs.ScenarioError, match="checkpoint: found a run without a folder"):
         fs.simulate("openb:30", "synth:openb?pods=3", checkpoint_s=1.0)

@@ -19,7 +19,8 @@ from fastsim.engine.adaptive.checkpoint import decisions, take_over
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveView, Place
 from fastsim.engine.adaptive.restored_state import TRAINED
 from fastsim.engine.adaptive.run import AdaptiveOutcome, adaptive_driver, run_adaptive
-from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint
+from fastsim.engine.checkpoints.clock import CheckpointSchedule
+from fastsim.engine.checkpoints.state import RunState
 from fastsim.errors import FastsimError, PolicyError, ResultError, ScenarioError
 from fastsim.policies.adaptive.optimus import Optimus
 from fastsim.policies.adaptive.planned import Planned
@@ -74,8 +75,8 @@ def test_a_resumed_run_is_the_whole_run(policy: Any, count: int, seed: int, roun
         assert_same(expected, played(policy, jobs))  # keeping changes nothing
         if not path.exists():
             return
-        state = RoundCheckpoint.read(path)
-        assert 0 < state.rounds <= expected.rounds
+        state = RunState.read(path)
+        assert 0 < state.meta["loop"]["rounds"] <= expected.rounds
         assert_same(played(policy, jobs, resume=state), expected)
 
 
@@ -87,17 +88,17 @@ def test_stopping_again_and_again_changes_nothing(policy: Any, seed: int) -> Non
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state.npz"
         for part in range(1, 6):
-            state = RoundCheckpoint.read(path) if path.exists() else None
+            state = RunState.read(path) if path.exists() else None
             end_s = expected.makespan_s * part / 6
             played(policy, jobs, end_s, checkpoint=CheckpointSchedule(path, at_end=True), resume=state)
-        assert_same(played(policy, jobs, resume=RoundCheckpoint.read(path)), expected)
+        assert_same(played(policy, jobs, resume=RunState.read(path)), expected)
 
 
 def test_a_resumed_run_has_more_measurements_than_an_empty_history_has_room_for(tmp_path: Path) -> None:
     jobs, path = random_jobs(random.Random(7), 40, 600.0), tmp_path / "state.npz"
     policy = Pollux(generations=4)
     played(policy, jobs, 3000.0, checkpoint=CheckpointSchedule(path, at_end=True))
-    kept = RoundCheckpoint.read(path)
+    kept = RunState.read(path)
     assert kept.meta["loop"]["active"] and kept.meta["loop"]["measurements"] > 128
     assert_same(played(policy, jobs, resume=kept), played(policy, jobs))
 
@@ -126,14 +127,14 @@ def test_a_resumed_run_knows_which_jobs_disturb_each_other(tmp_path: Path) -> No
         return run.jobs["finish_s"].tolist()
 
     end_s(300.0, checkpoint=CheckpointSchedule(tmp_path / "state.npz", at_end=True))
-    state = RoundCheckpoint.read(tmp_path / "state.npz")
+    state = RunState.read(tmp_path / "state.npz")
     assert end_s(resume=state) == end_s()
 
 
-def state(tmp_path: Path, **more: Any) -> RoundCheckpoint:
+def state(tmp_path: Path, **more: Any) -> RunState:
     path = tmp_path / "state.npz"
     played(Sia(), random_jobs(random.Random(1), 3), 4000.0, checkpoint=CheckpointSchedule(path, at_end=True), **more)
-    return RoundCheckpoint.read(path)
+    return RunState.read(path)
 
 
 def test_another_run_is_refused(tmp_path: Path) -> None:
@@ -192,11 +193,11 @@ def test_another_policy_goes_on_with_what_jobs_have_learned(before: Any, after: 
     with tempfile.TemporaryDirectory() as folder:
         path, later = Path(folder) / "past.npz", Path(folder) / "later.npz"
         past = played(before, jobs, 60.0 * rounds, checkpoint=CheckpointSchedule(path, at_end=True))
-        shared = RoundCheckpoint.read(path).without_memory()
+        shared = RunState.read(path).without_memory()
         fork = played(after, jobs, resume=shared, checkpoint=CheckpointSchedule(later, every_rounds=20))
         assert_same(fork, played(after, jobs, resume=shared))
         if later.exists():
-            assert_same(played(after, jobs, resume=RoundCheckpoint.read(later)), fork)
+            assert_same(played(after, jobs, resume=RunState.read(later)), fork)
     ended = past.jobs["ended"].astype(np.bool_)
     for name in past.jobs.dtype.names or ():
         assert fork.jobs[name][: len(past.jobs)][ended].tobytes() == past.jobs[name][ended].tobytes(), name
@@ -213,7 +214,7 @@ def test_beliefs_of_several_models_become_one_and_back(before: Any, after: Any, 
     old, new = (
         adaptive_driver(SETTING, policy.begin(SETTING), jobs, True, cluster_metrics()) for policy in (before, after)
     )
-    kept = RoundCheckpoint.read(path)
+    kept = RunState.read(path)
     told = decisions(SETTING, True, True)
     take_over(old, kept, told)
     take_over(new, kept.without_memory(), told)

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from fastsim.engine.checkpoints.clock import CheckpointSchedule
+from fastsim.engine.checkpoints.state import RunState
 from fastsim.engine.orders.run import OrderedOutcome, run_ordered
-from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.errors import PolicyError, ScenarioError
 from tests.differential.ext.rounds.test_snapshot import LAST, cluster_metrics
@@ -49,8 +50,8 @@ def test_a_resumed_run_is_the_whole_run(case: Case, rounds: int, cut: int) -> No
         expected = played(case, checkpoint=CheckpointSchedule(path, every_rounds=rounds))
         assert_same(expected, played(case))  # keeping changes nothing
         assume(path.exists())
-        state = RoundCheckpoint.read(path)
-        assert 0 < state.rounds <= expected.rounds
+        state = RunState.read(path)
+        assert 0 < state.meta["loop"]["rounds"] <= expected.rounds
         assert_same(played(case, cut, resume=state), expected)  # however the jobs are read this time
 
 
@@ -69,11 +70,11 @@ def test_another_order_goes_on_only_without_the_memory(case: Case, rounds: int) 
         path = Path(folder) / "state.npz"
         played(case, checkpoint=CheckpointSchedule(path, every_rounds=rounds))
         assume(path.exists())
-        state = RoundCheckpoint.read(path)
+        state = RunState.read(path)
         assume(case.plan != other.plan)
         with pytest.raises(PolicyError, match="checkpoint"):
             played(other, resume=state)
-        assert played(other, resume=state.without_memory()).rounds >= state.rounds
+        assert played(other, resume=state.without_memory()).rounds >= state.meta["loop"]["rounds"]
         slower = dataclasses.replace(case.needs, speedup__k=case.needs.speedup__k * 2)
         with pytest.raises(ScenarioError, match="checkpoint: rates"):
             played(dataclasses.replace(case, needs=slower), resume=state)
@@ -86,6 +87,8 @@ def test_a_policy_of_shares_cannot_go_on(tmp_path: Path) -> None:
     fs.simulate(*base, "las + tune", rates="synergy", out=tmp_path / "a", checkpoint_pods=5, keep_checkpoint=True)
     again = fs.fork(tmp_path / "a", tmp_path / "b", policy="srtf + fair")
     assert again.jobs["state"].unique().to_list() == ["finished"]
-    with pytest.raises(ScenarioError, match="checkpoint: policies: found of shares, expected of orders, as before"):
+    with pytest.raises(
+        PolicyError, match="fork: policy: found max_min_fairness, expected a policy for jobs in an order, as before"
+    ):
         fs.fork(tmp_path / "a", tmp_path / "c", policy="max_min_fairness")
     assert not (tmp_path / "c").exists()

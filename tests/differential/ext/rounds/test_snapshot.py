@@ -11,7 +11,8 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint
+from fastsim.engine.checkpoints.clock import CheckpointSchedule
+from fastsim.engine.checkpoints.state import RunState
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import Setting
 from fastsim.engine.rounds.outcome import GANG, RoundOutcome
@@ -68,8 +69,8 @@ def test_a_resumed_run_is_the_whole_run(case: Case, rounds: int, cut: int) -> No
             assume(False)
         assert_same(expected, played(case))  # keeping changes nothing
         assume(path.exists())
-        state = RoundCheckpoint.read(path)
-        assert 0 < state.rounds <= expected.rounds
+        state = RunState.read(path)
+        assert 0 < state.meta["loop"]["rounds"] <= expected.rounds
         assert_same(played(case, cut, resume=state), expected)  # however the jobs are read this time
 
 
@@ -86,6 +87,6 @@ def test_stopping_again_and_again_changes_nothing(case: Case, rounds: int) -> No
         for _ in range(8):
             end_s += expected.makespan_s / 8
             part = dataclasses.replace(case, options=dataclasses.replace(case.options, until_s=end_s))
-            state = RoundCheckpoint.read(path) if path.exists() else None
+            state = RunState.read(path) if path.exists() else None
             played(part, checkpoint=CheckpointSchedule(path, every_rounds=rounds), resume=state)
-        assert_same(played(case, resume=RoundCheckpoint.read(path) if path.exists() else None), expected)
+        assert_same(played(case, resume=RunState.read(path) if path.exists() else None), expected)

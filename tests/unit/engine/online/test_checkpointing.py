@@ -14,8 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fastsim as fs
-from fastsim.engine.checkpoint_folder import Checkpoint, Checkpoints, working_folder
-from fastsim.engine.online.checkpointing import CheckpointWriter, JournalTables
+from fastsim.engine.checkpoints.clock import Checkpoints
+from fastsim.engine.checkpoints.folder import STATE, working_folder
+from fastsim.engine.checkpoints.state import RunState
+from fastsim.engine.online.checkpointing import JournalTables, OnlineCheckpointWriter
 from fastsim.engine.online.closing_stages import Deschedule, Inflation
 from fastsim.engine.online.plan import QUEUES
 from fastsim.engine.online.recorder import TABLES, FileTables
@@ -48,9 +50,9 @@ def options_of(s: Scenario, **rest: Any) -> OnlineOptions:
                          inflation=Inflation(1.5, s.seed), **rest)  # fmt: skip
 
 
-def played(s: Scenario, place: Path, work: Path, every: int, taken: Checkpoint | None, writes: int | None) -> bool:
+def played(s: Scenario, place: Path, work: Path, every: int, taken: RunState | None, writes: int | None) -> bool:
     """Play to the folder ``place``; False if it was stopped after so many checkpoints."""
-    writer = CheckpointWriter(work, Checkpoints(pods=every), {"fields": {}, "objects": []}, taken)
+    writer = OnlineCheckpointWriter(work, Checkpoints(pods=every), {"fields": {}, "objects": []}, taken)
     original, count = writer.write, [0]
 
     def write(*args: Any) -> None:
@@ -98,7 +100,7 @@ def same_bytes(tmp_path_factory: pytest.TempPathFactory, s: Scenario, every: int
             place = folder(base / str(number))
             if played(s, place, work, every, taken, writes):
                 break
-            taken = Checkpoint.read(work)
+            taken = RunState.read(work / STATE)
     for name in FRAMES:
         assert (place / f"{name}.parquet").read_bytes() == (base / "plain" / f"{name}.parquet").read_bytes(), name
 
@@ -112,17 +114,17 @@ def test_checkpoints_are_due_after_pods_after_seconds_and_never_without_events(m
 
     run: Any = Run()
     clock = [100.0]
-    monkeypatch.setattr("fastsim.engine.online.checkpointing.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("fastsim.engine.checkpoints.clock.time.monotonic", lambda: clock[0])
 
-    def due(writer: CheckpointWriter, arrived: int, read: int | None = None) -> bool:
+    def due(writer: OnlineCheckpointWriter, arrived: int, read: int | None = None) -> bool:
         run.online.arrived = run.online.events = arrived
         run.pods = arrived if read is None else read
         return writer.due(run)
 
-    by_pods = CheckpointWriter(Path(), Checkpoints(pods=10), {})
+    by_pods = OnlineCheckpointWriter(Path(), Checkpoints(pods=10), {})
     assert [due(by_pods, n) for n in (9, 10, 10, 19, 20)] == [False, True, False, False, True]
     assert not due(by_pods, 35, read=40)  # some pods that were read have not arrived
-    by_time = CheckpointWriter(Path(), Checkpoints(wall_s=5.0), {})
+    by_time = OnlineCheckpointWriter(Path(), Checkpoints(wall_s=5.0), {})
     assert not due(by_time, 1)
     clock[0] += 5.0
     assert due(by_time, 1)
@@ -151,8 +153,8 @@ def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def rewritten(out: Path, **meta: Any) -> None:
-    state = Checkpoint.read(working_folder(out))
-    Checkpoint(state.meta | meta, state.arrays).write(working_folder(out))
+    state = RunState.read(working_folder(out) / STATE)
+    state.having(**meta).write(working_folder(out) / STATE)
 
 
 @pytest.mark.parametrize(("name", "value"), [
@@ -162,10 +164,10 @@ def rewritten(out: Path, **meta: Any) -> None:
 ])  # fmt: skip
 def test_changed_values_of_a_checkpoint_are_refused_by_name(stopped: Path, name: str, value: int) -> None:
     folder = working_folder(stopped)
-    state = Checkpoint.read(folder)
+    state = RunState.read(folder / STATE)
     changed = state.arrays[name].copy()
     changed.flat[0] = value
-    Checkpoint(state.meta, state.arrays | {name: changed}).write(folder)
+    RunState("pods", state.meta, state.arrays | {name: changed}).write(folder / STATE)
     with pytest.raises(StoredError, match=rf"found .*{name}.*expected the checkpoint of a run"):
         fs.resume(stopped)
 
@@ -179,12 +181,12 @@ def test_changed_pods_of_a_checkpoint_are_refused_by_name(
     stopped: Path, field: str, value: float, message: str
 ) -> None:
     folder = working_folder(stopped)
-    state = Checkpoint.read(folder)
+    state = RunState.read(folder / STATE)
     slots = state.arrays["slots"].copy()
     count = len(slots) // (SLOT.itemsize + ACCOUNT.itemsize)
     rows = slots[: count * SLOT.itemsize].view(SLOT)
     rows[field][rows["node"] >= 0] = value
-    Checkpoint(state.meta, state.arrays | {"slots": slots}).write(folder)
+    RunState("pods", state.meta, state.arrays | {"slots": slots}).write(folder / STATE)
     with pytest.raises(StoredError, match=rf"found .*{message}.*expected the checkpoint of a run"):
         fs.resume(stopped)
 
@@ -196,10 +198,10 @@ def test_a_departure_at_another_time_than_the_end_of_the_work_is_refused(tmp_pat
         fs.simulate("openb:20", str(tmp_path / "pods.parquet"), "best_fit", queue="fifo", out=tmp_path / "run",
                     checkpoint_pods=50, keep_checkpoint=True)  # fmt: skip
     folder = working_folder(tmp_path / "run")
-    state = Checkpoint.read(folder)
+    state = RunState.read(folder / STATE)
     departures = state.arrays["departures"].copy()
     departures.view(DEPARTURE)["t"][-1] += 1e9
-    Checkpoint(state.meta, state.arrays | {"departures": departures}).write(folder)
+    RunState("pods", state.meta, state.arrays | {"departures": departures}).write(folder / STATE)
     with pytest.raises(StoredError, match=r"departures\.t"):
         fs.resume(tmp_path / "run", overwrite=True)
 
@@ -210,7 +212,7 @@ def test_other_pods_are_refused(stopped: Path) -> None:
     )
     with pytest.raises(fs.ScenarioError, match=r"run.checkpoint: typical_pods: found .*, expected .*, as before"):
         fs.resume(stopped)
-    decided = Checkpoint.read(working_folder(stopped)).meta["decided"]
+    decided = RunState.read(working_folder(stopped) / STATE).meta["decided"]
     typical = fs.TypicalPods.of(Workload.scan(stopped.with_name("pods.parquet")))
     rewritten(stopped, decided=decided | {"typical_pods": hashlib.sha256(repr(typical).encode()).hexdigest()})
     with pytest.raises(fs.InputError, match=r"pods.parquet: found other pods, expected those that had arrived"):
@@ -222,7 +224,7 @@ def test_fewer_pods_are_refused(stopped: Path) -> None:
     path = stopped.with_name("pods.parquet")
     few = Workload.from_arrow(Workload.scan(path).table().slice(0, 60))
     few.write(path)
-    decided = Checkpoint.read(working_folder(stopped)).meta["decided"]
+    decided = RunState.read(working_folder(stopped) / STATE).meta["decided"]
     typical = hashlib.sha256(repr(fs.TypicalPods.of(few)).encode()).hexdigest()
     rewritten(stopped, decided=decided | {"typical_pods": typical})
     with pytest.raises(fs.InputError, match=r"found 60 pods, expected at least \d00,"):
@@ -232,8 +234,10 @@ def test_fewer_pods_are_refused(stopped: Path) -> None:
 @pytest.mark.parametrize(("field", "value"), [("cluster", "openb:9?seed=3"), ("policy", "pwr"), ("seed", 9),
                                               ("cluster", "openb:8")])  # fmt: skip
 def test_another_scenario_is_refused(stopped: Path, field: str, value: Any) -> None:
-    stored = Checkpoint.read(working_folder(stopped)).meta["scenario"]
-    rewritten(stopped, scenario=stored | {"fields": stored["fields"] | {field: value}})
+    state = RunState.read(working_folder(stopped) / STATE)
+    stored = state.note["scenario"]
+    changed = stored | {"fields": stored["fields"] | {field: value}}
+    state.noted(scenario=changed).write(working_folder(stopped) / STATE)
     with pytest.raises(fs.ScenarioError, match=r"run.checkpoint: (cluster|plan|seed): found"):
         fs.resume(stopped)
 
@@ -243,8 +247,8 @@ def test_a_checkpoint_follows_the_pods_in_the_system(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fs.simulate("openb:40", pods, "best_fit", out=tmp_path / "run", checkpoint_pods=3000, keep_checkpoint=True)
-    state = Checkpoint.read(tmp_path / "run.checkpoint")
-    assert state.meta["loop"]["arrived"] == 3000 and len(state.arrays["in_system"]) < 300
+    state = RunState.read(tmp_path / "run.checkpoint" / STATE)
+    assert state.arrived == 3000 and len(state.arrays["in_system"]) < 300
     assert (tmp_path / "run.checkpoint" / "state.npz").stat().st_size < 100_000
     assert np.isin(state.arrays["in_system"], np.arange(3000)).all()
 

@@ -11,7 +11,9 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.engine.checkpoint_folder import Checkpoint, records_of, working_folder
+from fastsim.engine.checkpoints.folder import STATE, working_folder
+from fastsim.engine.checkpoints.state import RunState
+from fastsim.engine.checkpoints.value_checks import records_of
 from fastsim.engine.online.restored_state import MEMBER, check_past, followed, past_changes
 from fastsim.errors import FastsimError
 from fastsim.scenario.outages import Change
@@ -49,13 +51,13 @@ def test_a_linked_list_that_comes_back_is_refused() -> None:
         followed(np.array([1, 0]), 0, "line")
 
 
-def kept_state(folder: Path, workload: str | Path) -> Checkpoint:
+def kept_state(folder: Path, workload: str | Path) -> RunState:
     """A checkpoint of a run with preemption; ``again.checkpoint`` is a copy to be changed."""
     with pytest.warns(OptionUnused, match="preempt"):  # no pod has a priority
         fs.simulate("openb:9", workload, "best_fit", queue="las_skip", preempt="priority", out=folder / "run",
                     checkpoint_pods=200, keep_checkpoint=True)  # fmt: skip
     shutil.copytree(working_folder(folder / "run"), folder / "again.checkpoint")
-    return Checkpoint.read(folder / "again.checkpoint")
+    return RunState.read(folder / "again.checkpoint" / STATE)
 
 
 def test_a_pod_of_no_gang_has_no_next_pod(tmp_path: Path) -> None:
@@ -63,7 +65,7 @@ def test_a_pod_of_no_gang_has_no_next_pod(tmp_path: Path) -> None:
     members = records_of(state.arrays, "members", MEMBER).copy()
     assert (members["gang"] == -1).any()
     members["next_in_gang"][members["gang"] == -1] = 1
-    Checkpoint(state.meta, state.arrays | {"members": members.view(np.uint8).reshape(-1)}).write(again)
+    RunState("pods", state.meta, state.arrays | {"members": members.view(np.uint8).reshape(-1)}).write(again / STATE)
     with pytest.raises(FastsimError, match="members: next_in_gang, a next pod of no gang"):
         fs.resume(tmp_path / "again")
 
@@ -78,6 +80,8 @@ def test_a_gang_is_not_free_while_it_forms(tmp_path: Path) -> None:
     rules = state.meta["rules"]
     both = max(rules["free_gang"], rules["forming"])
     assert both >= 0
-    Checkpoint(state.meta | {"rules": rules | {"free_gang": both, "forming": both}}, state.arrays).write(again)
+    RunState("pods", state.meta | {"rules": rules | {"free_gang": both, "forming": both}}, state.arrays).write(
+        again / STATE
+    )
     with pytest.raises(FastsimError, match=f"gangs: {both} both free and forming"):
         fs.resume(tmp_path / "again")

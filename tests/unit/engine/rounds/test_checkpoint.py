@@ -13,17 +13,12 @@ import pytest
 
 import fastsim as fs
 from fastsim.engine.adaptive.restored_state import MEASUREMENTS
-from fastsim.engine.checkpoint_folder import STATE, Checkpoints, unfinished
+from fastsim.engine.checkpoints.clock import CheckpointClock, Checkpoints, CheckpointSchedule
+from fastsim.engine.checkpoints.folder import STATE, unfinished
+from fastsim.engine.checkpoints.state import VERSION, RunState, stored_state
+from fastsim.engine.checkpoints.writer import CheckpointWriter
 from fastsim.engine.driving.drive import Stop
-from fastsim.engine.rounds.checkpoint import (
-    VERSION,
-    CheckpointClock,
-    CheckpointSchedule,
-    RoundCheckpoint,
-    RoundCheckpointWriter,
-    is_of_rounds,
-    stored_state,
-)
+from fastsim.engine.rounds.checkpoint import arrived_jobs
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import Job, RoundOptions
 from fastsim.engine.rounds.outcome import MOMENT, RoundOutcome
@@ -86,21 +81,21 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_it_says_where_it_stands(path: Path) -> None:
-    state = RoundCheckpoint.read(path)
-    assert state.rounds == 4
+    state = RunState.read(path)
+    assert state.meta["loop"]["rounds"] == 4
     assert state.now_s == 1080  # the first round has a job of 500 s on the fast model, the others end after 360 s
-    assert state.arrived["id"].tolist() == list(range(8))
+    assert arrived_jobs(state)["id"].tolist() == list(range(state.arrived)) == list(range(8))
 
 
 def test_the_policy_remembers(path: Path) -> None:
     policy = Even()
-    run = played(policy, resume=RoundCheckpoint.read(path))
+    run = played(policy, resume=RunState.read(path))
     assert policy.calls == run.calls
     assert run.jobs.tolist() == played().jobs.tolist()
 
 
 def test_another_policy_begins_without_a_memory_and_at_once(path: Path) -> None:
-    state, policy = RoundCheckpoint.read(path), Other()
+    state, policy = RunState.read(path), Other()
     with pytest.raises(PolicyError, match=r"checkpoint: found .'Other', .* expected .'Even'.*without_memory"):
         played(policy, resume=state)
     run = played(policy, resume=state.without_memory(), strict=True)
@@ -113,16 +108,16 @@ def test_another_policy_begins_without_a_memory_and_at_once(path: Path) -> None:
 def test_other_decisions_are_refused(path: Path, changes: dict[str, Any]) -> None:
     options = dataclasses.replace(RoundOptions(realloc_s=0.0), **changes)
     with pytest.raises(ScenarioError, match=f"checkpoint: {next(iter(changes))}: found .* as before"):
-        played(options=options, resume=RoundCheckpoint.read(path))
+        played(options=options, resume=RunState.read(path))
 
 
 def test_another_record_of_tasks_is_refused(path: Path) -> None:
     with pytest.raises(ScenarioError, match="checkpoint: recorded: found True, expected False, as before"):
-        played(record_tasks=True, resume=RoundCheckpoint.read(path))
+        played(record_tasks=True, resume=RunState.read(path))
 
 
 def test_other_jobs_are_refused(path: Path) -> None:
-    state = RoundCheckpoint.read(path)
+    state = RunState.read(path)
     jobs = [*JOBS[:5], JOBS[5]._replace(total_steps=9.0), *JOBS[6:]]
     with pytest.raises(InputError, match=r"job 5: total: found 9\.0, expected 1000\.0, as when"):
         played(jobs=jobs, resume=state)
@@ -132,15 +127,15 @@ def test_other_jobs_are_refused(path: Path) -> None:
 
 def test_damaged_and_foreign_files_are_refused(path: Path, tmp_path: Path) -> None:
     whole = path.read_bytes()
-    with pytest.raises(ResultError, match=r"none\.npz: found no such file, expected the checkpoint of a run in rounds"):
-        RoundCheckpoint.read(tmp_path / "none.npz")
+    with pytest.raises(ResultError, match=r"none\.npz: found no such file, expected the checkpoint of a run"):
+        RunState.read(tmp_path / "none.npz")
     for damaged in (b"", b"no archive", whole[: len(whole) // 2], whole.replace(b"gangs", b"bangs")):
         path.write_bytes(damaged)
-        with pytest.raises(ResultError, match=r"state\.npz: .*expected the checkpoint of a run in rounds"):
-            RoundCheckpoint.read(path)
+        with pytest.raises(ResultError, match=r"state\.npz: .*expected the checkpoint of a run"):
+            RunState.read(path)
     np.savez(path, other=np.zeros(3))
     with pytest.raises(ResultError, match="cannot be read"):
-        RoundCheckpoint.read(path)
+        RunState.read(path)
 
 
 def test_another_version_is_refused(path: Path) -> None:
@@ -148,15 +143,15 @@ def test_another_version_is_refused(path: Path) -> None:
         arrays = dict(stored)
     header = json.loads(arrays.pop("header").tobytes()) | {"version": 99}
     np.savez(path, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
-    with pytest.raises(ResultError, match=rf"found 'fastsim.rounds' of version 99, expected .* of version {VERSION}"):
-        RoundCheckpoint.read(path)
+    with pytest.raises(ResultError, match=rf"found the state of a run of version 99, expected version {VERSION}"):
+        RunState.read(path)
 
 
 def test_a_state_that_contradicts_itself_is_refused(path: Path) -> None:
-    state = RoundCheckpoint.read(path)
+    state = RunState.read(path)
     loop = state.meta["loop"]
     for wrong in ({"jobs": 99}, {"held": 99}, {"couples": -1}):
-        broken = RoundCheckpoint(state.meta | {"loop": loop | wrong}, state.arrays)
+        broken = state.having(loop=loop | wrong)
         with pytest.raises(ResultError, match=r"checkpoint: found .* expected the state of a run in rounds"):
             played(resume=broken)
 
@@ -193,8 +188,8 @@ def test_one_is_due_after_rounds_after_seconds_or_with_a_job() -> None:
 
 def test_one_that_is_due_with_a_job_is_written_once(tmp_path: Path) -> None:
     played(checkpoint=CheckpointSchedule(tmp_path / "s", at_job=2))
-    state = RoundCheckpoint.read(tmp_path / "s")
-    assert len(state.arrived) == 4  # the round after 360 s, and no later one
+    state = RunState.read(tmp_path / "s")
+    assert state.arrived == 4  # the round after 360 s, and no later one
 
 
 @pytest.mark.parametrize("wrong", [{"every_rounds": 0}, {"every_rounds": True}, {"wall_s": -1.0}, {"at_job": -1},
@@ -221,8 +216,8 @@ def test_estimates_go_on_with_their_draws(tmp_path: Path) -> None:
 
     path = tmp_path / "state.npz"
     whole = run(checkpoint=CheckpointSchedule(path, at_job=9))
-    state = RoundCheckpoint.read(path)
-    assert len(state.arrived) < len(jobs)
+    state = RunState.read(path)
+    assert state.arrived < len(jobs)
     assert run(resume=state).jobs.tolist() == whole.jobs.tolist()
     with pytest.raises(ScenarioError, match=r"checkpoint: estimates: found 0.9 of 2 references .* as before"):
         run(0.9, resume=state)
@@ -242,14 +237,14 @@ def test_a_state_says_how_to_build_the_run_again(work: Path) -> None:
     fields = taken.note["scenario"]["fields"]
     assert (fields["cluster"], fields["workload"], fields["policy"]) == ("gavel:2:2:2", SIMULATED_JOBS, "fifo")
     assert Checkpoints(**taken.note["checkpoints"]) == Checkpoints(10, None, True)
-    assert len(taken.arrived) >= 10 and min(taken.note["spent_s"]) > 0
+    assert taken.arrived >= 10 and min(taken.note["spent"].values()) > 0
 
 
 def test_time_of_earlier_starts_counts(work: Path) -> None:
     taken = stored_state(work)
-    saving = RoundCheckpointWriter(work.with_name("other"), Checkpoints(), taken.note["scenario"], taken)
-    assert saving.spent_s == tuple(taken.note["spent_s"])
-    assert saving.note()["spent_s"][0] > taken.note["spent_s"][0]
+    saving = CheckpointWriter(work.with_name("other"), Checkpoints(), taken.note["scenario"], taken)
+    assert saving.spent({"wall_s": 0.0, "cpu_s": 0.0}) == taken.note["spent"]
+    assert saving.note()["spent"]["wall_s"] > taken.note["spent"]["wall_s"]
 
 
 def test_checkpoints_need_a_folder_and_numbers_that_mean_something(tmp_path: Path) -> None:
@@ -262,14 +257,8 @@ def test_checkpoints_need_a_folder_and_numbers_that_mean_something(tmp_path: Pat
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_no_run_in_rounds(work: Path, tmp_path: Path) -> None:
-    assert is_of_rounds(work) and not is_of_rounds(tmp_path)
-    (tmp_path / STATE).write_bytes(b"no archive")
-    assert not is_of_rounds(tmp_path)
-    np.savez(tmp_path / STATE, meta=np.zeros(3))
-    assert not is_of_rounds(tmp_path)
-    state = RoundCheckpoint.read(work / STATE)
-    RoundCheckpoint({**state.meta, "note": {}}, state.arrays).write(tmp_path / STATE)
+def test_a_state_without_notes_is_no_checkpoint_of_a_run(work: Path, tmp_path: Path) -> None:
+    RunState.read(work / STATE).having(note={}).write(tmp_path / STATE)
     with pytest.raises(ResultError, match="found a state without scenario, expected the checkpoint of"):
         stored_state(tmp_path)
 
@@ -278,7 +267,7 @@ def resume_changed(engine: str, folder: Path, name: str, kind: Any, change: Call
     """Go on from a checkpoint of a small run whose records of this name were changed."""
     fs.simulate(**RUNS[engine], out=folder / "run", checkpoint_pods=3, keep_checkpoint=True)
     file = folder / "run.checkpoint" / STATE
-    state = RoundCheckpoint.read(file)
+    state = RunState.read(file)
     records = np.frombuffer(state.arrays[name].tobytes(), kind).copy()
     change(records)
     dataclasses.replace(state, arrays={**state.arrays, name: records.view(state.arrays[name].dtype)}).write(file)
@@ -333,7 +322,7 @@ def test_fitted_step_times_that_are_no_numbers_are_refused(value: float, tmp_pat
 def test_records_that_are_cut_are_refused(tmp_path: Path) -> None:
     fs.simulate(**RUNS["orders"], out=tmp_path / "run", checkpoint_pods=3, keep_checkpoint=True)
     file = tmp_path / "run.checkpoint" / STATE
-    state = RoundCheckpoint.read(file)
+    state = RunState.read(file)
     dataclasses.replace(state, arrays={**state.arrays, "tasks": state.arrays["tasks"][:0]}).write(file)
     with pytest.raises(StoredError, match="records of another number of rounds"):
         fs.resume(tmp_path / "run", overwrite=True)

@@ -12,7 +12,8 @@ import pytest
 
 import fastsim as fs
 from fastsim.engine.adaptive.plan import AdaptivePlan
-from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint
+from fastsim.engine.checkpoints.clock import CheckpointSchedule
+from fastsim.engine.checkpoints.state import RunState
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.kept_state import EXPECTED, kept_state, restored
 from fastsim.engine.rounds.options import Job, RoundOptions
@@ -106,9 +107,9 @@ def test_a_state_that_is_not_taken_back_is_one_error(tmp_path: Path) -> None:
         (lambda state: Even(), r"Even: restore\(\): found a Even, expected None: it changes the object itself"),
     ):
         with pytest.raises(PolicyError, match=text):
-            played(Even(restore=restore), resume=RoundCheckpoint.read(path))
+            played(Even(restore=restore), resume=RunState.read(path))
     taken: list[Any] = []
-    played(Even(restore=taken.append), resume=RoundCheckpoint.read(path))
+    played(Even(restore=taken.append), resume=RunState.read(path))
     assert taken == [{"a": 1}]
 
 

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 
 from fastsim.engine.adaptive.plan import AdaptiveView
 from fastsim.engine.adaptive.run import run_adaptive
-from fastsim.engine.rounds.checkpoint import CheckpointSchedule, RoundCheckpoint
+from fastsim.engine.checkpoints.clock import CheckpointSchedule
+from fastsim.engine.checkpoints.state import RunState
 from fastsim.errors import PolicyError
 from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.sia_program import NONE, SiaInstance, best_choices
@@ -96,7 +97,7 @@ def test_no_jobs_are_no_places() -> None:
 def test_a_run_ends_twice_the_same_and_may_be_resumed(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "state.npz"
     first, second = played(seed, checkpoint=CheckpointSchedule(path, every_rounds=20)), played(seed)
-    resumed = played(seed, resume=RoundCheckpoint.read(path))
+    resumed = played(seed, resume=RunState.read(path))
     assert np.isfinite(first.jobs["finish_s"]).all() and first.solver_s > 0
     for name in ("jobs", "trained", "busy_s"):
         content = getattr(first, name).tobytes()

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 import fastsim as fs
+from fastsim.engine.checkpoints.clock import Checkpoints
+from fastsim.engine.checkpoints.state import ENGINES, RunState
+from fastsim.engine.checkpoints.writer import CheckpointWriter
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.engines.choice import engine_named
@@ -33,9 +36,8 @@ def test_a_prepared_run_is_played_once(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_engines_that_keep_a_state_have_a_writer_of_it(name: str, tmp_path: Path) -> None:
-    engine = engine_named(name)
-    assert (engine.writer is not None) == (engine.state is not None) == (name in KEEPERS)
+def test_engines_without_a_keeper_refuse_checkpoints(name: str, tmp_path: Path) -> None:
+    assert (engine_named(name).keeper is not None) == (name in KEEPERS) == (name in ENGINES)
     if name not in KEEPERS:
         with pytest.raises(ScenarioError, match="keeps no checkpoints"):
             fs.simulate(**RUNS[name], out=tmp_path / "run", checkpoint_pods=2)
@@ -46,10 +48,9 @@ def test_pods_are_prepared_for_policies_of_pods_alone() -> None:
         prepared(Scenario(**RUNS["shares"]))
 
 
-def test_seconds_of_a_resumed_run_count_what_was_spent_before() -> None:
-    class Writer:
-        spent_s = (100.0, 50.0)
-
-    timing = timing_of(clock(), Writer(), 1000, solver_s=2.0, rounds=200)
+def test_seconds_of_a_resumed_run_count_what_was_spent_before(tmp_path: Path) -> None:
+    before = RunState("shares", {"note": {"spent": {"wall_s": 100.0, "cpu_s": 50.0}}}, {})
+    writer = CheckpointWriter(tmp_path, Checkpoints(), {}, before)
+    timing = timing_of(clock(), writer, 1000, solver_s=2.0, rounds=200)
     assert 100 <= timing["wall_s"] < 101 and 50 <= timing["cpu_s"] < 51 and timing["solver_s"] == 2.0
     assert timing["pods_per_s"] == pytest.approx(5 * timing["rounds_per_s"])

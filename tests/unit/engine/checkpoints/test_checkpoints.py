@@ -10,25 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.engine.checkpoint_folder import (
-    SPANS,
-    STATE,
-    Checkpoint,
-    Checkpoints,
-    PartChecksums,
-    check_range,
-    unfinished,
-    working_folder,
-)
+from fastsim.engine.checkpoints.clock import Checkpoints
+from fastsim.engine.checkpoints.folder import STATE, unfinished, working_folder
+from fastsim.engine.checkpoints.state import SPANS, PartChecksums, RunState
+from fastsim.engine.checkpoints.value_checks import check_range
 from fastsim.errors import ResultError, ScenarioError
 
-EMPTY = Checkpoint({"a": 1}, {"x": np.arange(3)})
+EMPTY = RunState("pods", {"now_s": 0.0, "arrived": 0}, {"x": np.arange(3)})
 
 
 def test_a_state_comes_back_to_the_bit(tmp_path: Path) -> None:
     meta = {"times": [0.1 + 0.2, -math.inf, 5e-324], "number": 2**64 - 1, "text": "ä"}
-    Checkpoint(meta, {"x": np.array([[1, 2]], np.int32), "none": np.zeros(0, np.uint8)}).write(tmp_path)
-    back = Checkpoint.read(tmp_path)
+    RunState("pods", meta, {"x": np.array([[1, 2]], np.int32), "none": np.zeros(0, np.uint8)}).write(tmp_path / STATE)
+    back = RunState.read(tmp_path / STATE)
     assert back.meta == meta and sorted(back.arrays) == ["none", "x"]
     assert back.arrays["x"].tolist() == [[1, 2]] and back.arrays["x"].dtype == np.int32
     assert [path.name for path in tmp_path.iterdir()] == [STATE]
@@ -39,15 +33,15 @@ def test_what_is_no_state_is_one_clear_error(tmp_path: Path, content: bytes | No
     if content is not None:
         (tmp_path / STATE).write_bytes(content)
     with pytest.raises(ResultError, match="expected the checkpoint of a run"):
-        Checkpoint.read(tmp_path)
+        RunState.read(tmp_path / STATE)
 
 
 def test_another_layout_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fastsim.engine.checkpoint_folder.VERSION", 0)
-    EMPTY.write(tmp_path)
+    monkeypatch.setattr("fastsim.engine.checkpoints.state.VERSION", 6)
+    EMPTY.write(tmp_path / STATE)
     monkeypatch.undo()
-    with pytest.raises(ResultError, match="another version of fastsim"):
-        Checkpoint.read(tmp_path)
+    with pytest.raises(ResultError, match="found the state of a run of version 6, expected version"):
+        RunState.read(tmp_path / STATE)
 
 
 def test_the_working_folder_stands_beside_the_run() -> None:
@@ -60,13 +54,13 @@ def test_a_complete_run_leaves_its_checkpoint_only_if_asked(
 ) -> None:
     with unfinished(tmp_path / "run", Checkpoints(keep=keep), False, False) as folder:
         if state:
-            EMPTY.write(folder)
+            EMPTY.write(folder / STATE)
     assert folder.exists() == left
 
 
 def test_a_strangers_file_outlives_the_checkpoint_it_stands_beside(tmp_path: Path) -> None:
     with unfinished(tmp_path / "run", Checkpoints(), False, False) as folder:
-        EMPTY.write(folder)
+        EMPTY.write(folder / STATE)
         for name in ("notes.txt", "weights"):
             (folder / name).touch()
     assert sorted(path.name for path in folder.iterdir()) == ["notes.txt", "weights"]
@@ -76,7 +70,7 @@ def test_a_strangers_file_outlives_the_checkpoint_it_stands_beside(tmp_path: Pat
 def test_a_broken_run_leaves_what_can_be_gone_on_from(tmp_path: Path, state: bool) -> None:
     with pytest.raises(KeyboardInterrupt), unfinished(tmp_path / "run", Checkpoints(), False, False) as folder:
         if state:
-            EMPTY.write(folder)
+            EMPTY.write(folder / STATE)
         raise KeyboardInterrupt
     assert folder.exists() == state
 
@@ -84,12 +78,12 @@ def test_a_broken_run_leaves_what_can_be_gone_on_from(tmp_path: Path, state: boo
 def test_an_unfinished_run_is_not_overwritten_by_accident(tmp_path: Path) -> None:
     old = tmp_path / "run.checkpoint"
     old.mkdir()
-    EMPTY.write(old)
+    EMPTY.write(old / STATE)
     with pytest.raises(ResultError, match="an unfinished run is there"), unfinished(old, Checkpoints(), False, False):
         pass
     with unfinished(tmp_path / "run", Checkpoints(), True, False) as folder:
         assert (folder / STATE).exists()
-    EMPTY.write(_made(old))
+    EMPTY.write(_made(old) / STATE)
     with unfinished(tmp_path / "run", Checkpoints(), False, True) as folder:
         assert not (folder / STATE).exists()
 
@@ -117,11 +111,13 @@ def test_parts_must_be_as_long_as_the_checkpoint_says(tmp_path: Path) -> None:
         "tables": {"jobs": [("jobs.0.arrows", 5)]},
         "waits": dict.fromkeys(SPANS, 0) | {"wait": 2, "preemptions": 0},
     }
-    taken = Checkpoint(kept, {})
+    taken = RunState("pods", kept, {})
     for name, size in taken.parts().items():
         (tmp_path / name).write_bytes(bytes(size + 1))
     sums = PartChecksums(tmp_path)
-    taken = Checkpoint(kept | {"checksums": {name: sums.of(name, size) for name, size in taken.parts().items()}}, {})
+    taken = RunState(
+        "pods", kept | {"checksums": {name: sums.of(name, size) for name, size in taken.parts().items()}}, {}
+    )
     taken.check_parts(tmp_path)
     (tmp_path / "wait.f8").write_bytes(bytes(15) + b"x")
     with pytest.raises(ResultError, match=r"wait\.f8: found other bytes than were written"):
@@ -141,29 +137,29 @@ def test_a_checksum_is_of_the_beginning_and_grows_with_the_file(tmp_path: Path) 
         assert sums.of("a.f8", size) == hashlib.sha256(content[:size]).hexdigest()
 
 
-@pytest.mark.parametrize("part", ["meta", "x"])
+@pytest.mark.parametrize("part", ["header", "x"])
 def test_changed_values_in_a_valid_file_are_refused(tmp_path: Path, part: str) -> None:
-    EMPTY.write(tmp_path)
+    EMPTY.write(tmp_path / STATE)
     with np.load(tmp_path / STATE) as stored:
         arrays = dict(stored)
     arrays[part] = arrays[part].copy()
     arrays[part][-2] += 1
     np.savez(tmp_path / STATE, **arrays)
     with pytest.raises(ResultError, match=r"found other bytes than were written|cannot be read"):
-        Checkpoint.read(tmp_path)
+        RunState.read(tmp_path / STATE)
 
 
 def test_an_array_that_claims_more_than_its_bytes_gets_no_room(tmp_path: Path) -> None:
-    EMPTY.write(tmp_path)
+    EMPTY.write(tmp_path / STATE)
     content = (tmp_path / STATE).read_bytes()
     claimed = content.replace(b"'shape': (3,), }       ", b"'shape': (3333333,), } ")
     assert claimed != content and len(claimed) == len(content)
     (tmp_path / STATE).write_bytes(claimed)
     with pytest.raises(ResultError, match="cannot be read"):
-        Checkpoint.read(tmp_path)
-    np.savez_compressed(tmp_path / STATE, meta=np.zeros(9, np.uint8))
+        RunState.read(tmp_path / STATE)
+    np.savez_compressed(tmp_path / STATE, header=np.zeros(9, np.uint8))
     with pytest.raises(ResultError, match="cannot be read"):
-        Checkpoint.read(tmp_path)
+        RunState.read(tmp_path / STATE)
 
 
 def _made(folder: Path) -> Path:
