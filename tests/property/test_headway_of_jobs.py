@@ -57,7 +57,7 @@ def test_rounds_of_a_thousandth_second_are_refused(cluster: str, workload: str, 
 
 def test_decisions_in_which_no_job_can_end_are_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs of Sia start with a restart of 30 s or more: decisions by the nanosecond are refused before the first."""
-    monkeypatch.delattr(AdaptiveDriver, "decide")
+    monkeypatch.delattr(AdaptiveDriver, "ask_policy")
     with pytest.raises(fs.ScenarioError, match=r"round_s: .*decisions"):
         fs.simulate("sia:1:1:1", "synth:sia?jobs=2", "sia", round_s=1e-9)
 
@@ -65,7 +65,7 @@ def test_decisions_in_which_no_job_can_end_are_foreseen(monkeypatch: pytest.Monk
 def test_searches_of_pollux_in_rounds_of_a_thousandth_second_are_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each search is a hundred generations, so its budget is used up long before that of decisions."""
     monkeypatch.delenv(CHOICE)
-    monkeypatch.delattr(AdaptiveDriver, "decide")
+    monkeypatch.delattr(AdaptiveDriver, "ask_policy")
     with pytest.raises(ScenarioError, match=r"round_s: found [\d,]+ generations of the search"):
         fs.simulate("sia:3:1:1", "synth:sia?jobs=8", "pollux", round_s=1e-3, record="none")
 

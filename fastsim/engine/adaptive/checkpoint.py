@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -57,7 +56,7 @@ def stateful_decider(plan: AdaptivePlan) -> StatefulDecider:
     return cast(StatefulDecider, plan.decider)
 
 
-def state_of(rounds: AdaptiveDriver, decided: Mapping[str, Any], note: Mapping[str, Any]) -> RunState:
+def state_of(rounds: AdaptiveDriver) -> RunState:
     """The complete state after a round."""
     loop = rounds.loop
     rounds.collect_records()
@@ -70,23 +69,23 @@ def state_of(rounds: AdaptiveDriver, decided: Mapping[str, Any], note: Mapping[s
     }
     meta = {
         "now_s": numbers["now_s"], "arrived": rounds.arrived, "loop": numbers,
-        "decided": dict(decided), "policy": policy_identity(rounds.plan), "calls": rounds.calls,
+        "decided": rounds.decided, "policy": policy_identity(rounds.plan), "calls": rounds.calls,
         "fit_settings": fit_settings(rounds.plan),
-        "memory": kept_state(stateful_decider(rounds.plan)), "note": dict(note),
+        "memory": kept_state(stateful_decider(rounds.plan)), "note": rounds.note(),
         "jobs": [[job, *rounds.jobs[job]] for job in sorted((*numbers["active"], *numbers["ended_jobs"]))],
         "places": [[job, at.group, list(at.nodes)] for job, at in rounds.places.items() if job in here],
     }  # fmt: skip
     return RunState("adaptive", meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
 
 
-def take_over(rounds: AdaptiveDriver, state: RunState, decided: Mapping[str, Any]) -> None:
+def take_over(rounds: AdaptiveDriver, state: RunState) -> None:
     """Restore a checkpoint, maybe under another policy; jobs keep their measurements and fits."""
     with restoring("checkpoint", STATE):
-        _take_over(rounds, state, decided)
+        _take_over(rounds, state)
 
 
-def _take_over(rounds: AdaptiveDriver, state: RunState, decided: Mapping[str, Any]) -> None:
-    check_decided(state, decided, policy_identity(rounds.plan))
+def _take_over(rounds: AdaptiveDriver, state: RunState) -> None:
+    check_decided(state, rounds.decided, policy_identity(rounds.plan))
     merged, *measured = state.meta.get("fit_settings", [None])
     _check_fits(merged, measured, rounds.plan)
     for number, *stored in state.meta["jobs"]:

@@ -25,28 +25,23 @@ from fastsim.engine.adaptive.plan import (
     Place,
     SpeedEstimate,
 )
-from fastsim.engine.checkpoints.clock import CheckpointClock, CheckpointSchedule
+from fastsim.engine.checkpoints.clock import CheckpointSchedule
 from fastsim.engine.checkpoints.state import RunState
-from fastsim.engine.checkpoints.state_file import restoring
-from fastsim.engine.driving.drive import Handlers, Stop, drive
-from fastsim.engine.driving.headway import Headway
+from fastsim.engine.driving.drive import Stop
+from fastsim.engine.rounds.driver import Driver
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
 from fastsim.engine.rounds.solver_time import solver_seconds
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError
-from fastsim.foundation import interrupts
 from fastsim.foundation.limits.knobs import DECISIONS, GENERATIONS
 from fastsim.performance.goodput import Noise, Perf
 from fastsim.performance.step_time_fit import Observation, fitted
 from fastsim.workload.oversized_pods import smaller_jobs
 from fastsim_ext.adaptive.loop import AdaptiveLoop
 from fastsim_ext.adaptive.training_job import LearnedPerformance, PlacedStepTimes, TrainingJob
-from fastsim_ext.build import CHECKED
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 
-PAUSE_ROUNDS = 64
-"""Rounds between two reports of progress, at which Ctrl-C is noticed."""
 MOST_QUIET = 1000
 """Rounds in which jobs wait and none runs, after which a run is given up."""
 TRAINED = np.dtype(
@@ -65,15 +60,15 @@ class AdaptiveOutcome(RoundOutcome):
 
 
 @dataclass
-class AdaptiveDriver:
-    """Drives the compiled rounds: calls the policy for places, and collects records."""
+class AdaptiveDriver(Driver):
+    """Drives rounds of adaptive jobs: calls the policy for places, and collects records."""
 
+    loop: AdaptiveLoop
     setting: AdaptiveSetting
     plan: AdaptivePlan
     jobs: Sequence[AdaptiveJob]
     ground: GroundTruth
     performance: LearnedPerformance
-    loop: AdaptiveLoop
     first__g: tuple[int, ...]
     """The first node of each group, among the nodes of the loop."""
     estimates: dict[int, SpeedEstimate] = field(default_factory=dict)
@@ -82,12 +77,8 @@ class AdaptiveDriver:
     rows: list[bytes] = field(default_factory=list)
     """Drained rows of the timeline (``ROW``)."""
     until_s: float = math.inf
-    progress: Callable[[int], None] | None = None
-    write: Callable[[bool], None] = lambda end: None
-    """Write a checkpoint if one is due, or (True) at the end."""
-    headway: Headway = field(default_factory=lambda: Headway("jobs", DECISIONS, GENERATIONS))
-    decided: bool = False
-    """Whether the policy has decided about the present round."""
+    pause_rounds: ClassVar[int] = 1  # each decision takes milliseconds
+    kept: ClassVar[str] = STATE
 
     @property
     def solver_s(self) -> float:
@@ -96,64 +87,66 @@ class AdaptiveDriver:
         return solver_seconds(decider.solver_s, f"policy {self.plan.policy or type(decider).__qualname__}")
 
     @property
+    def active(self) -> int:
+        """Jobs that have arrived and not ended."""
+        return len(self.loop.active)
+
+    @property
+    def ended(self) -> int:
+        """Jobs that have ended."""
+        return len(self.loop.ended_jobs)
+
+    @property
     def arrived(self) -> int:
         """Jobs that have arrived."""
-        return len(self.loop.active) + len(self.loop.ended_jobs)
+        return self.active + self.ended
 
-    def play(self, restored: bool) -> None:
-        """Play the rounds to the end; those of a state that was ``restored`` may meet wrong values of it."""
-        handlers: Handlers = {
-            Stop.ASK_POLICY: self.ask_policy, Stop.PAUSE: self.pause, Stop.DEADLOCK: self.report_deadlock,
-        }  # fmt: skip
-        advance = self.advance
-        if restored:
-            guarded = restoring("checkpoint", STATE)
-            advance, handlers = guarded(advance), {**handlers, Stop.ASK_POLICY: guarded(self.ask_policy)}
-        drive(advance, handlers)
-        self.write(True)
+    def begin(self, resumed: bool) -> None:
+        """Refuse a run whose policy keeps no state, if it writes checkpoints, or one that will decide too often."""
+        if self.clock is not None:
+            stateful_decider(self.plan)
+        if self.jobs and not resumed:
+            self._foresee()
 
-    def advance(self) -> int:
-        """Play the next round up to the policy's decision; a pause follows each decision."""
+    def _foresee(self) -> None:
+        """ScenarioError if the decisions before any job can end are more than their budget."""
+        # Every job starts with a restart, in which it makes no progress.
+        starts_s = [self.setting.applications[job.application].restart_s for job in self.jobs]
+        decisions = max(0.0, min(self.until_s - self.jobs[0].submit_s, *starts_s)) / self.setting.round_s
+        DECISIONS.refuse(decisions)
+        GENERATIONS.refuse(decisions, self.plan.generations)
+
+    def play_on(self, rounds: int) -> int:
+        """Play the next round up to the policy's decision."""
         loop = self.loop
-        if self.decided:
-            self.decided = False
-            return Stop.PAUSE
         if loop.quiet > MOST_QUIET and not loop.expected:
             return Stop.DEADLOCK
         if not (loop.active or loop.expected) or loop.now_s >= self.until_s:
             return Stop.DONE
+        if not rounds:
+            return Stop.PAUSE
         loop.work()
         return Stop.ASK_POLICY
-
-    def ask_policy(self) -> None:
-        """Place the active jobs, unless the policy has decided too often since a job ended."""
-        interrupts.check()
-        self.headway.see(len(self.loop.ended_jobs))
-        self.headway.add(DECISIONS, 1, self.loop.now_s)
-        self.headway.add(GENERATIONS, self.plan.generations, self.loop.now_s)
-        self.decide()
-        self.decided = True
-
-    def pause(self) -> None:
-        """Between two rounds: checkpoints and progress."""
-        self.write(False)
-        if CHECKED:
-            self.loop.verify()
-        if self.progress is not None and self.loop.rounds % PAUSE_ROUNDS == 0:
-            self.progress(len(self.loop.ended_jobs))
 
     def report_deadlock(self) -> None:
         """Raise PolicyError: jobs wait, and none has been at work for long."""
         found = f"no job at work for {MOST_QUIET} rounds at {self.loop.now_s:g} s"
-        expected = f"GPUs for one of {len(self.loop.active)} jobs"
-        raise PolicyError("places", found, expected, _smaller(self.setting, self.jobs))
+        raise PolicyError("places", found, f"GPUs for one of {self.active} jobs", _smaller(self.setting, self.jobs))
 
     def collect_records(self) -> None:
         """Collect the rows that the metrics have written."""
         if self.loop.metrics is not None:
             self.rows.append(self.loop.metrics.drained())
 
-    def decide(self) -> None:
+    def state(self) -> RunState:
+        """The complete state after a round."""
+        return state_of(self)
+
+    def take_over(self, state: RunState) -> None:
+        """Restore a checkpoint, maybe under another policy; jobs keep their measurements and fits."""
+        take_over(self, state)
+
+    def ask_policy(self) -> None:
         """Place the active jobs as the policy decides."""
         view, name = self.view(), self.plan.policy or type(self.plan.decider).__qualname__
         if self.loop.active:
@@ -229,23 +222,10 @@ def run_adaptive(
 
     ``checkpoint`` is the schedule of checkpoints, ``resume`` the state that the run begins with.
     """
-    jobs = tuple(jobs)
-    rounds = adaptive_driver(setting, plan, jobs, record_tasks, metrics)
+    rounds = adaptive_driver(setting, plan, tuple(jobs), record_tasks, metrics)
     rounds.until_s, rounds.progress = until_s, progress
-    rounds.write = _checkpoint_writer(rounds, checkpoint, resume, record_tasks)
-    if jobs and resume is None:
-        _foresee(setting, plan, jobs, until_s)
-    rounds.play(resume is not None)
+    rounds.play(checkpoint, resume)
     return _finished(names, rounds)
-
-
-def _foresee(setting: AdaptiveSetting, plan: AdaptivePlan, jobs: Sequence[AdaptiveJob], until_s: float) -> None:
-    """ScenarioError if the decisions before any job can end are more than their budget."""
-    # Every job starts with a restart, in which it makes no progress.
-    starts_s = [setting.applications[job.application].restart_s for job in jobs]
-    decisions = max(0.0, min(until_s - jobs[0].submit_s, *starts_s)) / setting.round_s
-    DECISIONS.refuse(decisions)
-    GENERATIONS.refuse(decisions, plan.generations)
 
 
 def _smaller(setting: AdaptiveSetting, jobs: Sequence[AdaptiveJob]) -> str:
@@ -253,28 +233,6 @@ def _smaller(setting: AdaptiveSetting, jobs: Sequence[AdaptiveJob]) -> str:
     most = max(group.gpus for group in setting.groups)
     wide = sum(job.num_gpu > most for job in jobs)
     return f"{wide} ask for more than the {most} GPUs of one model: {smaller_jobs('drop or shrink')}" if wide else ""
-
-
-def _checkpoint_writer(
-    rounds: AdaptiveDriver, checkpoint: CheckpointSchedule | None, resume: RunState | None, recorded: bool
-) -> Callable[[bool], None]:
-    """A function that writes a checkpoint if one is due, or (True) at the end; restores ``resume`` first."""
-    if checkpoint is None and resume is None:
-        return lambda end: None
-    decided, loop = decisions(rounds.setting, recorded, rounds.loop.metrics is not None), rounds.loop
-    if resume is not None:
-        take_over(rounds, resume, decided)
-    if checkpoint is None:
-        return lambda end: None
-    stateful_decider(rounds.plan)
-    clock, schedule = CheckpointClock(checkpoint, loop.rounds, rounds.arrived), checkpoint
-
-    def write(end: bool) -> None:
-        if schedule.at_end if end else clock.due(loop.rounds, rounds.arrived):
-            state_of(rounds, decided, schedule.note()).write(schedule.path)
-            clock.restart(loop.rounds, rounds.arrived)
-
-    return write
 
 
 def adaptive_driver(
@@ -298,7 +256,10 @@ def adaptive_driver(
     base = np.array([0, *accumulate(sizes)], np.int32)
     loop = AdaptiveLoop(training_jobs, setting.round_s, base, record, metrics, setting.interference)
     firsts = accumulate((len(group.gpus__n) for group in setting.groups), initial=0)
-    return AdaptiveDriver(setting, plan, jobs, ground, performance, loop, tuple(firsts))
+    decided = decisions(setting, record, metrics is not None)
+    return AdaptiveDriver(
+        loop, setting, plan, jobs, ground, performance, tuple(firsts), decided=decided, generations=plan.generations
+    )  # fmt: skip
 
 
 def _training_job(

@@ -20,8 +20,8 @@ from fastsim.engine.orders.plan import MECHANISMS, OrderPlan, ResourcePoint
 from fastsim.engine.orders.point_checks import checked_points
 from fastsim.engine.orders.server_demands import RESOURCES, ServerDemands
 from fastsim.engine.rounds.checkpoint import decisions
-from fastsim.engine.rounds.driver import RECORDS, Driver
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
+from fastsim.engine.rounds.job_driver import RECORDS, JobDriver
 from fastsim.engine.rounds.options import ORDERED_QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, ROUND, RoundOutcome
 from fastsim.engine.rounds.solver_time import solver_seconds
@@ -59,7 +59,7 @@ class OrderedOutcome(RoundOutcome):
 
 
 @dataclass
-class OrderedDriver(Driver):
+class OrderedDriver(JobDriver):
     """Drives ordered rounds; ``points`` are the chooser's answers, by the numbers of jobs of each kind."""
 
     needs: ServerDemands = field(kw_only=True)
@@ -120,7 +120,7 @@ def run_ordered(
     loop = ordered_loop_of(needs, plan, options, record_tasks, metrics)
     jobs = usable_jobs(setting, plan, needs, batches)
     driver = OrderedDriver(
-        setting, plan, options, jobs, tenants, progress, loop, np.zeros(len(gpus)), needs=needs
+        loop, setting, plan, options, jobs, tenants, np.zeros(len(gpus)), needs=needs, progress=progress
     )  # fmt: skip
     decided = decisions(setting, options, gpus, record_tasks, metrics is not None)
     driver.decided = decided | {

@@ -16,7 +16,7 @@ from fastsim_ext.rounds.snapshot import record_types
 if TYPE_CHECKING:
     import polars as pl
 
-    from fastsim.engine.rounds.driver import Driver
+    from fastsim.engine.rounds.job_driver import JobDriver
 
 RECORDS = record_types()
 GANG = RECORDS["Job"]
@@ -59,7 +59,7 @@ class RoundOutcome:
     """Whether every round lasts ``round_s``."""
 
     @classmethod
-    def of(cls, driver: Driver, gpus: tuple[int, ...], end_s: float, **further: Any) -> Self:
+    def of(cls, driver: JobDriver, gpus: tuple[int, ...], end_s: float, **further: Any) -> Self:
         """The outcome of a run that has been played and ended at ``end_s``; ``further`` are fields of the subclass."""
         loop = driver.loop
         if loop.metrics is not None:

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from fastsim.engine.driving.drive import Stop, drive
 from fastsim.engine.driving.headway import Headway
-from fastsim.engine.rounds.driver import nothing_runs
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
+from fastsim.engine.rounds.job_driver import nothing_runs
 from fastsim.engine.rounds.options import PATIENCE, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
 from fastsim.engine.shares.allocation_checks import checked_allocation

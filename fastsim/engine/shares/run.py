@@ -13,8 +13,8 @@ import numpy.typing as npt
 from fastsim.engine.checkpoints.clock import CheckpointSchedule
 from fastsim.engine.checkpoints.state import RunState
 from fastsim.engine.rounds.checkpoint import decisions
-from fastsim.engine.rounds.driver import Driver
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
+from fastsim.engine.rounds.job_driver import JobDriver
 from fastsim.engine.rounds.kept_state import kept_state, restored
 from fastsim.engine.rounds.options import QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, RoundOutcome
@@ -29,7 +29,7 @@ from fastsim_ext.rounds.snapshot import request_allocation
 
 
 @dataclass
-class ShareDriver(Driver):
+class ShareDriver(JobDriver):
     """Drives rounds of shares: calls the allocator, and feeds the estimates with the pairs that ran."""
 
     engine: ClassVar[str] = "shares"
@@ -114,7 +114,7 @@ def run_rounds(
     chosen = options_on(options, models)
     loop = _loop(used, plan, chosen, gpus, record_tasks, metrics)
     price = np.zeros(len(gpus))
-    driver = ShareDriver(used, plan, chosen, runnable(batches, used, gpus), tenants, progress, loop, price)
+    driver = ShareDriver(loop, used, plan, chosen, runnable(batches, used, gpus), tenants, price, progress=progress)
     driver.decided = decisions(used, chosen, gpus, record_tasks, metrics is not None) | {
         "estimates": "none" if plan.estimates is None else str(plan.estimates)
     }  # another policy that resumes keeps them

@@ -15,7 +15,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import fastsim as fs
-from fastsim.engine.adaptive.checkpoint import decisions, take_over
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveView, Place
 from fastsim.engine.adaptive.restored_state import TRAINED
 from fastsim.engine.adaptive.run import AdaptiveOutcome, adaptive_driver, run_adaptive
@@ -215,9 +214,8 @@ def test_beliefs_of_several_models_become_one_and_back(before: Any, after: Any, 
         adaptive_driver(SETTING, policy.begin(SETTING), jobs, True, cluster_metrics()) for policy in (before, after)
     )
     kept = RunState.read(path)
-    told = decisions(SETTING, True, True)
-    take_over(old, kept, told)
-    take_over(new, kept.without_memory(), told)
+    old.take_over(kept)
+    new.take_over(kept.without_memory())
     mixed = known = 0
     for was, now in zip(old.loop.active, new.loop.active, strict=True):
         seen = [old.performance.measurements(history) for history in was.history__g]

@@ -143,10 +143,7 @@ def test_figures_count_tenants_weights_deadlines_and_prices(policy: str, until_s
     assert bare.summary.equals(run.summary) and not bare.recorded("placements")
 
 
-def test_cost_of_a_run_that_was_stopped_is_that_of_one_in_a_piece(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fastsim.engine.adaptive.run.PAUSE_ROUNDS", 7)
+def test_cost_of_a_run_that_was_stopped_is_that_of_one_in_a_piece(tmp_path: Path) -> None:
     owned(tenant=["b", None, "a", "b"]).write(tmp_path / "jobs.parquet")
     given: dict[str, Any] = {"policy": "sia", "prices": PRICES, "checkpoint_s": 0.0}
 

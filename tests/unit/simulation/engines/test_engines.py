@@ -32,7 +32,7 @@ def test_a_prepared_run_is_played_once(name: str) -> None:
     assert result.summary.drop("co2_kg", strict=False).equals(expected.summary.drop("co2_kg", strict=False))
     assert result.jobs.equals(expected.jobs) and len(made.cluster) == expected.provenance["cluster"]["nodes"]
     assert list(made.ahead) == [] and list(made.messages()) == []
-    assert seen or name in ("adaptive", "monitored")  # reported each 64 rounds, or never
+    assert seen or name == "monitored"
 
 
 @pytest.mark.parametrize("name", RUNS)

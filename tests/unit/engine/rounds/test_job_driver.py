@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fastsim.engine.rounds.driver import nothing_runs
+from fastsim.engine.rounds.job_driver import nothing_runs
 from fastsim.engine.rounds.outcome import GANG
 from tests.unit.engine.shares.test_plan import rows
 
