@@ -191,7 +191,7 @@ def test_wrong_folders_of_forks(kept: Path, tmp_path: Path, capsys: pytest.Captu
     for verb in (("fork", tmp_path / "none", "-o", tmp_path / "other"), ("resume", tmp_path / "none")):
         assert exit_code([str(word) for word in verb]) == 1
         line = capsys.readouterr().err
-        assert line.count("\n") == 1 and "found no state.npz, expected the checkpoint of a run" in line
+        assert line.count("\n") == 1 and "state.npz: found no such file, expected the checkpoint of a run" in line
     assert list(tmp_path.iterdir()) == []
 
 
