@@ -27,8 +27,9 @@ cdef enum:  # DotNorm: order of fastsim.engine.online.plan.NORMS
     BY_NODE, BY_POD, BY_MAX
 
 cdef enum:  # Stop: as fastsim.engine.driving.drive.Stop
-    DONE, WANT_ARRIVALS, PAUSE, DESCHEDULE_DUE, WANT_NODE_CHANGES, GPU_SAMPLE      # of pods; the first three of jobs, too
-    ASK_POLICY, PRICE_CHANGE, DRAIN, DEADLOCK                                      # of jobs in rounds
+    DONE, WANT_ARRIVALS, PAUSE                         # of pods and of jobs
+    DESCHEDULE_DUE, WANT_NODE_CHANGES, GPU_SAMPLE      # of pods
+    ASK_POLICY, PRICE_CHANGE, DRAIN, DEADLOCK          # of jobs in rounds
 
 cdef struct Node:        # the state of one node; *_left is what is free
     int64_t cpu_cap, cpu_left              # milli-CPU
