@@ -20,7 +20,7 @@ VARIATIONS: dict[str, dict[str, Any]] = {
     "restart_s": {"restart_s": 5.0}, "window": {"window": "1:3"}, "quotas": {"quotas": "*:gpu_milli=9000"},
     "failures": {"failures": "mtbf=100000,mttr=1000"}, "compat": {"compat": "whole_steps"}, "ideal": {"ideal": True},
     "round_s": {"round_s": 420.0}, "interference": {"interference": 0.2}, "preempt": {"preempt": "priority"},
-    "checkpoint": {"checkpoint_pods": 2},
+    "checkpoint": {"checkpoint_pods": 2}, "end and checkpoint": {"checkpoint_pods": 2, "until_s": 9000.0},
 }  # fmt: skip
 """Options by the name of what they try; of an engine that has no such option, the refusal is compared."""
 POLICIES = {

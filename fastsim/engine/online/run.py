@@ -265,11 +265,14 @@ class OnlineRun:
                 self.rule_columns.add_rules(self.queue_loop, first, self.classes, rows["models"])
 
     def stream(self, batches: Iterator[pa.RecordBatch]) -> None:
-        """Feed these pods, and play on until no event is left."""
+        """Feed these pods, and play on until no event is left; those that come after the end are read, too."""
         self._batches = with_last(batches)
-        self.feed_batch(*next(self._batches, (None, True)))  # without pods nodes may still be added and removed
-        drive(self.advance, self._handlers())
-        self._between_steps()
+        coming: tuple[pa.RecordBatch | None, bool] | None = next(self._batches, (None, True))
+        while coming is not None:  # once without pods: nodes may still be added and removed
+            self.feed_batch(*coming)
+            drive(self.advance, self._handlers())
+            self._between_steps()
+            coming = next(self._batches, None)
 
     def advance(self) -> int:
         """Run the loop for a short time, or to its next stop."""

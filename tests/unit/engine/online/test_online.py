@@ -75,6 +75,16 @@ def test_a_pod_of_id_minus_one_is_a_pod_like_others(queue: str) -> None:
     assert named.summary.equals(usual.summary)
 
 
+@pytest.mark.parametrize("until_s", [0.0, 2.5, 100.0])
+def test_a_workload_is_read_to_its_end_whenever_the_run_ends(until_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    load = pods(*({"pod_id": number, "submit_s": float(number), "duration_s": 1.5} for number in range(7)))
+    whole = played(one_gpu_nodes(2), load, until_s=until_s)
+    monkeypatch.setattr("fastsim.engine.online.run.BATCH_ROWS", 1)
+    single = played(one_gpu_nodes(2), load, until_s=until_s)
+    assert single.jobs.equals(whole.jobs)
+    assert single.provenance["workload"] == whole.provenance["workload"] and single.summary.equals(whole.summary)
+
+
 def test_fifo_waits_behind_the_head() -> None:
     big = {"num_gpu": 2, "submit_s": 1.0, "duration_s": 10.0}
     load = pods({"duration_s": 5.0}, big, {"submit_s": 2.0, "duration_s": 1.0})
