@@ -12,7 +12,7 @@ from bench.conftest import Timed
 from fastsim.cluster.published_specs import sia_cluster
 from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting
 from fastsim.engine.adaptive.run import adaptive_driver, run_adaptive
-from fastsim.performance.applications.application import Applications
+from fastsim.performance.applications.family import Applications
 from fastsim.performance.step_time_fit import _fitted
 from fastsim.policies.adaptive.pollux import Pollux
 from fastsim.policies.adaptive.rotation import Rotation

@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from fastsim.experiments.executors.executor import executor
+from fastsim.experiments.executors.choice import executor
 from fastsim.experiments.reproduce.fgd_protocol import trace_names
 from fastsim.experiments.reproduce.placement_figures import (
     LIMITS,

@@ -10,7 +10,7 @@ import numpy as np
 
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveSetting, AdaptiveView, NodeGroup, Place
 from fastsim.engine.rounds.options import Setting
-from fastsim.performance.applications.application import Applications
+from fastsim.performance.applications.family import Applications
 from fastsim.performance.oracle import Oracle
 
 APPS = Applications.default()

@@ -15,7 +15,7 @@ from tests.cli.test_current_folder import OPTIONAL, marks, plant
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = """
 import json, os, sys
-from fastsim.experiments.executors.executor import executor_on
+from fastsim.experiments.executors.choice import executor_on
 from tests.clusters import tried
 
 if __name__ == "__main__":

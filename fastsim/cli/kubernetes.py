@@ -47,7 +47,8 @@ def serve_extender(
     """
     from fastsim.decisions.kube_extender import Extender
     from fastsim.decisions.live_cluster import LiveSnapshot, left_out
-    from fastsim.foundation.http.service import Limits, Service, address_of
+    from fastsim.foundation.http.connections import Limits
+    from fastsim.foundation.http.service import Service, address_of
     from fastsim.workload.texts import workload_from
 
     host, port = address_of(listen)

@@ -29,7 +29,7 @@ from fastsim.engine.result import Result
 from fastsim.engine.totals.job_totals import HOUR_S
 from fastsim.errors import InputError, ScenarioError, suggestion
 from fastsim.experiments.assumed_durations import ending, warn_of_unknown_durations
-from fastsim.experiments.executors.executor import executor
+from fastsim.experiments.executors.choice import executor
 from fastsim.experiments.node_prices import Tariffs, node_prices_from, price_per_h
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.knobs import ADDITIONS

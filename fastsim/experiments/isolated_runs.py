@@ -76,7 +76,7 @@ class IsolatedRuns:
 
         Results are the same on any number of workers.
         """
-        from fastsim.experiments.executors.executor import executor
+        from fastsim.experiments.executors.choice import executor
 
         missing = [run for run in dict.fromkeys(runs) if run not in self.seconds_of]
         size = max(1, len(missing) // (PARTS * workers))

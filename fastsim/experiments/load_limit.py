@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fastsim.errors import ScenarioError
-from fastsim.experiments.executors.executor import executor
+from fastsim.experiments.executors.choice import executor
 from fastsim.experiments.sweep.sweep import refuse_sweep_code, sweep_of
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.knobs import KNEE

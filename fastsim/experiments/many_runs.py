@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastsim.errors import ScenarioError, kind_of
-from fastsim.experiments.executors.executor import executor
+from fastsim.experiments.executors.choice import executor
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.option_texts import elements
 from fastsim.scenario.scenario import Scenario

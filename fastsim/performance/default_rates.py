@@ -10,14 +10,13 @@ the cost of a sample is a round estimate from the size of the network. Measured 
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from fastsim.performance.gavel_rates import JOB_NAMES
-from fastsim.performance.oracle import Oracle
+from fastsim.performance.rate_table import RateArrays
 
 Floats = npt.NDArray[np.float64]
 
@@ -61,8 +60,7 @@ SWITCHING = 1.05
 """Factor by which two jobs on one GPU are slowed, beside their contention."""
 
 
-@cache
-def model_oracle() -> Oracle:
+def model_rates() -> RateArrays:
     """Rates of Gavel's 26 job types on K80, P100 and V100, alone and in pairs, steps/s."""
     kinds = [(name, n) for name in sorted(JOB_NAMES) for n in GANGS if n == 1 or NETWORKS[_network(name)[0]].gangs]
     alone = np.zeros((len(kinds), len(GPUS)))
@@ -76,7 +74,7 @@ def model_oracle() -> Oracle:
         together = memory[:, None] + memory[None, :] <= gpu.memory_mib
         slowed = rate[:, None] / (SWITCHING * np.maximum(1.0, busy[:, None] + busy[None, :]))
         shared[peers, column] = np.where(together, slowed, 0.0)[peers]
-    return Oracle(tuple(kinds), tuple(GPUS), alone, shared, "rate model")
+    return RateArrays(tuple(kinds), tuple(GPUS), alone, shared)
 
 
 def _network(workload: str) -> tuple[str, int]:

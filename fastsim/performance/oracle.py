@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.work_budget import Work
 from fastsim.foundation.option_texts import elements
 from fastsim.foundation.parquet import arrow_table, parquet_table
-from fastsim.performance.rate_table import csv_rates, oracle_rows, rate_arrays, write_rates
+from fastsim.performance.rate_table import RateArrays, csv_rates, rate_arrays, rate_rows, write_rates
 
 POD = "pod"
 """Workload of everything that has no rates of its own."""
@@ -91,15 +91,13 @@ class Oracle:
     @classmethod
     def default(cls) -> Oracle:
         """The rates that ship with fastsim: a model of Gavel's 26 job types on K80, P100 and V100, not measurements."""
-        from fastsim.performance.default_rates import model_oracle
-
-        return model_oracle()
+        return _default()
 
     # ------------------------------------------------------------------ reading and writing
 
     def table(self) -> pa.Table:
         """The rates as rows of `rate_table.RATE_SCHEMA`."""
-        return oracle_rows(self)
+        return rate_rows(RateArrays(self.kinds, self.gpu_models, self.alone__kg, self.shared__kkg), self.name)
 
     def to_parquet(self, path: str | os.PathLike[str]) -> int:
         """Writes canonical Parquet, complete or not at all, and returns the number of rows."""
@@ -137,3 +135,10 @@ class Oracle:
 def _single(values: Floats) -> bool:
     """Whether all cells of a table are the same place in memory."""
     return values.size > 1 and not any(values.strides)
+
+
+@cache
+def _default() -> Oracle:
+    from fastsim.performance.default_rates import model_rates
+
+    return Oracle(*model_rates(), "rate model")

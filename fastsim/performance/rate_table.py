@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,6 @@ from fastsim.errors import InputError
 from fastsim.foundation.columns.physical_types import cell_text, column_of
 from fastsim.foundation.csv_table import read_csv
 from fastsim.foundation.parquet import write_parquet
-
-if TYPE_CHECKING:
-    from fastsim.performance.oracle import Oracle
 
 _NAME = pa.dictionary(pa.int32(), pa.string())
 
@@ -100,26 +97,27 @@ def rate_arrays(table: pa.Table, where: str) -> RateArrays:
     return RateArrays(tuple(kinds), tuple(names), alone, shared)
 
 
-def oracle_rows(oracle: Oracle) -> pa.Table:
-    """The rates of an oracle as a table; what was not measured has no row."""
-    k, g = np.nonzero(~np.isnan(oracle.alone__kg))
-    first, second, shared_g = np.nonzero(~np.isnan(oracle.shared__kkg))
-    named: list[Any] = [oracle.kinds[i] for i in (*k, *first)]
-    partners = [oracle.kinds[i] for i in second]
+def rate_rows(rates: RateArrays, where: str) -> pa.Table:
+    """These rates as a table; what was not measured has no row. ``where`` names them in an error."""
+    kinds, gpu_models, alone__kg, shared__kkg = rates
+    k, g = np.nonzero(~np.isnan(alone__kg))
+    first, second, shared_g = np.nonzero(~np.isnan(shared__kkg))
+    named: list[Any] = [kinds[i] for i in (*k, *first)]
+    partners = [kinds[i] for i in second]
     for (workload, count), (other, others_count) in zip(named[len(k) :], partners, strict=True):
         if count != others_count:
             found = f"{workload!r} on {count} sharing with {other!r} on {others_count} GPUs"
-            raise InputError(f"{oracle.name}.shared__kkg", found, "as many GPUs for both")
+            raise InputError(f"{where}.shared__kkg", found, "as many GPUs for both")
     rows = len(named)
     return rate_table(
         {
             "workload": [workload for workload, _ in named],
-            "gpu_model": [oracle.gpu_models[i] for i in (*g, *shared_g)],
+            "gpu_model": [gpu_models[i] for i in (*g, *shared_g)],
             "num_gpu": [count for _, count in named],
             "consolidated": [True] * rows,
             "colocated_workload": [None] * len(k) + [workload for workload, _ in partners],
-            "steps_per_s": np.concatenate([oracle.alone__kg[k, g], oracle.shared__kkg[first, second, shared_g]]),
-            "colocated_steps_per_s": [None] * len(k) + oracle.shared__kkg[second, first, shared_g].tolist(),
+            "steps_per_s": np.concatenate([alone__kg[k, g], shared__kkg[first, second, shared_g]]),
+            "colocated_steps_per_s": [None] * len(k) + shared__kkg[second, first, shared_g].tolist(),
         }
     )
 

@@ -122,7 +122,7 @@ class Comparison:
         Quantities of `METRICS` are over arrived demand in per cent (``over="demand"``) or over hours (``"time"``), from
         ``start`` on if any curve reaches it.
         """
-        from fastsim.reports.plots import of_series, whole_name
+        from fastsim.reports.series_plots import of_series, whole_name
 
         charting()
         key = whole_name(chart, KEYS)

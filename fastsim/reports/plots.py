@@ -7,7 +7,6 @@ as well. Needs the extra ``report``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,22 +14,21 @@ import polars as pl
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.result import Result
-from fastsim.errors import ResultError, ScenarioError, kind_of, suggestion
+from fastsim.errors import ScenarioError, kind_of
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.reports.charts.chart_files import charting, displayed
-from fastsim.reports.charts.gpu_occupancy import STEPS, Window
 from fastsim.reports.charts.job_charts import CHARTS
-from fastsim.reports.charts.series import WIDTH, RunSeries, series_of
+from fastsim.reports.charts.series import WIDTH, series_of
 from fastsim.reports.comparison import Comparison, compare
-from fastsim.reports.report import Report, named_runs, still
-from fastsim.reports.report_charts import KEYS, ReportChart, figures, job_figure
+from fastsim.reports.report import Report, named_runs
+from fastsim.reports.report_charts import KEYS, job_figure
+from fastsim.reports.series_plots import drawn, of_series, whole_name
 
 if TYPE_CHECKING:
     import altair as alt
 
 CLUSTER = ("gpus", "nodes")
 """Charts of a cluster: GPUs by model, nodes by kind."""
-PLURALS = {"waits": "wait", "jcts": "jct"}
 ROW_HEIGHT = 22
 """Height of a bar with its gap, pixels."""
 
@@ -70,7 +68,7 @@ def job_chart(
     :func:`fastsim.reports.charts.job_charts.job_points`.
     """
     charting()
-    return _drawn(job_figure(results, chart, names=names, loads=loads, gpus=gpus))
+    return drawn(job_figure(results, chart, names=names, loads=loads, gpus=gpus))
 
 
 def saved_chart(
@@ -86,42 +84,6 @@ def saved_chart(
             raise ScenarioError(f"{key}: {option}", "a value", f"one for {', '.join(CHARTS)} only")
     runs, named = named_runs("plot", results, names)
     return of_series(series_of(runs, named), key)
-
-
-def whole_name(chart: str, names: Sequence[str]) -> str:
-    """The chart of this name, which may be a plural or have spaces or hyphens; ScenarioError if there is none."""
-    key = PLURALS.get(chart, chart).replace(" ", "_").replace("-", "_")
-    if key not in names:
-        raise ScenarioError("chart", repr(chart), f"one of {', '.join(names)}", suggestion(key, tuple(names)))
-    return key
-
-
-def of_series(series: Sequence[RunSeries], chart: str | None = None, window: Window | None = None) -> alt.LayerChart:
-    """A chart of a report of these series; the first one without a name."""
-    charting()
-    key = None if chart is None else whole_name(chart, KEYS)
-    charts = figures(series, window, () if key is None else (key,))
-    if not charts:
-        present = ", ".join(figure.key for figure in figures(series))
-        whole = all(
-            run.provenance.get("options", {}).get("record", "all") == "all" for one in series for run in one.runs
-        )
-        expected = ", or ".join(
-            [f"one of {present}"] * bool(present) + ["a run with record='all'"] * (not whole or not present)
-        )
-        raise ResultError(f"plot: found nothing recorded for {key or 'a chart'}, expected {expected}")
-    return _drawn(charts[0])
-
-
-def _drawn(figure: ReportChart) -> alt.LayerChart:
-    altair = charting()
-    spec = json.loads(still(figure))
-    del spec["$schema"]  # altair names its own
-    for param in spec["params"]:
-        if param["name"] == "moment":
-            param |= {"value": 0, "bind": {"input": "range", "min": 0, "max": STEPS - 1, "step": 1, "name": "step "}}
-    drawn: alt.LayerChart = displayed(altair.LayerChart.from_dict(spec))  # Chart would try every kind of chart
-    return drawn
 
 
 def _of_cluster(cluster: Cluster, chart: str | None) -> alt.TopLevelMixin:

@@ -10,8 +10,7 @@ import polars as pl
 from fastsim.engine.audit.metric_definitions import possible
 from fastsim.engine.result import Result
 from fastsim.engine.tables import FRAG_COLUMNS
-from fastsim.reports import gpu_reading_charts
-from fastsim.reports.charts import job_charts
+from fastsim.reports.charts import gpu_reading_charts, job_charts
 from fastsim.reports.charts import vega as specs
 from fastsim.reports.charts.gpu_occupancy import OTHERS, Window, bars, heat, held_s, leading, shares, states, stays
 from fastsim.reports.charts.line_points import (

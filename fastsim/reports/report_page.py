@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
@@ -16,7 +16,7 @@ from fastsim.reports.charts.series_looks import Look, looks
 
 if TYPE_CHECKING:
     from fastsim.engine.result import Result
-    from fastsim.reports.report import Report
+    from fastsim.reports.charts.series import RunSeries
     from fastsim.reports.report_charts import ReportChart
     from fastsim.reports.report_table import Table
 
@@ -29,7 +29,39 @@ POLICY = (
 """Content security policy: the page runs its own scripts, which evaluate formulas of charts, and has no network."""
 
 
-def report_page(report: Report, scripts: str) -> str:
+class PageContent(Protocol):
+    """What a page shows, as :class:`fastsim.reports.report.Report` has it."""
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+
+    @property
+    def subtitle(self) -> str:
+        """Line below the heading."""
+
+    @property
+    def series(self) -> Sequence[RunSeries]:
+        """Runs by policy; those that differ in their seeds only are one series."""
+
+    @property
+    def table(self) -> Table:
+        """The summary."""
+
+    @property
+    def figures(self) -> Sequence[ReportChart]:
+        """Charts."""
+
+    @property
+    def labelled_runs(self) -> Sequence[tuple[str, Result]]:
+        """Every run with its name."""
+
+    @property
+    def citations(self) -> str:
+        """BibTeX entries; empty without any."""
+
+
+def report_page(report: PageContent, scripts: str) -> str:
     """The page of a report; ``scripts`` is the JavaScript that draws its charts."""
     names = [one.name for one in report.series]
     several = [figure for figure in report.figures if not figure.single]

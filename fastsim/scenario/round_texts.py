@@ -122,7 +122,7 @@ def check_rates(what: Any) -> None:
 
 def _check_rates_object(what: Any) -> None:
     """ScenarioError for an object that is no table of rates."""
-    from fastsim.performance.applications.application import Applications
+    from fastsim.performance.applications.family import Applications
     from fastsim.performance.oracle import Oracle
     from fastsim.performance.sensitivity import Sensitivity
 

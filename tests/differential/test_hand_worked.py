@@ -10,7 +10,8 @@ import pytest
 
 import fastsim as fs
 from fastsim.errors import FastsimError
-from fastsim.performance.applications.application import Application, Applications
+from fastsim.performance.applications.application import Application
+from fastsim.performance.applications.family import Applications
 from fastsim.performance.applications.step_times import StepRow, StepTimes
 from fastsim.performance.applications.training_curve import EpochRow, TrainingCurve
 from fastsim.performance.sensitivity import Sensitivity

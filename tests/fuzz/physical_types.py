@@ -20,10 +20,9 @@ import pyarrow.parquet as pq
 from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.node_table import NODE_SCHEMA
 from fastsim.errors import FastsimError, InputError, ScenarioError
-from fastsim.performance.applications.application import Applications
 from fastsim.performance.applications.application_records import TYPES
 from fastsim.performance.applications.application_table import APP_SCHEMA
-from fastsim.performance.applications.default_applications import model_applications
+from fastsim.performance.applications.family import Applications
 from fastsim.performance.oracle import Oracle
 from fastsim.performance.rate_table import RATE_SCHEMA
 from fastsim.performance.sensitivity import Sensitivity
@@ -105,7 +104,7 @@ _TYPICAL_TYPES = (pa.int64(), pa.int16(), pa.int16(), pa.list_(pa.string()), pa.
 
 def _small() -> pa.Table:
     """An application on one GPU model, with few measurements."""
-    [row] = model_applications().table().slice(0, 1).to_pylist()
+    [row] = Applications.default().table().slice(0, 1).to_pylist()
     model = row["limits"][0]["gpu_model"]
     few = {"limits": row["limits"][:1], "epochs": row["epochs"][:4],
            "steps": [step for step in row["steps"] if step["gpu_model"] == model][:24]}  # fmt: skip

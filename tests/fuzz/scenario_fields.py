@@ -15,7 +15,7 @@ import polars as pl
 
 import fastsim as fs
 from fastsim.engine.online.plan import GPU_PICKS
-from fastsim.performance.applications.application import Applications
+from fastsim.performance.applications.family import Applications
 from fastsim.scenario.carbon import Carbon
 from fastsim.scenario.compat import SYSTEMS
 from fastsim.scenario.outages import Maintenance

@@ -12,7 +12,8 @@ from typing import Any
 
 from fastsim.decisions.kube_extender import Extender
 from fastsim.decisions.live_cluster import LiveSnapshot
-from fastsim.foundation.http.service import Limits, Route, Service
+from fastsim.foundation.http.connections import Limits
+from fastsim.foundation.http.service import Route, Service
 from fastsim.telemetry.exporter import Pace, Record, routes
 from fastsim.telemetry.openmetrics import read_files
 from tests.fuzz import mutation, trial

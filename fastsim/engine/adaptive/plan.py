@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from fastsim.performance.applications.application import Application, Applications
+from fastsim.performance.applications.application import Application
+from fastsim.performance.applications.family import Applications
 from fastsim.performance.goodput import Noise, Perf
 from fastsim.performance.step_time_fit import STOP
 

@@ -129,7 +129,7 @@ def run_ordered(
         "rates": f"{decided['rates']} {_tables(needs)}",
     }
     driver.play(checkpoint, resume)
-    return OrderedOutcome.of(driver, gpus, loop.end_s, needs=needs, reclaims=loop.shares.reclaims)
+    return driver.outcome(OrderedOutcome, gpus, loop.end_s, needs=needs, reclaims=loop.shares.reclaims)
 
 
 def ordered_loop_of(

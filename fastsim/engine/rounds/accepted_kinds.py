@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +13,6 @@ import pyarrow as pa
 from fastsim.engine.rounds.options import Setting
 from fastsim.performance.oracle import Oracle
 from fastsim.workload import schema as s
-
-if TYPE_CHECKING:
-    from fastsim.engine.rounds.job_batches import JobBatches
-    from fastsim.workload import Workload
 
 RestrictedKind = tuple[int, tuple[bool, ...]]
 """Kind among those that accept every model, and by model whether this one does."""
@@ -33,15 +28,17 @@ class AcceptedKinds:
     restricted: tuple[RestrictedKind, ...] = ()
 
     @classmethod
-    def of(cls, workload: Workload, jobs: JobBatches, models: tuple[str, ...]) -> AcceptedKinds:
-        """The kinds of the jobs of a workload; ``jobs`` has the kind of a row if it accepted every model."""
+    def of(
+        cls, batches: Iterable[tuple[pa.RecordBatch, npt.NDArray[np.int32]]], plain: int, models: tuple[str, ...]
+    ) -> AcceptedKinds:
+        """The kinds of the jobs of these batches; each comes with the kinds of its rows if they accepted every model.
+
+        ``plain`` is the number of such kinds.
+        """
         restricted: set[RestrictedKind] = set()
-        if s.GPU_MODELS in workload.columns:
-            for batch in workload.batches():
-                restricted |= {pair for pair in _pairs(batch, jobs.plain_kinds(batch), models) if not all(pair[1])}
-                jobs.rows += batch.num_rows
-            jobs.rows = 0
-        return cls(models, len(jobs.oracle.kinds), tuple(sorted(restricted)))
+        for batch, kind in batches:
+            restricted |= {pair for pair in _pairs(batch, kind, models) if not all(pair[1])}
+        return cls(models, plain, tuple(sorted(restricted)))
 
     @property
     def origins(self) -> list[int]:

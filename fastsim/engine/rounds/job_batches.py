@@ -9,22 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
 from fastsim.engine.rounds.options import Job, Setting
 from fastsim.errors import InputError
 from fastsim.performance.oracle import POD, Oracle
 from fastsim.workload import Workload
 from fastsim.workload import schema as s
 from fastsim.workload.oversized_pods import smaller_jobs
-
-if TYPE_CHECKING:
-    from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
 
 Request = tuple[int, int, int]
 """GPUs, milli-CPU, MiB."""
@@ -88,6 +86,15 @@ class JobBatches:
         """The kind of every row."""
         plain = self.plain_kinds(batch)
         return plain if self.accepted is None else self.accepted.kinds(batch, plain)
+
+    def with_plain_kinds(
+        self, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[tuple[pa.RecordBatch, npt.NDArray[np.int32]]]:
+        """Each batch with the kinds of its rows as if all jobs accepted every GPU model; rows count from the first."""
+        for batch in batches:
+            yield batch, self.plain_kinds(batch)
+            self.rows += batch.num_rows
+        self.rows = 0
 
     def plain_kinds(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
         """The kind of every row as if all jobs accepted every GPU model."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from fastsim.engine.rounds.checkpoint import check_decided, jobs_to_come
 from fastsim.engine.rounds.driver import Driver
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.options import RoundOptions, Setting
-from fastsim.engine.rounds.outcome import GANG, MOMENT
+from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
 from fastsim.engine.rounds.restored_state import check_state
 from fastsim.engine.tables import ROW
 from fastsim.errors import PolicyError, ScenarioError
@@ -27,6 +27,8 @@ MOST_WAITING = 20_000
 """Active jobs of a stream without end at which it is clear that the line only grows."""
 RECORDS = {"ended_jobs": GANG, "tasks": MOMENT, "held": np.dtype(np.int32), "rows": ROW}
 """Types of the records that the loop has drained, by attribute of the driver; a checkpoint has the same names."""
+
+Outcome = TypeVar("Outcome", bound=RoundOutcome)
 
 
 def nothing_runs(rows: npt.NDArray[Any], now_s: float) -> PolicyError:
@@ -121,6 +123,24 @@ class JobDriver(Driver):
         self.held.append(np.frombuffer(held, np.int32))
         if self.loop.metrics is not None:
             self.rows.append(np.frombuffer(self.loop.metrics.drained(), ROW))
+
+    def outcome(self, kind: type[Outcome], gpus: tuple[int, ...], end_s: float, **further: Any) -> Outcome:
+        """What the run has come to, which ended at ``end_s``; ``further`` are fields of this kind of outcomes."""
+        loop = self.loop
+        if loop.metrics is not None:
+            loop.metrics.close(end_s)
+        self.collect_records()
+        records: dict[str, Any] = {
+            name: np.concatenate([*getattr(self, name), np.zeros(0, record)]) for name, record in self.records.items()
+        }
+        jobs = np.concatenate([records.pop("ended_jobs"), np.frombuffer(loop.table.rows(), GANG)])
+        return kind(
+            self.setting, self.options, jobs[np.argsort(jobs["id"])], **records, rounds=loop.rounds,
+            calls=loop.calls, makespan_s=end_s, max_active=loop.max_active, job_rounds=loop.job_rounds,
+            extensions=loop.leases.extensions, opportunities=loop.leases.opportunities,
+            busy_s=np.array(loop.leases.busy()), gpus__g=gpus, solver_s=self.solver_s, metrics=loop.metrics,
+            wasted_gpu_s=loop.wasted_gpu_s, **further,
+        )  # fmt: skip
 
     def report_deadlock(self) -> None:
         """Raise PolicyError: jobs wait and no future event can start one."""

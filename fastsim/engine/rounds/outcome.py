@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from fastsim_ext.rounds.snapshot import record_types
 if TYPE_CHECKING:
     import polars as pl
 
-    from fastsim.engine.rounds.job_driver import JobDriver
 
 RECORDS = record_types()
 GANG = RECORDS["Job"]
@@ -57,25 +56,6 @@ class RoundOutcome:
     """GPU seconds that restarts took; None of a run without rounds."""
     even: ClassVar[bool] = False
     """Whether every round lasts ``round_s``."""
-
-    @classmethod
-    def of(cls, driver: JobDriver, gpus: tuple[int, ...], end_s: float, **further: Any) -> Self:
-        """The outcome of a run that has been played and ended at ``end_s``; ``further`` are fields of the subclass."""
-        loop = driver.loop
-        if loop.metrics is not None:
-            loop.metrics.close(end_s)
-        driver.collect_records()
-        records: dict[str, Any] = {
-            name: np.concatenate([*getattr(driver, name), np.zeros(0, kind)]) for name, kind in driver.records.items()
-        }
-        jobs = np.concatenate([records.pop("ended_jobs"), np.frombuffer(loop.table.rows(), GANG)])
-        return cls(
-            driver.setting, driver.options, jobs[np.argsort(jobs["id"])], **records, rounds=loop.rounds,
-            calls=loop.calls, makespan_s=end_s, max_active=loop.max_active, job_rounds=loop.job_rounds,
-            extensions=loop.leases.extensions, opportunities=loop.leases.opportunities,
-            busy_s=np.array(loop.leases.busy()), gpus__g=gpus, solver_s=driver.solver_s, metrics=loop.metrics,
-            wasted_gpu_s=loop.wasted_gpu_s, **further,
-        )  # fmt: skip
 
     def timeline_columns(self) -> Mapping[str, pl.Series]:
         """Further columns of the timeline, by name; none for rounds of shares."""

@@ -119,7 +119,7 @@ def run_rounds(
         "estimates": "none" if plan.estimates is None else str(plan.estimates)
     }  # another policy that resumes keeps them
     driver.play(checkpoint, resume)
-    return on_every_model(RoundOutcome.of(driver, gpus, loop.now_s), setting, options, every, models)
+    return on_every_model(driver.outcome(RoundOutcome, gpus, loop.now_s), setting, options, every, models)
 
 
 def usable_jobs(setting: Setting, batches: Iterable[JobBatch]) -> Iterator[JobBatch]:

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from fastsim.errors import ScenarioError
-from fastsim.experiments.executors.executor import executor
+from fastsim.experiments.executors.choice import executor
 from fastsim.experiments.reproduce.fgd_protocol import is_recorded, trace_names
 from fastsim.experiments.reproduce.placement_cells import (
     DEFAULT,

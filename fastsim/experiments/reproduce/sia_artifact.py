@@ -17,7 +17,8 @@ import polars as pl
 
 from fastsim.errors import InputError
 from fastsim.performance.applications import sia_folders
-from fastsim.performance.applications.application import Application, Applications
+from fastsim.performance.applications.application import Application
+from fastsim.performance.applications.family import Applications
 from fastsim.performance.applications.step_times import StepRow, StepTimes
 from fastsim.performance.applications.training_curve import EpochRow, TrainingCurve
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.errors import FastsimError, ResultError, ScenarioError
-from fastsim.experiments.executors.executor import Executor, Outcome, OutOfTime, executor_on
+from fastsim.experiments.executors.choice import executor_on
+from fastsim.experiments.executors.executor import Executor, Outcome, OutOfTime
 from fastsim.experiments.sweep.scenario_builder import effort
 from fastsim.experiments.sweep.store import Store, store_at
 from fastsim.foundation import interrupts
@@ -25,7 +26,7 @@ from fastsim.simulation.run_warnings import Message, warn
 if TYPE_CHECKING:
     import polars as pl
 
-    from fastsim.experiments.sweep.sweep import Run
+    from fastsim.experiments.sweep.named_run import Run
     from fastsim.scenario.scenario import Scenario
     from fastsim.simulation.simulate import Progress
 

@@ -68,11 +68,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from fastsim.errors import ScenarioError, kind_of, suggestion
 from fastsim.experiments.sweep.axes import Cutoffs, Mistakes, axes_of, choices_of, cutoffs_of, is_cut
+from fastsim.experiments.sweep.named_run import Run
 from fastsim.experiments.sweep.run import (
     FAILED,
     PLAN,
@@ -107,14 +108,6 @@ __all__ = [
     "FAILED", "JOB_KEYS", "KEYS", "OWN_KEYS", "PLAN", "TABLE", "Run", "State", "Sweep", "SweepFailed", "Watch", "Where",
     "refuse_mismatches", "sweep_from_toml", "sweep_of", "swept",
 ]  # fmt: skip
-
-
-class Run(NamedTuple):
-    """One run of a sweep: its folder's name, its values of the listed keys, and the scenario."""
-
-    name: str
-    listed: dict[str, Any]
-    scenario: Scenario
 
 
 @whole_process

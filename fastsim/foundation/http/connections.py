@@ -12,13 +12,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple, Protocol
 
 from fastsim.foundation import interrupts
 from fastsim.foundation.http.replies import Reply, refusal
-
-if TYPE_CHECKING:
-    from fastsim.foundation.http.service import Service
 
 HEAD_BYTES = 1 << 16
 """Longest request without its body."""
@@ -77,6 +74,25 @@ def _readable(connections: Sequence[Any]) -> list[Any]:
     return [by_descriptor[descriptor] for descriptor, _ in poll.poll(0)]
 
 
+class Limits(NamedTuple):
+    """Bytes of a body, seconds for a whole request or for sending its reply, connections at a time."""
+
+    body_bytes: int = 1 << 20
+    timeout_s: float = 10.0
+    connections: int = 512
+
+
+class Answering(Protocol):
+    """What answers the requests of connections; a :class:`fastsim.foundation.http.service.Service` does."""
+
+    host: str
+    port: int
+    limits: Limits
+
+    def answer(self, method: str, target: str, reached: str, body: bytes) -> Reply:
+        """The reply to a request."""
+
+
 class Listener(ThreadingHTTPServer):
     """Connections beyond the limit wait until the system hands them over; those beyond that are refused in words."""
 
@@ -84,7 +100,7 @@ class Listener(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 512
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Answering) -> None:
         self.service = service
         self.room = threading.BoundedSemaphore(service.limits.connections)
         self._waiting, self._changing = dict[Any, float](), threading.Lock()

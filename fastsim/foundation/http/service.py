@@ -8,12 +8,11 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from fastsim.errors import FastsimError, ScenarioError, short
 from fastsim.foundation import interrupts
-from fastsim.foundation.http.connections import BREATH_S, Listener, host_port
+from fastsim.foundation.http.connections import BREATH_S, Limits, Listener, host_port
 from fastsim.foundation.http.replies import Reply, Request, refusal
 
 LOOPBACK = "127.0.0.1"
@@ -24,14 +23,6 @@ ALL_METHODS = ("GET", "HEAD", "OPTIONS", "POST")
 
 Route = Callable[[Request], Reply]
 """Answers one path; a FastsimError becomes a reply with status 400."""
-
-
-class Limits(NamedTuple):
-    """Bytes of a body, seconds for a whole request or for sending its reply, connections at a time."""
-
-    body_bytes: int = 1 << 20
-    timeout_s: float = 10.0
-    connections: int = 512
 
 
 def address_of(text: str) -> tuple[str, int]:

@@ -1,15 +1,11 @@
-"""One application and families of them: what training jobs really do on each GPU model."""
+"""One application: what its training jobs really do on each GPU model."""
 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
-
-import pyarrow as pa
 
 from fastsim.errors import InputError
 from fastsim.performance.applications.step_times import StepTimes, packed
@@ -89,80 +85,6 @@ def fixed_split(batch: int, gpus: int, high: int, max_batch: int, least_accum: i
     local = math.ceil(batch / gpus - TOLERANCE)
     accum = max(math.ceil(local / high - TOLERANCE) - 1, least_accum)
     return Split(min(math.ceil(local / (accum + 1) - TOLERANCE), max_batch // (gpus * (accum + 1))), accum)
-
-
-@dataclass(frozen=True, eq=False)
-class Applications(Mapping[str, Application]):
-    """A family of applications by name."""
-
-    known: Mapping[str, Application]
-    name: str = "applications"
-
-    def __getitem__(self, name: str) -> Application:
-        if name not in self.known:
-            raise InputError(f"{self.name}: application", repr(name), f"one of {', '.join(self.known)}")
-        return self.known[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.known)
-
-    def __len__(self) -> int:
-        return len(self.known)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.known
-
-    @cached_property
-    def gpu_models(self) -> tuple[str, ...]:
-        """GPU models on which any of them was measured, sorted by name."""
-        return tuple(sorted({model for app in self.known.values() for model in app.steps}))
-
-    @classmethod
-    def from_table(cls, table: pa.Table, name: str = "applications") -> Applications:
-        """The applications of a table with the columns of `app_table.APP_SCHEMA`."""
-        from fastsim.performance.applications.application_table import applications
-
-        return cls(applications(table, name), name)
-
-    @classmethod
-    def from_parquet(cls, path: str | os.PathLike[str]) -> Applications:
-        """The applications of a canonical Parquet file."""
-        from fastsim.foundation.limits.work_budget import Work
-        from fastsim.foundation.parquet import parquet_table
-
-        return cls.from_table(parquet_table(path, Work.TABLE_ROWS), str(path))
-
-    @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> Applications:
-        """The applications of canonical Parquet, or of a flat table, CSV or Parquet; see `application_records`."""
-        from fastsim.performance.applications.application_records import application_table
-
-        return cls.from_table(application_table(path), str(path))
-
-    @classmethod
-    def default(cls) -> Applications:
-        """The family that ships with fastsim: a model of training, not measurements."""
-        from fastsim.performance.applications.default_applications import model_applications
-
-        return model_applications()
-
-    def table(self) -> pa.Table:
-        """The applications as rows of `app_table.APP_SCHEMA`."""
-        from fastsim.performance.applications.application_table import application_rows
-
-        return application_rows(self.known)
-
-    def to_parquet(self, path: str | os.PathLike[str]) -> int:
-        """Writes canonical Parquet, complete or not at all, and returns the number of applications."""
-        from fastsim.performance.applications.application_table import write_applications
-
-        return write_applications(self.table(), path)
-
-    def flat(self) -> pa.Table:
-        """The applications as a flat table, a row for each fact; see `application_records`."""
-        from fastsim.performance.applications.application_records import flat_rows
-
-        return flat_rows(self.table())
 
 
 class TunedConfig(NamedTuple):

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from fastsim.errors import InputError
 from fastsim.foundation.columns.physical_types import column_of
 from fastsim.foundation.parquet import write_parquet
+from fastsim.performance.applications.application import Application
 from fastsim.performance.applications.step_times import StepRow, StepTimes
 from fastsim.performance.applications.training_curve import EpochRow, TrainingCurve
-
-if TYPE_CHECKING:
-    from fastsim.performance.applications.application import Application
 
 EPOCH = pa.struct(
     [
@@ -63,8 +61,6 @@ _STAMP = {"fastsim.schema": "applications", "fastsim.schema_version": "1.0"}
 
 def applications(table: pa.Table, where: str) -> dict[str, Application]:
     """The applications of a table by name; the first wrong cell is an InputError."""
-    from fastsim.performance.applications.application import Application
-
     by_name: dict[str, Application] = {}
     for row in _canonical(table, where).to_pylist():
         name = row["application"]

@@ -12,12 +12,11 @@ so workloads made for those run here too. Measured ones: `fastsim import sia`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from fastsim.performance.applications.application import Application, Applications
+from fastsim.performance.applications.application import Application
 from fastsim.performance.applications.step_times import MOST_NODES, Placement, StepRow, StepTimes, packed
 from fastsim.performance.applications.training_curve import EpochRow, TrainingCurve
 
@@ -68,10 +67,9 @@ BATCHES = 9
 """Batch sizes measured on each placement."""
 
 
-@cache
-def model_applications() -> Applications:
-    """Six applications on three kinds of machines."""
-    return Applications({name: _application(name) for name in sorted(NETWORKS)}, "model of training")
+def model_applications() -> dict[str, Application]:
+    """Six applications on three kinds of machines, by name."""
+    return {name: _application(name) for name in sorted(NETWORKS)}
 
 
 def _application(name: str) -> Application:

@@ -21,7 +21,8 @@ from typing import Any
 
 from fastsim.errors import InputError
 from fastsim.foundation.parquet import one_line
-from fastsim.performance.applications.application import Application, Applications
+from fastsim.performance.applications.application import Application
+from fastsim.performance.applications.family import Applications
 from fastsim.performance.applications.step_times import StepRow, StepTimes
 from fastsim.performance.applications.training_curve import EpochRow, TrainingCurve
 

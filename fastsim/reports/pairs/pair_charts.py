@@ -14,25 +14,29 @@ from fastsim.reports.pairs.completion_parts import PARTS
 if TYPE_CHECKING:
     import altair as alt
 
-    from fastsim.reports.pairs.paired_jobs import PairedJobs
 
 MOST_BARS = 24
 """Groups that are drawn: those that contribute most to the whole difference."""
 
 
-def difference_chart(pairs: PairedJobs, group: str) -> alt.TopLevelMixin:
-    """Bars of the mean difference of each group, stacked by part, beside the distribution over jobs."""
+def difference_chart(
+    names: tuple[str, str], group: str, by_group: pl.DataFrame, differences: pl.Series
+) -> alt.TopLevelMixin:
+    """Bars of the mean difference of each group, stacked by part, beside the distribution over jobs.
+
+    ``by_group`` is the table of :meth:`fastsim.reports.pairs.paired_jobs.PairedJobs.by`.
+    """
     altair = charting()
-    a, b = pairs.names
-    chart: alt.TopLevelMixin = altair.hconcat(_bars(pairs, group), _distribution(pairs)).properties(
+    a, b = names
+    chart: alt.TopLevelMixin = altair.hconcat(_bars(by_group, group), _distribution(differences)).properties(
         title=f"Completion time: {a} - {b}"
     )
     return chart
 
 
-def _bars(pairs: PairedJobs, group: str) -> alt.LayerChart:
+def _bars(by_group: pl.DataFrame, group: str) -> alt.LayerChart:
     altair = charting()
-    table = pairs.by(group).sort(pl.col("total").abs(), descending=True).head(MOST_BARS).sort(group, nulls_last=True)
+    table = by_group.sort(pl.col("total").abs(), descending=True).head(MOST_BARS).sort(group, nulls_last=True)
     name = pl.col(group).cast(pl.String).fill_null("none")
     long = table.select(name.alias("group"), *PARTS).unpivot(index="group", variable_name="part", value_name="seconds")
     order = long["group"].unique(maintain_order=True).to_list()
@@ -52,9 +56,9 @@ def _bars(pairs: PairedJobs, group: str) -> alt.LayerChart:
     return drawn
 
 
-def _distribution(pairs: PairedJobs) -> alt.Chart:
+def _distribution(differences: pl.Series) -> alt.Chart:
     altair = charting()
-    ordered = pairs.jobs["difference"].sort()
+    ordered = differences.sort()
     count = len(ordered)
     frame = pl.DataFrame({"x": ordered, "y": [100 * (row + 1) / count for row in range(count)]})
     step = pl.int_range(pl.len()) * POINTS // count

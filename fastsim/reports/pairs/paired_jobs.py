@@ -117,7 +117,7 @@ class PairedJobs:
         """Mean differences of each group as bars, split into parts, beside the distribution of all differences."""
         from fastsim.reports.pairs.pair_charts import difference_chart
 
-        return difference_chart(self, group)
+        return difference_chart(self.names, group, self.by(group), self.jobs["difference"])
 
     def _interval(self, column: str) -> tuple[float | None, float | None]:
         """The 95 % interval of the mean over pairs of runs."""

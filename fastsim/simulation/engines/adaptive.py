@@ -18,7 +18,7 @@ from fastsim.engine.rounds.options import Setting
 from fastsim.engine.sampling.placement_telemetry import sampled
 from fastsim.engine.totals.pod_totals import prices_for
 from fastsim.errors import InputError, ScenarioError
-from fastsim.performance.applications.application import Applications
+from fastsim.performance.applications.family import Applications
 from fastsim.performance.oracle import Oracle
 from fastsim.scenario import round_texts
 from fastsim.simulation.binding_columns import checked_columns

@@ -287,7 +287,8 @@ def _jobs(
     source = (lambda: stream.batches(rows=rows)) if stream is not None and endless else workload.batches
     columns = (workload.name, source, setting.oracle, setting.reference__k)
     jobs = JobBatches(*columns) if requests is None else PodBatches(*columns, requests=requests)
-    jobs.accepted = AcceptedKinds.of(workload, jobs, setting.gpu_models)
+    restricted = workload.batches() if s.GPU_MODELS in workload.columns else iter(())
+    jobs.accepted = AcceptedKinds.of(jobs.with_plain_kinds(restricted), len(setting.oracle.kinds), setting.gpu_models)
     setting = jobs.accepted.widened(setting)
     jobs.ideal__k = setting.reference__k
     return jobs, setting

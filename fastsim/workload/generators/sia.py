@@ -18,7 +18,8 @@ import numpy as np
 from fastsim.errors import ScenarioError
 from fastsim.foundation.draws.random_streams import Stream
 from fastsim.foundation.limits.knobs import HELD_JOBS
-from fastsim.performance.applications.application import Application, Applications, TunedConfig, tuned_configs
+from fastsim.performance.applications.application import Application, TunedConfig, tuned_configs
+from fastsim.performance.applications.family import Applications
 from fastsim.workload import schema as s
 from fastsim.workload.generators.arrivals_and_durations import SeasonalClock, refuse_rate
 from fastsim.workload.importers.sia import CATEGORIES, job_list

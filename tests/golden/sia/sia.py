@@ -11,7 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from fastsim.performance.applications.application import Application, Applications
+from fastsim.performance.applications.application import Application
+from fastsim.performance.applications.family import Applications
 from fastsim.performance.applications.step_times import StepRow, StepTimes
 from fastsim.performance.applications.training_curve import EpochRow, TrainingCurve
 from fastsim.performance.goodput import Goodput, Noise, Perf

@@ -15,7 +15,7 @@ import pytest
 from fastsim.cluster.published_specs import sia_cluster
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveSetting
 from fastsim.engine.adaptive.run import AdaptiveOutcome, run_adaptive
-from fastsim.performance.applications.application import Applications
+from fastsim.performance.applications.family import Applications
 from fastsim.performance.applications.sia_folders import ESTIMATED_RESTART_S, SLOWDOWN, USUAL_RESTART_S
 from fastsim.simulation.engines.adaptive import groups_of, table_setting
 from tests.golden.sia.sia import SIA, golden_applications

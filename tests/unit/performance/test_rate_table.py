@@ -10,7 +10,7 @@ import pytest
 
 from fastsim.errors import InputError
 from fastsim.performance.oracle import Oracle
-from fastsim.performance.rate_table import RATE_SCHEMA, oracle_rows, rate_arrays, rate_table
+from fastsim.performance.rate_table import RATE_SCHEMA, rate_arrays, rate_table
 
 
 def columns(**changed: Any) -> dict[str, Any]:
@@ -47,10 +47,10 @@ def test_gpus_spread_over_nodes_are_left_out() -> None:
 
 def test_an_oracle_comes_back_from_its_rows() -> None:
     oracle = Oracle.from_table(pa.table(columns()))
-    again = Oracle.from_table(oracle_rows(oracle))
+    again = Oracle.from_table(oracle.table())
     assert np.array_equal(again.alone__kg, oracle.alone__kg, equal_nan=True)
     assert np.array_equal(again.shared__kkg, oracle.shared__kkg, equal_nan=True)
-    assert oracle_rows(oracle).num_rows == 5
+    assert oracle.table().num_rows == 5
 
 
 def test_company_on_another_number_of_gpus_has_no_row() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import fastsim as fs
-from fastsim.reports import plots
+from fastsim.reports import plots, series_plots
 from fastsim.reports.plots import CLUSTER
 from fastsim.reports.report_charts import KEYS
 from tests import reports
@@ -93,7 +93,8 @@ FROM: dict[str, Callable[[str], Any]] = {
 @pytest.mark.parametrize("way", FROM)
 def test_every_chart_is_reached_in_every_way(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
-    monkeypatch.setattr(plots, "_drawn", lambda figure: drawn.append(figure.key))
+    monkeypatch.setattr(series_plots, "drawn", lambda figure: drawn.append(figure.key))
+    monkeypatch.setattr(plots, "drawn", lambda figure: drawn.append(figure.key))
     monkeypatch.setattr(fs.Comparison, "_states", lambda _, key, *__: drawn.append(key))
     for key in KEYS:
         try:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import fastsim as fs
-from fastsim.reports import gpu_reading_charts
+from fastsim.reports.charts import gpu_reading_charts
 from fastsim.reports.charts.job_charts import CHARTS
 from fastsim.reports.charts.series import series_of
 from fastsim.reports.report import still

@@ -24,7 +24,7 @@ WORK = fs.Workload.from_arrow(
 def test_kinds_of_their_own_stand_behind_the_others() -> None:
     where = setting(RATES, [1, 1])
     jobs = JobBatches("jobs", WORK.batches, RATES, where.reference__k)
-    accepted = AcceptedKinds.of(WORK, jobs, RATES.gpu_models)
+    accepted = AcceptedKinds.of(jobs.with_plain_kinds(WORK.batches()), len(RATES.kinds), RATES.gpu_models)
     assert accepted.origins == [0, 1, 0, 1]
     wide = accepted.widened(where)
     assert wide.oracle.alone__kg.tolist() == [[1, 2], [3, 4], [1, 0], [3, 0]]
@@ -38,5 +38,6 @@ def test_kinds_of_their_own_stand_behind_the_others() -> None:
 def test_a_workload_without_lists_has_none() -> None:
     plain = fs.Workload.from_arrow(WORK.table().drop_columns(["gpu_models"]))
     where = setting(RATES, [1, 1])
-    accepted = AcceptedKinds.of(plain, JobBatches("jobs", plain.batches, RATES, where.reference__k), RATES.gpu_models)
+    jobs = JobBatches("jobs", plain.batches, RATES, where.reference__k)
+    accepted = AcceptedKinds.of(jobs.with_plain_kinds(plain.batches()), len(RATES.kinds), RATES.gpu_models)
     assert accepted.widened(where) is where

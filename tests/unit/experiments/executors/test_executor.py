@@ -1,4 +1,4 @@
-"""Executors: order, failures, and which one it is."""
+"""Executors: order and failures."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from fastsim.errors import FastsimError, InputError, ScenarioError
-from fastsim.experiments.executors.executor import PLACES, Serial, Threads, executor, executor_on
-from fastsim.experiments.executors.processes import Processes
+from fastsim.errors import FastsimError, InputError
+from fastsim.experiments.executors.executor import Serial, Threads
 
 
 def fail_at_two(number: int) -> int:
@@ -47,24 +46,3 @@ def test_threads_answer_in_order() -> None:
     assert {name.split("_")[0] for _, name in answers} == {"fastsim"}
     with pytest.raises(FastsimError, match="with"):
         next(Threads(2).map(fail_at_two, [0]))
-
-
-def test_the_number_of_workers_decides() -> None:
-    assert isinstance(executor(1), Serial) and isinstance(executor(4, items=1), Serial)
-    spread = executor(4, items=3)
-    assert isinstance(spread, Processes) and spread.workers == 3
-    # One that can be ended needs a process of its own.
-    assert isinstance(executor_on("processes", 1, most_s=1.0), Processes)
-    wrong: Any
-    for wrong in (0, -1, True, 1.5, "2", 5000):
-        with pytest.raises(ScenarioError, match="workers"):
-            executor(wrong)
-
-
-def test_places_are_checked() -> None:
-    for place in PLACES:
-        assert executor_on(place, 2, 4).slots >= 1
-    with pytest.raises(ScenarioError, match="on: found 'moon', expected one of processes, threads"):
-        executor_on("moon")
-    with pytest.raises(ScenarioError, match="address: found 'x:1', expected none: threads are on this machine"):
-        executor_on("threads", 2, address="x:1")

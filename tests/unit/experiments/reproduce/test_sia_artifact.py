@@ -9,7 +9,7 @@ import pytest
 
 from fastsim.errors import FastsimError
 from fastsim.experiments.reproduce.sia_artifact import applications_file, job_lists, pollux_lists
-from fastsim.performance.applications.application import Applications
+from fastsim.performance.applications.family import Applications
 
 EPOCHS = {"app": ["a", "a"], "batch_size": [8, 16], "row": [0, 0], "progress": [10.0, 12.0], "iteration": [1, 1],
           "metric": [0.5, 0.5], "grad_sqr": [1.0, 1.0], "grad_var": [2.0, 2.0]}  # fmt: skip

@@ -24,8 +24,9 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.http import connections, replies
 from fastsim.foundation.http import service as services
 from fastsim.foundation.http.answers import answer_of, base_address
+from fastsim.foundation.http.connections import Limits
 from fastsim.foundation.http.replies import Reply, Request, json_reply
-from fastsim.foundation.http.service import Limits, Service, address_of
+from fastsim.foundation.http.service import Service, address_of
 
 PLAIN = b"GET / HTTP/1.0\r\n\r\n"
 PATIENCE_S = 60.0

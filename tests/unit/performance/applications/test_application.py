@@ -1,4 +1,4 @@
-"""Applications and families of them."""
+"""One application: splits of its batch, rates, tuned sizes."""
 
 from __future__ import annotations
 
@@ -9,21 +9,13 @@ import pytest
 from hypothesis import given
 
 from fastsim.errors import InputError
-from fastsim.performance.applications.application import Application, Applications, Split, fixed_split, tuned_configs
+from fastsim.performance.applications.application import Application, Split, fixed_split, tuned_configs
+from fastsim.performance.applications.family import Applications
 from fastsim.performance.applications.step_times import StepRow, StepTimes, packed
 from fastsim.performance.applications.training_curve import EpochRow, TrainingCurve
 
 APPS = Applications.default()
 CURVE = TrainingCurve("sample", [EpochRow(8, 0, 1000, 1000, 1, 1, 1), EpochRow(16, 0, 1000, 600, 1, 1, 1)])
-
-
-def test_a_family_is_looked_up_by_name() -> None:
-    assert list(APPS) == sorted(APPS) and len(APPS) == len(list(APPS))
-    assert "bert" in APPS and "nothing" not in APPS
-    with pytest.raises(InputError, match="application: found 'nothing', expected one of bert"):
-        APPS["nothing"]
-    with pytest.raises(InputError, match="GPU model: found 'k80'"):
-        APPS["bert"].on("k80")
 
 
 def test_ratios_compare_one_gpu_with_one() -> None:

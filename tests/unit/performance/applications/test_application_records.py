@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fastsim as fs
-from fastsim.performance.applications.application import Applications
+from fastsim.performance.applications.family import Applications
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from fastsim.errors import InputError
-from fastsim.performance.applications.application import Applications
 from fastsim.performance.applications.application_table import APP_SCHEMA
+from fastsim.performance.applications.family import Applications
 
 TABLE = Applications.default().table().slice(0, 2)
 

@@ -7,8 +7,9 @@ from collections import Counter
 
 import pytest
 
-from fastsim.performance.applications.application import Applications, tuned_configs
+from fastsim.performance.applications.application import tuned_configs
 from fastsim.performance.applications.default_applications import MACHINES, NETWORKS
+from fastsim.performance.applications.family import Applications
 
 APPS = Applications.default()
 EACH = pytest.mark.parametrize("name", sorted(NETWORKS))

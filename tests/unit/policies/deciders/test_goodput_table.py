@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveSetting, JobView, NodeGroup, SpeedEstimate
-from fastsim.performance.applications.application import Application, Applications
+from fastsim.performance.applications.application import Application
+from fastsim.performance.applications.family import Applications
 from fastsim.performance.applications.step_times import StepRow, StepTimes
 from fastsim.performance.goodput import BatchLimits, Goodput, Noise, Perf
 from fastsim.policies.deciders.configurations import Configurations

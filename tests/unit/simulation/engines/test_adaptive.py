@@ -10,7 +10,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.errors import FastsimError, ScenarioError
-from fastsim.performance.applications.application import Applications
+from fastsim.performance.applications.family import Applications
 from fastsim.simulation.engines.adaptive import applications_from, jobs_of
 
 CLUSTER, JOBS = "sia:2:1:1", "synth:sia?jobs=4&seed=1"

@@ -12,7 +12,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.errors import FastsimError, ScenarioError
-from fastsim.performance.applications.application import Applications
+from fastsim.performance.applications.family import Applications
 from fastsim.performance.oracle import Oracle
 from fastsim.policies import registry
 from fastsim.scenario.prices import Prices

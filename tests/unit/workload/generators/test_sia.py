@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 from fastsim.errors import ScenarioError
-from fastsim.performance.applications.application import Applications, tuned_configs
+from fastsim.performance.applications.application import tuned_configs
+from fastsim.performance.applications.family import Applications
 from fastsim.workload import Workload
 from fastsim.workload.generators.sia import STYLES
 

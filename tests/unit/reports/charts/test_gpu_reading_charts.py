@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.reports.charts.series import series_of
-from fastsim.reports.gpu_reading_charts import (
+from fastsim.reports.charts.gpu_reading_charts import (
     DEVICES,
     HIGH,
     KEYS,
@@ -24,6 +23,7 @@ from fastsim.reports.gpu_reading_charts import (
     means,
     sampled,
 )
+from fastsim.reports.charts.series import series_of
 from fastsim.reports.report import still
 from fastsim.reports.report_charts import figures
 from tests.needs import needed
