@@ -1,6 +1,6 @@
 """Every engine with every feature: played, refused with a reason, without effect and told so, or null.
 
-The table ``fastsim/simulation/tables/features.csv`` says which; guides show it.
+The table ``fastsim/simulation/tables/features.csv`` says which; the first page and a guide show it.
 """
 
 from __future__ import annotations
@@ -143,5 +143,6 @@ def shown() -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-def test_the_guide_shows_the_table() -> None:
-    assert shown() in PAGES["rounds"]
+@pytest.mark.parametrize("page", ["rounds", "README"])
+def test_pages_show_the_table(page: str) -> None:
+    assert shown() in PAGES[page]
