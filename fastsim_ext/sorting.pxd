@@ -6,7 +6,7 @@ cdef enum:
 
 cdef enum:  # Term: order of fastsim.scenario.sort_keys.TERMS
     ARRIVAL, PRIORITY, REMAINING, SERVICE, ATTAINED, FINISH_RATIO, DOMINANT, PACKING, SERVICE_LEFT, LEVEL, WEIGHT, GPUS,
-    LAST
+    LAST, COLUMN         # COLUMN: of the workload, whose values the caller has
 
 cdef bint merge_after(const double* a, const double* b, int32_t terms) noexcept nogil
 cdef bint merge_sorted(int32_t* rows, int32_t* spare, int32_t n, const double* keys, int32_t terms) noexcept nogil

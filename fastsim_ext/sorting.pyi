@@ -7,11 +7,11 @@ queue. ``counted`` and ``gathered`` are the passes of a selection that finds ord
 from collections.abc import Iterable
 from typing import Any
 
-def in_order(key__nk: Any, terms: int) -> list[int]:
-    """Numbers of the rows in the order of the first ``terms`` of their ``MOST_TERMS`` terms."""
+def in_order(keys: Any, terms: int) -> list[int]:
+    """Numbers of the rows in the order of the first ``terms`` of their keys, MOST_TERMS each."""
 
 def terms(numbers: Iterable[int], inputs: Any, context: Any, level_s: Any) -> list[float]:
-    """These terms of one job or pod: numbers by name, as in ``tests.reference.rounds.sort_keys``."""
+    """These terms of one job or pod; fields of ``KeyInputs`` and ``OrderContext`` in their order."""
 
 def counted(values: Any, shift: int, prefixes: Any, counts: Any) -> None:
     """Add to ``counts`` how many values have each digit behind each prefix; before the first digit it is 0."""

@@ -6,7 +6,9 @@ queue. ``counted`` and ``gathered`` are the passes of a selection that finds ord
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.math cimport INFINITY
+from libc.stdlib cimport free
 from libc.string cimport memcpy
+from fastsim_ext.memory cimport memory_grown
 
 cdef enum:
     SHORT = 12           # rows that are sorted by insertion
@@ -77,15 +79,18 @@ cdef void join(const int32_t* source, int32_t* target, int32_t a, int32_t b, int
             j += 1
 
 
-def in_order(const double[:, ::1] key__nk, int32_t terms):
-    """Numbers of the rows in the order of the first ``terms`` of their ``MOST_TERMS`` terms."""
-    import numpy as np
-    cdef int32_t n = <int32_t> key__nk.shape[0]
-    cdef int32_t[::1] rows = np.arange(n, dtype=np.int32)
-    cdef int32_t[::1] spare = np.empty(n, np.int32)
-    if n == 0:
-        return []
-    return list(spare if merge_sorted(&rows[0], &spare[0], n, &key__nk[0, 0], terms) else rows)
+def in_order(const double[::1] keys, int32_t terms):
+    """Numbers of the rows in the order of the first ``terms`` of their keys, MOST_TERMS each."""
+    cdef int32_t i, n = <int32_t> (keys.shape[0] // MOST_TERMS)
+    cdef int32_t* rows = <int32_t*> memory_grown(NULL, 2 * n, sizeof(int32_t)) if n else NULL
+    cdef int32_t* found = rows
+    for i in range(n):
+        rows[i] = i
+    if n and merge_sorted(rows, &rows[n], n, &keys[0], terms):
+        found = &rows[n]
+    numbers = [found[i] for i in range(n)]
+    free(rows)
+    return numbers
 
 
 cdef inline double ratio(double part, double whole) noexcept nogil:
@@ -134,11 +139,11 @@ cdef double key_term(int32_t term, const KeyInputs* inputs, const OrderContext* 
     return sum_of_parts * inputs.left_s if sum_of_parts > 0 else 0.0
 
 
-def terms(numbers, inputs, context, const double[::1] level_s):
-    """These terms of one job or pod: numbers by name, as in ``tests.reference.rounds.sort_keys``."""
-    cdef KeyInputs c = KeyInputs(inputs.submit_s, inputs.last_s, inputs.left_s, inputs.total_s, inputs.attained_s,
-                                 inputs.gpus, inputs.cpu_milli, inputs.memory_mib, inputs.weight, inputs.priority)
-    cdef OrderContext y = OrderContext(context.now_s, context.gpus, context.cpu_milli, context.memory_mib, False)
+def terms(numbers, const double[::1] inputs, const double[::1] context, const double[::1] level_s):
+    """These terms of one job or pod; fields of ``KeyInputs`` and ``OrderContext`` in their order."""
+    cdef KeyInputs c = KeyInputs(inputs[0], inputs[1], inputs[2], inputs[3], inputs[4], inputs[5], inputs[6], inputs[7],
+                                 inputs[8], <int32_t> inputs[9])
+    cdef OrderContext y = OrderContext(context[0], context[1], context[2], context[3], False)
     return [key_term(number, &c, &y, level_s) for number in numbers]
 
 

@@ -28,7 +28,7 @@ from fastsim.engine.online.plan import (
 from fastsim.hardware.model_catalog import Catalog, GpuModel
 from fastsim.scenario.outages import Maintenance, Outages
 from fastsim.scenario.run_rules import NO_RULES, Rules
-from fastsim.scenario.sort_keys import SERVED
+from fastsim.scenario.sort_keys import SERVED, column_of, queue_key
 from fastsim.workload import Workload
 from fastsim.workload.schema import pod_schema
 from fastsim.workload.typical_pods import TypicalPods
@@ -56,6 +56,11 @@ PLAIN_QUEUES = tuple(
     rule for rule in QUEUES if rule not in ("drf", *BACKFILL) and rule.removesuffix("_skip") not in SERVED
 )
 """Queue rules that look at neither tenants nor durations nor what pods have had."""
+OWN_QUEUES = (
+    "column(value)_skip", "-column(value), -column(priority)", "column(slo), gpus, -column(deadline_s), arrival",
+    "-column(deadline_s), finish_ratio", "remaining, -column(value)_skip",
+)  # fmt: skip
+"""Sort keys as queue rules."""
 SECONDS = st.integers(0, 12).map(float)
 """Few distinct times, so that many events happen at once."""
 POD_SCHEMA: dict[str, Any] = {
@@ -208,6 +213,20 @@ def _column_sets() -> SearchStrategy[list[str]]:
 
 
 @st.composite
+def sortable(draw: DrawFn, workload: Workload, queue: str) -> Workload:
+    """The same pods with values in the columns that a queue rule may read, here and there; as they are for others."""
+    if not any(map(column_of, queue_key(queue))):
+        return workload
+    rng, rows = draw(_dice()), workload.table().to_pylist()
+    for row in rows:
+        late_s = rng.choice((None, 0.0, 1.0, 5.0, 20.0))
+        row |= {"deadline_s": None if late_s is None else row["submit_s"] + late_s, "slo": rng.choice((None, 1.0, 3.0)),
+                "native_value": rng.choice((None, "0", "-1.5", "7", "1e2"))}  # fmt: skip
+    schema = pod_schema([*workload.columns, "deadline_s", "slo", "native_value"])
+    return Workload.from_arrow(pa.Table.from_pylist(rows, schema))
+
+
+@st.composite
 def terms(draw: DrawFn, kernels: tuple[str, ...] = KERNELS) -> ScoreTerm:
     """One weighted score."""
     return ScoreTerm(
@@ -252,10 +271,11 @@ def scenarios(
     """A whole random run."""
     cluster = draw(clusters(churn, sizes))
     workload = draw(workloads(cluster, departures=departures, most=most, bound=bound))
+    plan = draw(plans(queues, kernels))
     return Scenario(
         cluster=cluster,
-        workload=workload,
-        plan=draw(plans(queues, kernels)),
+        workload=draw(sortable(workload, plan.queue)),
+        plan=plan,
         typical=draw(typicals(workload)),
         seed=draw(st.sampled_from((0, 1, 42, 2**40))),
         sample_s=draw(_seldom(st.sampled_from((0.1, 1.0, 2.5)))),
@@ -422,7 +442,7 @@ def crowds(draw: DrawFn, queues: tuple[str, ...], bound: bool = False) -> Scenar
     nodes = cluster.nodes.select(["name", "num_gpu"]).to_pylist()
     if bound and draw(st.booleans()):
         rows = [row | _place(rng, row["num_gpu"], nodes) if rng.random() < 0.2 else row for row in rows]
-    workload = Workload.from_arrow(pl.DataFrame(rows, schema=POD_SCHEMA))
+    workload = draw(sortable(Workload.from_arrow(pl.DataFrame(rows, schema=POD_SCHEMA)), main.plan.queue))
     return replace(main, cluster=cluster, workload=workload, typical=draw(typicals(workload)))
 
 

@@ -77,9 +77,9 @@ FIELDS: tuple[ScenarioField, ...] = (
         "queue",
         "placing",
         text="Rule for pods that fit nowhere: drop (they are left out), fifo, priority, drf, easy, conservative, or by "
-        "an order: srtf, srsf, las, tiresias, ftf, smallest, tetris. With _skip (fifo_skip, priority_skip, srtf_skip "
-        "...) later pods may pass those that fit nowhere.",
-        option="Pods that fit nowhere: drop, fifo(-skip), priority, drf, easy, conservative, srtf …",
+        "an order: srtf, srsf, las, tiresias, ftf, smallest, tetris, edf, or a sort key such as -column(value). With "
+        "_skip (fifo_skip, priority_skip, srtf_skip ...) later pods may pass those that fit nowhere.",
+        option="Pods that fit nowhere: drop, fifo(-skip), priority, drf, easy, conservative, srtf, edf …",
         metavar="Q",
     ),
     ScenarioField(

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from fastsim.errors import ScenarioError
 from fastsim.foundation.option_texts import groups_text, numbers_text
 from fastsim.scenario.outages import NO_OUTAGES, Outages, failures_from, maintenance_from
-from fastsim.scenario.sort_keys import SERVED
+from fastsim.scenario.sort_keys import OF_SERVICE, queue_key
 
 RESOURCES = ("cpu_milli", "memory_mib", "gpu_milli")
 """Resources of quotas and of dominant shares: milli-CPU, MiB and milli-GPU."""
@@ -77,7 +77,7 @@ class Rules:
         if backfills and gangs:
             raise ScenarioError("queue", f"{queue!r} with a gang_size column", "another queue rule",
                                 "reservations are for single pods; drop the column to place pods singly")  # fmt: skip
-        served = queue.removesuffix("_skip") in SERVED
+        served = not {term.removeprefix("-") for term in queue_key(queue)}.isdisjoint(OF_SERVICE)
         if served and self.preempt == "none" and self.on_node_loss == "lost":
             raise ScenarioError("queue", f"{queue!r}, where no pod that ran waits again",
                                 "preempt='priority' or on_node_loss='requeue' with it",

@@ -130,7 +130,8 @@ class Scenario:
             if isinstance(text, str) and (seconds := seconds_of(text)) is not None:
                 object.__setattr__(self, name, seconds)
         if isinstance(self.queue, str):
-            object.__setattr__(self, "queue", self.queue.replace("-", "_"))
+            hyphens = "-" if re.fullmatch(r"\w[\w-]*", self.queue) else "-skip$"  # others are signs of a key
+            object.__setattr__(self, "queue", re.sub(hyphens, hyphens.replace("-", "_").rstrip("$"), self.queue))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str = "scenario") -> Scenario:

@@ -21,20 +21,31 @@ level          number of ``level_s`` that its service has reached      the same,
 weight         importance of the job                                   none
 gpus           size of the gang                                        GPUs, parts of shared ones included
 last           end of its last round, or arrival, seconds              none
+column(NAME)   none                                                    its value in a column of the workload, of a gang
+                                                                       that of the pod that comes first by it; see
+                                                                       :mod:`fastsim.scenario.column_values`
 =============  ======================================================  ===============================================
 """
 
 from __future__ import annotations
 
+import re
 from array import array
+from collections.abc import Collection, Sequence
 
 TERMS = (
     "arrival", "starving", "remaining", "service", "attained", "finish_ratio", "dominant", "packing", "service_left",
     "level", "weight", "gpus", "last",
 )  # fmt: skip
-"""Terms of sort keys, by their number in the compiled loops."""
+"""Terms of sort keys, by their number in the compiled loops; columns of the workload have the next one."""
+OF_JOBS = ("starving", "weight", "last")
+"""Terms that pods do not have."""
+OF_SERVICE = ("service", "attained", "level")
+"""Terms that differ only among those that have run."""
 MOST_TERMS = 4
 """Terms of one key."""
+COLUMN = re.compile(r"-?column\((.*\S.*)\)")
+ARRIVAL = "arrival"
 
 ORDERS: dict[str, tuple[str, ...]] = {
     "fcfs": ("arrival",),
@@ -56,24 +67,59 @@ PODS: dict[str, tuple[str, ...]] = {
     "ftf": ORDERS["ftf"],
     "smallest": ORDERS["drf"],
     "tetris": ORDERS["tetris"],
+    "edf": ("column(deadline_s)", "arrival"),
 }
 """Those of them that apply to waiting pods. ``smallest`` is Synergy's DRF, in which each job is a tenant of its own;
 the queue rule ``drf`` compares real tenants. ``fcfs`` is ``fifo``; slices of time need rounds."""
-SERVED = ("las", "tiresias")
+SERVED = tuple(name for name, key in PODS.items() if not {*key}.isdisjoint(OF_SERVICE))
 """Orders by received service: they need pods that ran before they wait."""
 POD_LEVEL_S = (3600.0,)
 """GPU seconds at which a pod goes to the second queue of ``tiresias``."""
 
 PODS_QUEUES = tuple(f"{name}{how}" for name in PODS for how in ("", "_skip"))
-"""Queue rules of pods that are orders; with ``_skip`` others overtake a pod that fits nowhere."""
+"""Queue rules of pods that are published orders; with ``_skip`` others overtake a pod that fits nowhere."""
+
+
+def column_of(term: str) -> str:
+    """The column of the workload that a term reads; empty for a term of :data:`TERMS`."""
+    found = COLUMN.fullmatch(term)
+    return found[1].strip() if found else ""
+
+
+def key_of(text: str, most: int = MOST_TERMS) -> tuple[str, ...]:
+    """The terms of a text, separated by commas; ties go by arrival where one of ``most`` terms is left for it."""
+    terms = tuple(part.strip() for part in re.split(r",(?![^()]*\))", text))
+    return terms if ARRIVAL in terms or len(terms) >= most else (*terms, ARRIVAL)
+
+
+def key_fault(key: Sequence[str], but: Collection[str] = (), most: int = MOST_TERMS) -> tuple[str, str, str] | None:
+    """What is wrong with a key: what was found, what is expected, what to do. ``but``: terms that it cannot have."""
+    known = [term for term in TERMS if term not in but]
+    unknown = next((term for term in key if not column_of(term) and term.removeprefix("-") not in known), None)
+    if unknown is None and 1 <= len(key) <= most:
+        return None
+    found, word = f"{len(key)} terms" if unknown is None else repr(unknown), (unknown or "").removeprefix("-")
+    do = f"the values of a column are column({word})" if word.isidentifier() else ""
+    return found, f"1 to {most} of {', '.join(known)}, column(NAME)", do
+
+
+def queue_key(queue: str) -> tuple[str, ...]:
+    """The key of a queue rule for pods, a published one or the text of one; empty for a rule that is no order."""
+    name = queue.removesuffix("_skip")
+    if name in PODS:
+        return PODS[name]
+    return key_of(name) if name in TERMS or {*"-,("}.intersection(name) else ()
 
 
 def line_order(queue: str) -> dict[str, object]:
     """Options of the compiled queue for a queue rule; empty if it is no order."""
-    key = PODS.get(queue.removesuffix("_skip")) if queue in PODS_QUEUES else None
-    return {} if key is None else {"terms": numbers(key), "level_s": array("d", POD_LEVEL_S)}
+    key = queue_key(queue)
+    return {"terms": numbers(key), "level_s": array("d", POD_LEVEL_S)} if key else {}
 
 
-def numbers(order: tuple[str, ...]) -> list[tuple[int, float]]:
-    """Number and sign of each term."""
-    return [(TERMS.index(term.removeprefix("-")), -1.0 if term.startswith("-") else 1.0) for term in order]
+def numbers(order: Sequence[str]) -> list[tuple[int, float]]:
+    """Number and sign of each term; values of columns have their signs already."""
+    return [
+        (len(TERMS), 1.0) if column_of(term) else (TERMS.index(term.removeprefix("-")), -1.0 if term[0] == "-" else 1.0)
+        for term in order
+    ]

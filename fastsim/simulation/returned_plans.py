@@ -20,6 +20,7 @@ from fastsim.engine.online.plan import (
 )
 from fastsim.errors import PolicyError, kind_of
 from fastsim.policies.registry import label
+from fastsim.scenario.sort_keys import OF_JOBS, key_fault, queue_key
 
 Rule = tuple[Callable[[Any], bool], str]
 """Whether a value is allowed, and what is expected."""
@@ -73,11 +74,15 @@ TEXT: Rule = (lambda value: isinstance(value, str)), "a text"
 MAPPING: Rule = (lambda value: isinstance(value, Mapping)), "a dict"
 NAMES: Rule = (lambda value: isinstance(value, frozenset | set)), "a frozenset of names"
 FUNCTION: Rule = callable, "a function"
+QUEUE: Rule = (
+    (lambda value: isinstance(value, str) and (value in QUEUES or key_fault(queue_key(value), OF_JOBS) is None)),
+    f"one of {', '.join(QUEUES)}, or a sort key",
+)
 
 RULES: dict[str, dict[str, Rule | Callable[[], Rule]]] = {
     "fastsim.engine.online.plan:OnlinePlan": {
         "terms": _tuple_of(ScoreTerm, "a tuple of ScoreTerms, (ScoreTerm(...),)"),
-        "gpu_pick": _one_of(GPU_PICKS), "gpu_dim": _one_of(DIMS), "gpu_norm": _one_of(NORMS), "queue": _one_of(QUEUES),
+        "gpu_pick": _one_of(GPU_PICKS), "gpu_dim": _one_of(DIMS), "gpu_norm": _one_of(NORMS), "queue": QUEUE,
     },
     "fastsim.engine.online.plan:ScoreTerm": {
         "kernel": _one_of((*KERNELS, *PREFERENCE_KERNELS)), "weight": WHOLE, "normalise": _one_of(NORMALISERS),

@@ -17,6 +17,7 @@ from fastsim.scenario.compat import switches_on
 from fastsim.scenario.outages import failures_from, maintenance_from
 from fastsim.scenario.round_texts import check_rates, window_from
 from fastsim.scenario.run_rules import NODE_LOSS, PREEMPT, quotas_from, weights_from
+from fastsim.scenario.sort_keys import OF_JOBS, key_fault, queue_key
 from fastsim.workload import texts
 
 
@@ -53,6 +54,15 @@ def _one_of(field: str, known: tuple[str, ...]) -> Callable[[Any], None]:
             raise ScenarioError(field, found, f"one of {', '.join(known)}", _meant(field, value, known))
 
     return check
+
+
+def _check_queue(value: Any) -> None:
+    """ScenarioError for what is neither the name of a queue rule nor a sort key of what pods have."""
+    key = queue_key(value) if isinstance(value, str) else ()
+    if not key:
+        _one_of("queue", QUEUES)(value)
+    elif fault := key_fault(key, OF_JOBS):
+        raise ScenarioError("queue", *fault)
 
 
 def _meant(field: str, value: Any, known: tuple[str, ...]) -> str:
@@ -98,7 +108,7 @@ spec.CHECKS.update(
     cluster=cluster_from,
     workload=_check_workload,
     policy=_check_policy,
-    queue=_one_of("queue", QUEUES),
+    queue=_check_queue,
     preempt=_one_of("preempt", PREEMPT),
     on_node_loss=_one_of("on_node_loss", NODE_LOSS),
     quotas=quotas_from,

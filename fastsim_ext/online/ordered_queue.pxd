@@ -21,14 +21,18 @@ cdef class OrderedQueue:
     cdef double[MOST_TERMS] sign
     cdef const double[::1] level_s
     cdef bint moving, known      # keys change with time; they were made once
+    cdef bint reads      # columns of the workload
     cdef int64_t[3] cap          # what the nodes had then: milli-CPU, MiB, milli-GPU
     cdef OrderContext context
     cdef double* keys            # by slot, MOST_TERMS each
+    cdef double* value           # of columns of the workload, by slot, MOST_TERMS each
     cdef int32_t* rows
     cdef int32_t* spare
     cdef int reserve(self) except -1 nogil
+    cdef int keep(self, int32_t slot, const double* value) except -1 nogil
     cdef bint current(self, double now) noexcept nogil
     cdef int renew(self, double now) except -1 nogil
     cdef int join(self, int32_t slot, double now) except -1 nogil
     cdef KeyInputs inputs(self, int32_t slot) noexcept nogil
+    cdef double least(self, int32_t slot, int32_t k) noexcept nogil
     cdef void measure(self, int32_t slot) noexcept nogil

@@ -8,8 +8,9 @@ cimport cython
 from libc.math cimport INFINITY, isnan
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free
+from libc.string cimport memcpy
 from fastsim_ext.memory cimport memory_grown
-from fastsim_ext.sorting cimport FINISH_RATIO, MOST_TERMS, KeyInputs, key_term, merge_after, merge_sorted
+from fastsim_ext.sorting cimport COLUMN, FINISH_RATIO, MOST_TERMS, KeyInputs, key_term, merge_after, merge_sorted
 from fastsim_ext.state.node_table cimport NodeTable, Totals
 from fastsim_ext.state.pod_membership cimport Member, PodMembership
 from fastsim_ext.state.pod_table cimport WorkTable
@@ -28,9 +29,11 @@ cdef class OrderedQueue:
         for i in range(self.terms):
             self.term[i], self.sign[i] = terms[i]
             self.moving |= self.term[i] == FINISH_RATIO
+            self.reads |= self.term[i] == COLUMN
 
     def __dealloc__(self):
         free(self.keys)
+        free(self.value)
         free(self.rows)
         free(self.spare)
 
@@ -40,9 +43,16 @@ cdef class OrderedQueue:
         if self.work.n_slots <= self.room:
             return 0
         self.keys = <double*> memory_grown(self.keys, n * <long long> MOST_TERMS, sizeof(double))
+        self.value = <double*> memory_grown(self.value, n * <long long> MOST_TERMS, sizeof(double))
         self.rows = <int32_t*> memory_grown(self.rows, n, sizeof(int32_t))
         self.spare = <int32_t*> memory_grown(self.spare, n, sizeof(int32_t))
         self.room = n
+        return 0
+
+    cdef int keep(self, int32_t slot, const double* value) except -1 nogil:
+        """Store the values of a pod that has taken a slot."""
+        self.reserve()
+        memcpy(&self.value[slot * <Py_ssize_t> MOST_TERMS], value, MOST_TERMS * sizeof(double))
         return 0
 
     cdef bint current(self, double now) noexcept nogil:
@@ -105,10 +115,22 @@ cdef class OrderedQueue:
         inputs.gpus /= 1000.0
         return inputs
 
+    cdef double least(self, int32_t slot, int32_t k) noexcept nogil:
+        """The value of an entry for term ``k``: a gang has that of its pod that comes first by it."""
+        cdef int32_t at = self.membership.first(slot)
+        cdef double value = INFINITY
+        while at >= 0:
+            value = min(value, self.value[at * <Py_ssize_t> MOST_TERMS + k])
+            at = self.membership.next(at)
+        return value
+
     cdef void measure(self, int32_t slot) noexcept nogil:
         """Make the key of an entry."""
         cdef KeyInputs inputs = self.inputs(slot)
         cdef double* key = &self.keys[slot * <Py_ssize_t> MOST_TERMS]
         cdef int32_t k
         for k in range(self.terms):
-            key[k] = self.sign[k] * key_term(self.term[k], &inputs, &self.context, self.level_s)
+            if self.term[k] == COLUMN:
+                key[k] = self.least(slot, k)
+            else:
+                key[k] = self.sign[k] * key_term(self.term[k], &inputs, &self.context, self.level_s)

@@ -9,6 +9,7 @@ from fastsim_ext.online.free_forecast cimport Reservation
 from fastsim_ext.online.loop cimport CONSERVATIVE, DRF, EASY, FIFO_SKIP, PRIORITY_SKIP
 from fastsim_ext.online.ordered_queue cimport ORDERED, OrderedQueue
 from fastsim_ext.online.rules_loop cimport RulesLoop
+from fastsim_ext.sorting cimport MOST_TERMS
 from fastsim_ext.select.scan cimport Choice
 from fastsim_ext.state.pod_outcomes cimport OVER_QUOTA
 
@@ -22,6 +23,12 @@ cdef class QueueLoop(RulesLoop):
         self.ordered = self.queue_rule >= ORDERED
         if self.ordered:
             self.ordered_queue = OrderedQueue(nodes, work, self.membership, options["terms"], options["level_s"])
+
+    cdef int keep(self, int32_t slot, int64_t i) except -1 nogil:
+        """Store the values of the columns that an order reads."""
+        if self.ordered and self.ordered_queue.reads:
+            self.ordered_queue.keep(slot, &self.a_value[i * MOST_TERMS])
+        return 0
 
     cdef bint skips(self) noexcept nogil:
         """Whether the rule lets entries pass one that fits nowhere."""

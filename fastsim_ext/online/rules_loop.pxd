@@ -27,7 +27,9 @@ cdef class RulesLoop(OnlineLoop):
     cdef const uint8_t[::1] a_preemptible, a_preempts, a_after_gang
     cdef const int64_t[::1] a_job
     cdef const double[::1] a_est
+    cdef const double[::1] a_value               # of columns for the queue, MOST_TERMS each
     cdef int enter(self, int32_t slot, int64_t i) except -1 nogil
+    cdef int keep(self, int32_t slot, int64_t i) except -1 nogil
     cdef void hold(self, int32_t slot) noexcept nogil
     cdef void let_go(self, int32_t slot) noexcept nogil
     cdef int take_in(self, int32_t slot, bint tries) except -1 nogil

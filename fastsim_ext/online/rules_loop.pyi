@@ -34,7 +34,18 @@ class RulesLoop(OnlineLoop):
     def feed_changes(self, t: Any, node: Any, adds: Any, random: Any, last: bool) -> None:
         """The next node changes in order: seconds, position, whether it comes, whether it is a failure or repair."""
     def feed_members(
-        self, tenant: Any, group: Any, preemptible: Any, preempts: Any, est: Any, job: Any, gang: Any, after_gang: Any
+        self,
+        tenant: Any,
+        group: Any,
+        preemptible: Any,
+        preempts: Any,
+        est: Any,
+        job: Any,
+        gang: Any,
+        after_gang: Any,
+        value: Any,
     ) -> None:
         """Further columns of the batch in feed(): tenants, groups, whether pods may be stopped and may stop others,
-        estimated seconds, jobs, sizes of gangs, whether pods start after a gang of their job (None: none does)."""
+        estimated seconds, jobs, sizes of gangs, whether pods start after a gang of their job (None: none does), values
+        of the columns that an order reads, MOST_TERMS each (None: it reads none). Before restore() the last ones are
+        those of all slots."""

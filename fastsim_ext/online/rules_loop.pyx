@@ -40,11 +40,13 @@ cdef class RulesLoop(OnlineLoop):
         self.change_next = 0
         self.endless = not last
 
-    def feed_members(self, tenant, group, preemptible, preempts, est, job, gang, after_gang):
+    def feed_members(self, tenant, group, preemptible, preempts, est, job, gang, after_gang, value):
         """Further columns of the batch in feed(): tenants, groups, whether pods may be stopped and may stop others,
-        estimated seconds, jobs, sizes of gangs, whether pods start after a gang of their job (None: none does)."""
+        estimated seconds, jobs, sizes of gangs, whether pods start after a gang of their job (None: none does), values
+        of the columns that an order reads, MOST_TERMS each (None: it reads none)."""
         self.a_tenant, self.a_group, self.a_preemptible, self.a_preempts = tenant, group, preemptible, preempts
         self.a_est, self.a_job, self.a_gang, self.a_after_gang = est, job, gang, after_gang
+        self.a_value = value
 
     def snapshot(self):
         """As OnlineLoop.snapshot, with the number of past node changes; ``membership`` has a snapshot of its own."""
@@ -65,8 +67,10 @@ cdef class RulesLoop(OnlineLoop):
         self.endless = not state.get("ended", False)
         self.planned, self.failed = state.get("planned", self.planned - self.passed), state.get("failed", 0)
         for s in range(self.work.n_slots):
-            if self.work.slots[s].seq >= 0 and self.work.slots[s].node >= 0:
-                self.hold(s)
+            if self.work.slots[s].seq >= 0:
+                self.keep(s, s)
+                if self.work.slots[s].node >= 0:
+                    self.hold(s)
         self.verify()
 
     def restore_members(self, members):
@@ -209,8 +213,13 @@ cdef class RulesLoop(OnlineLoop):
 
     cdef int enter(self, int32_t slot, int64_t i) except -1 nogil:
         """Fill the record of a pod that arrives, from row ``i`` of the batch."""
+        self.keep(slot, i)
         return self.membership.enter(
             slot, self.a_tenant[i], self.a_group[i], self.a_preemptible[i], self.a_preempts[i], self.a_est[i])
+
+    cdef int keep(self, int32_t slot, int64_t i) except -1 nogil:
+        """Store the values of columns that a pod is queued by, from row ``i`` of the batch."""
+        return 0
 
     cdef int start_bound(self, int32_t slot, int n, uint64_t gpus) except -1 nogil:
         """A pod that is bound to a node when it arrives starts there, whatever its quota and its gang, or leaves."""

@@ -97,6 +97,14 @@ def test_gangs_start_together_or_not_at_all() -> None:
     assert crowded.timeline["cpu_milli_alloc"].to_list() == [2000, 2000, 2000, 2000]
 
 
+def test_a_gang_stands_where_the_most_urgent_of_its_pods_would() -> None:
+    member = {"cpu_milli": 2000, "duration_s": 10.0, **GANG}
+    rows: Rows = [{"duration_s": 10.0}, {"duration_s": 10.0, "deadline_s": 50.0}, {**member, "deadline_s": None},
+                  {**member, "deadline_s": 40.0}, {"duration_s": 10.0, "deadline_s": 45.0}]  # fmt: skip
+    assert starts(run(rows, ONE, "edf")) == [0.0, 30.0, 10.0, 10.0, 20.0]
+    assert starts(run(rows, ONE, "-column(deadline_s)")) == [0.0, 10.0, 30.0, 30.0, 20.0]
+
+
 @pytest.mark.parametrize("queue", ["drop", "fifo", "priority", "fifo_skip", "drf"])
 def test_gangs_that_no_empty_cluster_could_start_block_nobody(queue: str) -> None:
     member = {"cpu_milli": 3000, **GANG}

@@ -74,6 +74,7 @@ def _pod(place: int, draw: random.Random) -> dict[str, Any]:
     duration_s = draw.choice(ENDS_S)
     gang = draw.choice((None, None, None, 1, 2))
     return {
+        "deadline_s": draw.choice((None, 20.0 + draw.randrange(9))),
         "submit_s": draw.randrange(13) + draw.choice((0.0, 0.0, 1 / 64)), "duration_s": duration_s, "num_gpu": gpus,
         "gpu_milli": milli, "cpu_milli": draw.choice((0, 500, 1999, 4000, 8000)),
         "memory_mib": draw.choice((0, 100, 4000)), "priority": draw.choice((None, 0, 1, 3, -1)),

@@ -98,7 +98,8 @@ class Relocation(OnlineRun):
         if self._members is not None and self.queue_loop is not None:
             tenant, group, stopped, stops, est = (np.ascontiguousarray(column[rows]) for column in self._members)
             job, gang = np.zeros(len(rows), np.int64), np.ones(len(rows), np.int32)
-            self.queue_loop.feed_members(tenant, group, stopped, stops, est, job, gang, np.zeros(len(rows), np.uint8))
+            after = np.zeros(len(rows), np.uint8)
+            self.queue_loop.feed_members(tenant, group, stopped, stops, est, job, gang, after, None)
         self.online.feed(*now, False)
         while self.online.advance(MOST_EVENTS) == Stop.WANT_NODE_CHANGES:
             assert self.rule_columns is not None and self.queue_loop is not None

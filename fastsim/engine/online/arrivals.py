@@ -9,6 +9,7 @@ import numpy as np
 
 from fastsim.errors import InputError
 from fastsim.foundation.columns.physical_types import cell_text
+from fastsim.scenario.column_values import filled
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ class Arrivals(NamedTuple):
 def arrivals(batch: pa.RecordBatch, cls: Any, tenant: Any, positions: Mapping[str, int]) -> Arrivals:
     """The columns of a batch whose pods have these class ids and tenants; ``positions`` of the nodes by name."""
     pod_id = batch.column("pod_id").to_numpy()
-    times = _floats(batch, "submit_s"), _floats(batch, "duration_s")
-    return Arrivals(pod_id, cls, *times, _priorities(batch), tenant, *bound(batch, positions))
+    times = filled(batch, s.SUBMIT_S), filled(batch, s.DURATION_S)
+    return Arrivals(pod_id, cls, *times, filled(batch, s.PRIORITY, 0, np.int32), tenant, *bound(batch, positions))
 
 
 def positions(cluster: Cluster, workload: Workload) -> dict[str, int]:
@@ -85,7 +86,7 @@ def pieces(batches: Iterator[pa.RecordBatch], every: int = 0, at: int = 0) -> It
 def arrived_by(batches: Iterator[pa.RecordBatch], time_s: float) -> Iterator[pa.RecordBatch]:
     """The batches up to the last row that arrives at this time or earlier."""
     for batch in batches:
-        rows = int(np.searchsorted(_floats(batch, "submit_s"), time_s, side="right"))
+        rows = int(np.searchsorted(filled(batch, s.SUBMIT_S), time_s, side="right"))
         if rows:
             yield batch.slice(0, rows)
         if rows < batch.num_rows:
@@ -99,16 +100,3 @@ def with_last(batches: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
         following = next(batches, None)
         yield batch, following is None
         batch = following
-
-
-def _floats(batch: pa.RecordBatch, name: str) -> Any:
-    """A float64 column; null or absent becomes NaN."""
-    if name not in batch.schema.names:
-        return np.full(batch.num_rows, np.nan)
-    return np.ascontiguousarray(batch.column(name).to_numpy(zero_copy_only=False), np.float64)
-
-
-def _priorities(batch: pa.RecordBatch) -> Any:
-    if "priority" not in batch.schema.names:
-        return np.zeros(batch.num_rows, np.int32)
-    return np.ascontiguousarray(batch.column("priority").fill_null(0).to_numpy(zero_copy_only=False), np.int32)

@@ -28,6 +28,7 @@ DIMS = ("merge", "share", "divide", "extend")
 NORMS = ("node", "pod", "max")
 RULES = ("drop", "fifo", "fifo_skip", "priority", "priority_skip", "drf", "easy", "conservative")
 QUEUES = (*RULES, *PODS_QUEUES)
+"""Queue rules by name; the text of a sort key is one, too."""
 BACKFILL = ("easy", "conservative")
 """Queue rules that reserve with estimated durations."""
 
@@ -94,7 +95,7 @@ class OnlinePlan:
     ``fifo``/``priority`` queue, where ``_skip`` lets later pods overtake one that does not fit.
     ``drf`` serves the tenant with the smallest dominant share first; ``easy`` and ``conservative``
     backfill: a pod overtakes only if no reservation (of the first that waits, of all) is delayed.
-    The orders of ``fastsim.scenario.sort_keys`` sort the line by their keys.
+    The orders of ``fastsim.scenario.sort_keys`` and texts of keys sort the line.
     """
 
     terms: tuple[ScoreTerm, ...]

@@ -118,9 +118,8 @@ def _is_segment(table: str, segment: Any) -> bool:
 
 def check_pods(run: OnlineRun, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Pods, their departures and the waiting line; for a run whose classes of pods are known."""
-    part, each = arrays["slots"], SLOT.itemsize + ACCOUNT.itemsize
-    count = part.nbytes // each
-    slots = records_of({"slots": part[: count * SLOT.itemsize]}, "slots", SLOT, count)
+    slots = slots_of(arrays)
+    part, count = arrays["slots"], len(slots)
     accounts = records_of({"accounts": part[count * SLOT.itemsize :]}, "accounts", ACCOUNT, count)
     loop, line = meta["loop"], meta["line"]
     check_numbers(line, {**dict.fromkeys(("free", "head", "tail"), (-1, count - 1)), "waiting": (0, count),
@@ -146,6 +145,13 @@ def check_pods(run: OnlineRun, meta: Mapping[str, Any], arrays: Mapping[str, Any
         records_of(arrays, "departures", DEPARTURE), meta, slots["turn"], np.where(running, ends_s, np.nan)
     )
     _check_counts(run, loop, int(running.sum()), int((here & ~running).sum()))
+
+
+def slots_of(arrays: Mapping[str, Any]) -> Any:
+    """The records of all slots, their accounts left out."""
+    part = arrays["slots"]
+    count = part.nbytes // (SLOT.itemsize + ACCOUNT.itemsize)
+    return records_of({"slots": part[: count * SLOT.itemsize]}, "slots", SLOT, count)
 
 
 def followed(after: npt.NDArray[Any], first: int, name: str) -> list[int]:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from fastsim.engine.online.plan import BACKFILL, PREFERENCE_KERNELS
 from fastsim.engine.online.preference_columns import PreferenceColumns
-from fastsim.engine.online.restored_state import check_past, past_changes
+from fastsim.engine.online.restored_state import check_past, past_changes, slots_of
 from fastsim.errors import InputError
 from fastsim.foundation.limits.knobs import FAILURES
 from fastsim.hardware.eligible_nodes import EligibleNodes
@@ -26,9 +25,10 @@ from fastsim.hardware.node_constraints import (
     domains,
     node_labels,
 )
+from fastsim.scenario.column_values import SortColumns, filled
 from fastsim.scenario.outages import Change, away_at_start, merged, planned, taken
 from fastsim.scenario.run_rules import NO_RULES, Rules
-from fastsim.scenario.sort_keys import PODS_QUEUES
+from fastsim.scenario.sort_keys import MOST_TERMS, queue_key
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ PREFERRING = (s.PREFERENCES, s.PREFERENCE_SETS)
 """Pod columns that matter only to a plan with scores of preferences."""
 ASKING = tuple(name for name in (*COLUMNS, s.GANG_SIZE) if name not in (s.GROUP, s.BUDGETS, *PREFERRING))
 """Pod columns that the plain loop does not honour; budgets matter with preemption only."""
+NO_VALUES = np.full(MOST_TERMS, np.inf)
 NO_WEIGHTS = (0,) * len(PREFERENCE_KERNELS)
 
 
@@ -54,7 +55,10 @@ def needs_rules(plan: OnlinePlan, rules: Rules, columns: Any) -> bool:
     """Whether a run needs the loop with rules."""
     asking = (*ASKING, *(PREFERRING if any(plan.preference_weights) else ()))
     return (
-        rules != NO_RULES or plan.queue in (*BACKFILL, "drf", *PODS_QUEUES) or any(name in columns for name in asking)
+        rules != NO_RULES
+        or plan.queue in (*BACKFILL, "drf")
+        or queue_key(plan.queue) != ()
+        or any(name in columns for name in asking)
     )
 
 
@@ -85,7 +89,7 @@ class RuleColumns:
 
     def __init__(
         self, cluster: Cluster, rules: Rules, seed: int, width: int, asked: Collection[str] = (),
-        weights: Sequence[int] = NO_WEIGHTS,
+        weights: Sequence[int] = NO_WEIGHTS, sorting: SortColumns | None = None,
     ) -> None:  # fmt: skip
         self.cluster, self.rules, self.width, self.follows = cluster, rules, width, s.AFTER_GANG in asked
         self.tenants, self.groups, self.sets, self.budgets = Numbers(), Numbers(), Numbers(), Numbers()
@@ -107,6 +111,7 @@ class RuleColumns:
         self._allowed: dict[Any, bytes | None] = {}
         self._domains: dict[Any, Any] = {}
         self._recalled: dict[int, tuple[int, int, bool, bool, float]] = {}
+        self._sorting, self._values = sorting, dict[int, Any]()  # values of pods by arrival, while they are recalled
         nodes = len(self._nodes)
         # By node: the number of reasons to be away, and whether its current failure is ignored. Part of a checkpoint.
         away = np.array(away_at_start(cluster), np.int32)
@@ -159,18 +164,20 @@ class RuleColumns:
             self._weighed.append(name)
             cpu, memory, gpu = (int(min(limit, UNLIMITED)) for limit in self.rules.limits(name))
             online.tenants.add_tenant(cpu, memory, gpu, self.rules.weight(name))
-        job, gang = _filled(batch, s.JOB_ID, 0, np.int64), _filled(batch, s.GANG_SIZE, 1, np.int32)
-        after = _filled(batch, s.AFTER_GANG, False, np.uint8) if self.follows else None
-        online.feed_members(*members, job, gang, after)
+        job, gang = filled(batch, s.JOB_ID, 0, np.int64), filled(batch, s.GANG_SIZE, 1, np.int32)
+        after = filled(batch, s.AFTER_GANG, False, np.uint8) if self.follows else None
+        online.feed_members(*members, job, gang, after, self._sort_values(batch))
+
+    def _sort_values(self, batch: pa.RecordBatch) -> Any:
+        return self._sorting.values(batch, filled(batch, s.DURATION_S)) if self._sorting else None
 
     def _members(self, batch: pa.RecordBatch) -> tuple[Any, Any, Any, Any, Any]:
         """Numbers of tenants and groups, whether pods are preemptible and preempt, estimated durations in seconds."""
         group = self.groups.column(batch, s.GROUP)
         group[group == self.groups.of(None)] = -1
-        estimate = _filled(batch, s.EST_DURATION_S, np.nan, np.float64)
-        duration = _filled(batch, s.DURATION_S, np.nan, np.float64)
+        estimate, duration = filled(batch, s.EST_DURATION_S), filled(batch, s.DURATION_S)
         est = np.where(np.isnan(estimate), duration, estimate)
-        stopped, stops = (_filled(batch, name, True, np.uint8) for name in (s.PREEMPTIBLE, s.PREEMPTS))
+        stopped, stops = (filled(batch, name, True, np.uint8) for name in (s.PREEMPTIBLE, s.PREEMPTS))
         return self.tenants.column(batch, s.TENANT), group, stopped, stops, est
 
     def state(self, online: QueueLoop) -> tuple[dict[str, Any], dict[str, int]]:
@@ -184,6 +191,9 @@ class RuleColumns:
         here = present[(present >= first) & (present < first + batch.num_rows)]
         columns = (column[here - first].tolist() for column in self._members(batch))
         self._recalled |= dict(zip(here.tolist(), zip(*columns, strict=True), strict=True))
+        if self._sorting:
+            rows = self._sort_values(batch).reshape(-1, MOST_TERMS)[here - first]
+            self._values |= dict(zip(here.tolist(), rows, strict=True))
 
     def take_over(self, online: QueueLoop, arrays: Mapping[str, Any], meta: Mapping[str, Any], present: Any) -> None:
         """Restore a checkpoint; after a run without rules, members are read from the workload instead."""
@@ -193,6 +203,9 @@ class RuleColumns:
         else:
             online.restore_members(self._recalled)
         self._recalled = {}
+        if self._sorting:
+            values = [self._values.get(pod, NO_VALUES) for pod in slots_of(arrays)["seq"].tolist()]
+            online.feed_members(None, None, None, None, None, None, None, None, np.ravel(values))  # for restore()
         past = past_changes(self.changes(), meta["loop"]["change_next"], meta["loop"]["now"], self.columns["away"])
         if ends is not None:
             check_past(past, meta["loop"], arrays, len(planned(self.cluster, self.rules.outages)))
@@ -256,13 +269,3 @@ class RuleColumns:
         if key not in self._allowed:
             self._allowed[key] = None if key == (None, ()) else self._eligible.marks(conditions).tobytes()
         return self._allowed[key]
-
-
-def _filled(batch: pa.RecordBatch, name: str, missing: Any, kind: Any) -> Any:
-    """A column as numpy, null or absent replaced."""
-    if name not in batch.schema.names:
-        return np.full(batch.num_rows, missing, kind)
-    column = batch.column(name)
-    if column.null_count:
-        column = pc.fill_null(column, pa.scalar(missing, column.type))
-    return np.ascontiguousarray(column.to_numpy(zero_copy_only=False), kind)

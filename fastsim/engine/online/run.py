@@ -26,7 +26,7 @@ from fastsim.engine.online.kernel_columns import (
     plan_columns,
 )
 from fastsim.engine.online.memo_pool import MEMOS, memo_key, target
-from fastsim.engine.online.plan import QUEUES, OnlinePlan
+from fastsim.engine.online.plan import RULES, OnlinePlan
 from fastsim.engine.online.recorder import FileTables, MemoryTables, Recorder, node_names, tables_and_provenance
 from fastsim.engine.online.rule_columns import RuleColumns, needs_rules
 from fastsim.engine.online.telemetry_hook import TelemetryHook
@@ -38,8 +38,9 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.foundation.background_writer import Background, Inline
 from fastsim.foundation.parquet import streaming
+from fastsim.scenario.column_values import SortColumns
 from fastsim.scenario.run_rules import NO_RULES, Rules
-from fastsim.scenario.sort_keys import line_order
+from fastsim.scenario.sort_keys import line_order, queue_key
 from fastsim.telemetry.telemetry import Telemetry
 from fastsim.workload.pod_classes import PodClasses
 from fastsim_ext.build import CHECKED
@@ -132,7 +133,10 @@ class OnlineRun:
         stored_rules = options.checkpoint_writer is not None and options.checkpoint_writer.has_rules
         if stored_rules or needs_rules(plan, options.rules, workload.columns):
             width, weights = self.nodes.width, plan.preference_weights
-            self.rule_columns = RuleColumns(cluster, options.rules, options.seed, width, workload.columns, weights)
+            sorting = SortColumns(queue_key(plan.queue), workload)
+            self.rule_columns = RuleColumns(
+                cluster, options.rules, options.seed, width, workload.columns, weights, sorting
+            )
         self.queue_loop: QueueLoop | None = None
         self.online = self._loop()
         self.main_typical_count = max(typical.kept, 1)  # count of the main run; closing stages may retarget
@@ -209,11 +213,12 @@ class OnlineRun:
         options = self.options
         record = 0 if options.record not in ("timeline", "all") else 1 if options.sample_s is None else 2
         times = sorted({d.at_s for d in options.deschedule if d.at_s is not None})
+        queue = self.plan.queue
         return {
-            "queue": QUEUES.index(self.plan.queue), "record": record, "checked": CHECKED,
-            "starts_recorded": self.telemetry_hook is not None,
+            "queue": RULES.index(queue) if queue in RULES else len(RULES) + queue.endswith("_skip"), "record": record,
+            "checked": CHECKED, "starts_recorded": self.telemetry_hook is not None,
             "until_s": np.inf if options.until_s is None else options.until_s, "sample_s": options.sample_s or 0.0,
-            "deschedule_t": np.array(times, np.float64), **change_columns(self.cluster), **line_order(self.plan.queue),
+            "deschedule_t": np.array(times, np.float64), **change_columns(self.cluster), **line_order(queue),
         }  # fmt: skip
 
     def play(self) -> None:

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
 from fastsim.engine.rounds.options import Job, Setting
 from fastsim.errors import InputError
 from fastsim.performance.oracle import POD, Oracle
+from fastsim.scenario.column_values import deadlines, filled
 from fastsim.workload import Workload
 from fastsim.workload import schema as s
 from fastsim.workload.oversized_pods import smaller_jobs
@@ -78,8 +78,8 @@ class JobBatches:
         kind = self.kinds(batch)
         ideal = self._ideal_s(batch, kind)
         return JobBatch(
-            submit, kind, num_gpu, self._steps(batch, kind), _floats(batch, s.WEIGHT, 1.0),
-            self._deadlines(batch, submit, ideal), self._tenants(batch),
+            submit, kind, num_gpu, self._steps(batch, kind), filled(batch, s.WEIGHT, 1.0),
+            np.nan_to_num(deadlines(batch, ideal), nan=np.inf, posinf=np.inf), self._tenants(batch),
         )  # fmt: skip
 
     def kinds(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
@@ -112,9 +112,9 @@ class JobBatches:
         return np.array(kinds, np.int32)
 
     def _steps(self, batch: pa.RecordBatch, kind: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-        steps = _floats(batch, s.TOTAL_WORK, np.nan)
+        steps = filled(batch, s.TOTAL_WORK)
         if np.isnan(steps).any():
-            steps = np.where(np.isnan(steps), _floats(batch, s.DURATION_S, np.nan) * self.ideal__k[kind], steps)
+            steps = np.where(np.isnan(steps), filled(batch, s.DURATION_S) * self.ideal__k[kind], steps)
         if np.isnan(steps).any():
             row = self.rows + int(np.flatnonzero(np.isnan(steps))[0]) + 1
             where = f"{self.name}:{row}: total_work, duration_s"
@@ -123,13 +123,8 @@ class JobBatches:
 
     def _ideal_s(self, batch: pa.RecordBatch, kind: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
         """Seconds each job would take alone on the fastest model."""
-        duration = _floats(batch, s.DURATION_S, np.nan)
+        duration = filled(batch, s.DURATION_S)
         return np.where(np.isnan(duration), self._steps(batch, kind) / self.ideal__k[kind], duration)
-
-    def _deadlines(self, batch: pa.RecordBatch, submit: Any, ideal: Any) -> npt.NDArray[np.float64]:
-        absolute = _floats(batch, s.DEADLINE_S, np.nan)
-        relative = submit + _floats(batch, s.SLO, np.nan) * ideal
-        return np.nan_to_num(np.where(np.isnan(absolute), relative, absolute), nan=np.inf, posinf=np.inf)
 
     def _tenants(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
         if s.TENANT not in batch.schema.names:
@@ -142,13 +137,6 @@ class JobBatches:
                 self.tenants.append(name)
             code.append(-1 if name is None else codes[name])
         return np.array(code, np.int32)
-
-
-def _floats(batch: pa.RecordBatch, name: str, missing: float) -> npt.NDArray[np.float64]:
-    """A column with its nulls filled; all filled if it is absent."""
-    if name not in batch.schema.names:
-        return np.full(batch.num_rows, missing)
-    return np.asarray(pc.fill_null(batch[name], missing).to_numpy(zero_copy_only=False), np.float64)
 
 
 def requests_of(workload: Workload) -> list[Request]:

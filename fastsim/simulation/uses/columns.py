@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from fastsim.engine.online.plan import BACKFILL, PREFERENCE_KERNELS
 from fastsim.hardware.node_constraints import WRITTEN_PREFERENCES
 from fastsim.policies.registry import label, parse
-from fastsim.scenario.sort_keys import PODS
+from fastsim.scenario.sort_keys import column_of, queue_key
 from fastsim.simulation.run_warnings import ColumnIgnored, Message
 from fastsim.simulation.uses.cells import IGNORED, USED, Conditions, cells
 from fastsim.workload import schema as s
@@ -54,10 +54,19 @@ class ColumnFacts(NamedTuple):
     preferred: bool = False
     policy: str = "fgd"
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The sort key of the queue."""
+        return queue_key(self.queue)
+
+    @property
+    def sorting(self) -> frozenset[str]:
+        """The columns that the key reads."""
+        return frozenset(map(column_of, self.key))
+
 
 def _estimates(facts: ColumnFacts) -> bool:
-    key = PODS.get(facts.queue.removesuffix("_skip"), ())
-    return facts.queue in BACKFILL or any(term.removeprefix("-") in TIMED for term in key)
+    return facts.queue in BACKFILL or any(term.removeprefix("-") in TIMED for term in facts.key)
 
 
 CONDITIONS: Conditions = {
@@ -70,6 +79,7 @@ CONDITIONS: Conditions = {
     "limits": (lambda facts: s.MAX_PER_NODE in facts.columns, "`max_per_node`"),
     "spreads": (lambda facts: s.SPREAD in facts.columns or s.NEAR in facts.columns, "`spread` or `near`"),
     "preferred": (lambda facts: facts.preferred, f"a policy such as `{EXAMPLE}`"),
+    "deadlines": (lambda facts: s.DEADLINE_S in facts.sorting, "a queue rule by deadline"),
     "durations": (lambda facts: s.DURATION_S in facts.columns, "`duration_s`"),
     "telemetry": (lambda facts: facts.samples, "telemetry"),
     "counted": (lambda facts: facts.counted, "rounds that count servers' resources"),
@@ -93,7 +103,7 @@ class UnusedColumns:
     def __init__(self, engine: str, facts: ColumnFacts) -> None:
         self.engine, self._policy = engine, facts.policy
         self._table = {name: row[engine] for name, row in cells("columns").items()}
-        known = [name for name in facts.columns if name in self._table]
+        known = [name for name in facts.columns if name in self._table and name not in facts.sorting]
         self._waiting = [name for name in known if self._table[name].in_run(facts, CONDITIONS) == IGNORED]
         self.found: list[str] = []
 

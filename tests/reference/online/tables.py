@@ -78,6 +78,8 @@ class Outcome:
     lost_work_s: float = 0.0
     mates: tuple[Outcome, ...] = ()
     bound: tuple[str, tuple[int, ...]] | None = None
+    row: dict[str, Any] = field(default_factory=dict, repr=False)
+    """All columns of the pod."""
 
     @property
     def est_end_s(self) -> float:
@@ -203,7 +205,7 @@ def _pod(sequence: int, row: dict[str, Any]) -> Outcome:
         tenant=row.get("tenant"), group=row.get("group"),
         preemptible=row.get("preemptible") is not False, preempts=row.get("preempts") is not False, left_s=duration,
         est_left_s=duration if estimate is None else estimate,
-        est_s=duration if estimate is None else estimate, bound=_bound(row),
+        est_s=duration if estimate is None else estimate, bound=_bound(row), row=row,
     )  # fmt: skip
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fastsim.scenario.sort_keys import POD_LEVEL_S, PODS, PODS_QUEUES
+from fastsim.engine.online.plan import RULES
+from fastsim.scenario.sort_keys import POD_LEVEL_S, column_of, queue_key
 from tests.reference.online.backfill import Reservation, allowed, head_reservation, reservation, undisturbed
 from tests.reference.online.nodes import WHOLE
 from tests.reference.online.select import Choice
@@ -44,7 +45,7 @@ class Entry:
 def join(engine: ReferenceEngine, entry: Entry) -> None:
     """The entry takes its place: the end, or behind all of at least its priority."""
     line, place = engine.line, len(engine.line)
-    if engine.queue_rule in PODS_QUEUES:
+    if engine.queue_rule not in RULES:
         rank = ranked(engine)
         place = sum(rank(other) <= rank(entry) for other in line)
     if engine.queue_rule.startswith("priority"):
@@ -75,7 +76,7 @@ def arrive(engine: ReferenceEngine, entry: Entry) -> None:
             start(engine, entry)
     elif rule.endswith("_skip"):
         start(engine, entry)
-    elif rule in PODS_QUEUES:
+    elif rule not in RULES:
         walk(engine)
     else:
         head, barred = front(engine, ahead)
@@ -103,7 +104,7 @@ def front(engine: ReferenceEngine, entries: list[Entry]) -> tuple[Entry | None, 
 
 def walk(engine: ReferenceEngine) -> bool:
     """Offer the whole line what is free; whether any pod started."""
-    if engine.queue_rule in PODS_QUEUES:
+    if engine.queue_rule not in RULES:
         ranked(engine)
     walks = {"drf": by_share, "easy": easy, "conservative": conservative}
     return walks.get(engine.queue_rule, in_order)(engine)
@@ -111,15 +112,25 @@ def walk(engine: ReferenceEngine) -> bool:
 
 def ranked(engine: ReferenceEngine) -> Callable[[Entry], list[float]]:
     """Sort the line by the order's keys of now, equal entries as they are; what says the key of an entry."""
-    order = PODS[engine.queue_rule.removesuffix("_skip")]
+    order = queue_key(engine.queue_rule)
     cpu_milli, memory_mib, gpu_milli = capacity(engine.nodes)
     yard = OrderContext(engine.now, gpu_milli / WHOLE, cpu_milli, memory_mib)
 
     def rank(entry: Entry) -> list[float]:
-        return key(order, claim(engine, entry), yard, POD_LEVEL_S)
+        columns = {name: [value(pod, name) for pod in entry.members] for name in map(column_of, order) if name}
+        return key(order, replace(claim(engine, entry), columns=columns), yard, POD_LEVEL_S)
 
     engine.line.sort(key=rank)
     return rank
+
+
+def value(pod: Outcome, name: str) -> float | None:
+    """The value of a pod in a column; deadlines may be multiples of the duration, own columns are texts."""
+    found = pod.row.get(name, pod.row.get(f"native_{name}"))
+    slo, duration_s = pod.row.get("slo"), pod.row.get("duration_s")
+    if name == "deadline_s" and found is None and slo is not None and duration_s is not None:
+        return float(pod.submit_s + slo * duration_s)
+    return None if found is None else float(found)
 
 
 def claim(engine: ReferenceEngine, entry: Entry) -> KeyInputs:

@@ -4,8 +4,8 @@ wait."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,8 @@ class KeyInputs:
     last_s: float = 0.0
     weight: float = 1.0
     priority: int = 0
+    columns: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+    """By name the values of a job, or of each pod of an entry."""
 
     def parts(self, yard: OrderContext) -> list[float]:
         """Of the cluster's GPUs, CPUs and memory."""
@@ -69,11 +71,19 @@ TERM: dict[str, Callable[[KeyInputs, OrderContext], float]] = {
 """Every term but the one that has steps."""
 
 
+def of_column(values: Sequence[float | None], reverse: bool) -> float:
+    """The first of these values in the direction of the sort; what has none is behind all."""
+    return min(math.inf if value is None else -value if reverse else value for value in values)
+
+
 def key(order: Sequence[str], claim: KeyInputs, yard: OrderContext, level_s: Sequence[float]) -> list[float]:
     """The sort key of a claim; ``level_s`` are GPU seconds."""
     found = []
     for text in order:
         term = text.removeprefix("-")
+        if term.startswith("column("):
+            found.append(of_column(claim.columns[term[len("column(") : -1]], text.startswith("-")))
+            continue
         level = float(sum(claim.attained_s * claim.gpus >= step for step in level_s))
         value = level if term == "level" else TERM[term](claim, yard)
         found.append(-value if text.startswith("-") else value)

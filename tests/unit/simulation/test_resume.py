@@ -179,7 +179,7 @@ def test_a_fork_at_any_time_shares_the_past_until_then(tmp_path: Path, share: fl
 
 
 @pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
-@pytest.mark.parametrize("queue", ["ftf", "las_skip"])
+@pytest.mark.parametrize("queue", ["ftf", "las_skip", "-column(submit_s), -column(num_gpu)_skip"])
 def test_an_order_goes_on_as_if_it_had_never_stopped(tmp_path: Path, queue: str) -> None:
     rules = {"failures": "mtbf=20000,mttr=2000", "on_node_loss": "requeue", "checkpoint_every_s": 100.0}
     base = waiting(tmp_path / "base", queue=queue, checkpoint_pods=400, keep_checkpoint=True, **rules)
@@ -267,13 +267,16 @@ def test_swapped_waits_are_refused(place: Path, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::fastsim.simulation.simulate.RunWarning")
 @pytest.mark.parametrize(
     "rules", [{"queue": "easy"}, {"queue": "conservative"}, {"queue": "drf"}, {"queue": "srtf"}, {"queue": "ftf_skip"},
+              {"queue": "edf"}, {"queue": "-column(value), column(priority)_skip"},
               {"preempt": "priority", "restart_s": 5.0},
               {"quotas": "a:gpu_milli=30000"}],
 )  # fmt: skip
 def test_rules_begin_with_a_fork(tmp_path: Path, rules: dict[str, Any]) -> None:
     # No pod waits until the 60th, so the rules could as well have held from the begin.
     table = Workload.synth("openb", pods=300, seed=4, load=4.0, cluster=fs.Cluster.scaled(nodes=15)).table()
-    columns = {"priority": [k % 3 for k in range(300)], "tenant": ["ab"[k % 2] for k in range(300)]}
+    columns = {"priority": [k % 3 for k in range(300)], "tenant": ["ab"[k % 2] for k in range(300)],
+               "deadline_s": [1e6 - 7919 * k % 401 if k % 5 else None for k in range(300)],
+               "native_value": [str(7919 * k % 401) if k % 5 else None for k in range(300)]}  # fmt: skip
     for name, values in columns.items():
         table = table.append_column(name, [values])
     Workload.from_arrow(table).write(tmp_path / "pods.parquet")

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from fastsim.engine.online.plan import BACKFILL, QUEUES, ScoreTerm
 from fastsim.scenario.sort_keys import PODS_QUEUES
 from tests.differential.ext.online.test_online import Narrow, assert_all_same, both, emptiest
-from tests.strategies import Scenario, ruled, scenarios_per_run
+from tests.strategies import OWN_QUEUES, Scenario, ruled, scenarios_per_run
 
 RULED = scenarios_per_run(40)
 """Random scenarios for each queue rule per run of the test suite."""
@@ -25,8 +25,8 @@ def test_compiled_rules_equal_the_twin(queue: str, data: st.DataObject) -> None:
     assert_all_same(*both(data.draw(ruled(bound=True, queues=(queue,)))))
 
 
-@given(ruled(bound=True, queues=PODS_QUEUES, crowded=True))
-@settings(exhaustive, max_examples=2 * RULED)
+@given(ruled(bound=True, queues=(*PODS_QUEUES, *OWN_QUEUES), crowded=True))
+@settings(exhaustive, max_examples=3 * RULED)
 def test_orders_of_pods_equal_the_twin_in_long_lines(scenario: Scenario) -> None:
     assert_all_same(*both(scenario))
 

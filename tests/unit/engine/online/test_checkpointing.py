@@ -29,7 +29,7 @@ from fastsim.errors import StoredError
 from fastsim.foundation import parquet
 from fastsim.policies.deschedule import DESCHEDULERS
 from fastsim.workload import Workload
-from tests.strategies import Scenario, ruled, scenarios, scenarios_per_run
+from tests.strategies import OWN_QUEUES, Scenario, ruled, scenarios, scenarios_per_run
 
 NAMES = pl.Series(["node-a", "node-b"])
 
@@ -79,7 +79,7 @@ def test_a_run_stopped_at_checkpoints_writes_the_same_bytes(
 
 
 @pytest.mark.spread(4)
-@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("queue", [*QUEUES, *OWN_QUEUES[:3]])
 @settings(max_examples=scenarios_per_run(6), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data(), every=st.integers(1, 9), stops=st.lists(st.integers(1, 4), min_size=1, max_size=2))
 def test_a_run_with_rules_stopped_at_checkpoints_writes_the_same_bytes(

@@ -10,7 +10,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.engine.online.plan import RULES
-from fastsim.errors import ScenarioError
+from fastsim.errors import FastsimError, ScenarioError
 from fastsim.scenario.sort_keys import PODS, line_order
 
 
@@ -44,6 +44,47 @@ def test_who_comes_first_by_the_key_starts_first(queue: str, first: dict[str, An
         assert one[2] == 10.0 and one[1] is not None and one[1] >= 10.0
     by_arrival = starts("fifo", [FULL, rest | second, rest | first])
     assert by_arrival[1] == 10.0
+
+
+LATE: dict[str, Any] = {"submit_s": 1.0, "num_gpu": 4}
+
+
+def test_pods_start_by_their_deadlines_and_those_without_one_at_the_end() -> None:
+    rows = [FULL, LATE | {"deadline_s": None}, LATE | {"deadline_s": 90.0}, LATE | {"deadline_s": 80.0},
+            LATE | {"deadline_s": 90.0}]  # fmt: skip
+    assert starts("edf", rows) == [0.0, 40.0, 20.0, 10.0, 30.0]
+    assert starts("-column(deadline_s)", rows) == [0.0, 40.0, 10.0, 30.0, 20.0]
+    assert starts("-column(deadline_s), -arrival", rows) == [0.0, 40.0, 10.0, 30.0, 20.0]
+    small = [*rows[:4], {"submit_s": 2.0, "num_gpu": 0, "gpu_milli": 0, "deadline_s": 99.0}]
+    assert starts("edf", small) == [0.0, 30.0, 20.0, 10.0, 20.0] and starts("edf_skip", small)[4] == 2.0
+
+
+def test_a_deadline_may_be_a_multiple_of_the_duration() -> None:
+    rows = [FULL, LATE | {"slo": 9.0}, LATE | {"slo": None}, LATE | {"slo": 2.0}, LATE | {"slo": 5.0}]
+    assert starts("edf", rows) == [0.0, 30.0, 40.0, 10.0, 20.0]
+
+
+def test_terms_of_a_key_decide_in_turn() -> None:
+    rows = [FULL, LATE | {"priority": 1, "duration_s": 9.0}, LATE | {"priority": 2, "duration_s": 8.0},
+            LATE | {"priority": 1, "duration_s": 5.0}, LATE | {"duration_s": 1.0}]  # fmt: skip
+    assert starts("-column(priority), remaining", rows) == [0.0, 23.0, 10.0, 18.0, 32.0]
+    assert starts("remaining, -column(priority)", rows) == [0.0, 24.0, 16.0, 11.0, 10.0]
+
+
+def test_a_gang_goes_by_the_first_of_its_pods() -> None:
+    gang = {"submit_s": 1.0, "num_gpu": 2, "job_id": 1, "gang_size": 2}
+    rows = [FULL, LATE | {"deadline_s": 50.0}, gang | {"deadline_s": 90.0}, gang | {"deadline_s": 40.0},
+            LATE | {"deadline_s": 30.0}]  # fmt: skip
+    assert starts("edf", rows) == [0.0, 30.0, 20.0, 20.0, 10.0]
+    assert starts("-column(deadline_s)", rows) == [0.0, 20.0, 10.0, 10.0, 30.0]
+
+
+def test_a_pod_that_was_stopped_keeps_its_values() -> None:
+    """At 5 s an important pod stops the first, which runs again from 25 s to 45 s, between the other two."""
+    first = {"submit_s": 0.0, "num_gpu": 4, "duration_s": 20.0, "deadline_s": 50.0, "priority": 0}
+    rows = [first, LATE | {"deadline_s": 40.0, "priority": 0}, LATE | {"deadline_s": 60.0, "priority": 0},
+            LATE | {"submit_s": 5.0, "deadline_s": 99.0, "priority": 5}]  # fmt: skip
+    assert starts("edf_skip", rows, preempt="priority") == [0.0, 15.0, 45.0, 5.0]
 
 
 def test_equal_pods_keep_their_order() -> None:
@@ -95,6 +136,23 @@ def test_orders_by_what_pods_have_had_need_pods_that_ran(queue: str) -> None:
 def test_slices_of_time_are_no_queue_rule() -> None:
     with pytest.raises(ScenarioError, match="queue: found 'round_robin', expected one of drop, fifo"):
         starts("round_robin", [FULL])
+
+
+@pytest.mark.parametrize(
+    ("queue", "words"),
+    [
+        ("column(value)", r"workload: column\(value\): found no such column, expected one of pod_id, submit_s"),
+        ("edf", r"workload: column\(deadline_s\): found no such column"),
+        ("column(preemptible)", "found a column of type bool, expected a column of numbers"),
+        ("column(submit_s), age", "queue: found 'age', expected 1 to 4 of arrival, remaining, .*column\\(age\\)"),
+        ("weight", "queue: found 'weight', expected 1 to 4 of arrival"),
+        ("arrival,gpus,remaining,packing,dominant", "queue: found 5 terms, expected 1 to 4 of"),
+        ("-column(submit_s), service", "where no pod that ran waits again"),
+    ],
+)
+def test_keys_that_mean_nothing_are_refused(queue: str, words: str) -> None:
+    with pytest.raises(FastsimError, match=words):
+        starts(queue, [FULL | {"preemptible": True}])
 
 
 def test_a_rule_is_told_as_terms() -> None:

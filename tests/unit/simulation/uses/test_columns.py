@@ -129,6 +129,9 @@ MET: dict[str, tuple[dict[str, Any], Columns]] = {
     "gangs": ({}, {"gang_size": [2] * N, "job_id": [0, 0, 1, 1, 2, 2]}), "limits": ({}, {"max_per_node": [1] * N}),
     "preferred": ({"policy": "fgd + preferred"}, {}), "spreads": ({}, {"spread": [SPREAD] * N}), "durations": ({}, {}),
     "telemetry": ({"telemetry": Telemetry(10.0, profiles=PROFILES)}, {}),
+    "deadlines": (
+        {"queue": "edf", "cluster": ONE_NODE}, {"num_gpu": [2] * N, "deadline_s": [905, 904, None, None, 901, 900]},
+    ),
     "counted": ({"policy": "fcfs+greedy"}, {}),
 }  # fmt: skip
 """Options and columns with which a condition holds."""
@@ -270,7 +273,8 @@ def test_one_line_names_all_columns_and_what_they_need() -> None:
     _, told = played("pods", RUNS["pods"].options, pods)
     assert told == [
         "w: the online engine does not look at priority (without a queue rule or preemption by priority), "
-        "max_replicas, slo, est_duration_s (without backfilling or a queue rule by duration)"
+        "max_replicas, slo (without a queue rule by deadline), est_duration_s (without backfilling or a queue rule by "
+        "duration)"
     ]
     _, told = played("orders", RUNS["orders"].options, pods | {"cpu_milli": [1] * N})
     assert told == [
@@ -279,8 +283,20 @@ def test_one_line_names_all_columns_and_what_they_need() -> None:
     ]
 
 
+@pytest.mark.parametrize("engine", ["pods"])
+@pytest.mark.parametrize("column", ["max_replicas", "priority", "est_duration_s"])
+def test_a_column_that_an_order_reads_is_used(engine: str, column: str) -> None:
+    order = {"pods": {"queue": f"-column({column})"}, "orders": {"policy": f"order(key='-column({column})')"}}[engine]
+    plain = {**PODS, "num_gpu": [2] * N, "max_replicas": [1] * N, "priority": [0] * N, "est_duration_s": [9.0] * N}
+    options = RUNS[engine].options | {"cluster": ONE_NODE} | order
+    before, told = played(engine, options, plain)
+    after, said = played(engine, options, plain | {column: [*range(N)]})
+    assert not same(engine, before, after, [column])
+    assert not any(column in text for text in (*told, *said))
+
+
 def test_columns_of_a_file_are_looked_at_as_they_are_read(tmp_path: Any) -> None:
     workload = fs.Workload.from_arrow(table({**PODS, "slo": OTHER["slo"]}))
     workload.write(tmp_path / "pods.parquet")
-    with pytest.warns(fs.ColumnIgnored, match="does not look at slo$"):
+    with pytest.warns(fs.ColumnIgnored, match=r"does not look at slo \(without a queue rule by deadline\)$"):
         fs.simulate(CLUSTER, tmp_path / "pods.parquet", out=tmp_path / "run")
