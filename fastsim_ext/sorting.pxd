@@ -23,6 +23,7 @@ cdef struct OrderContext:        # what keys are measured by
     double now_s
     double gpus, cpu_milli, memory_mib   # of the whole cluster
     bint plain           # speedups do not count
+    const double* value  # of columns of the workload, by id of the job, MOST_TERMS each
 
 cdef double key_term(int32_t term, const KeyInputs* inputs, const OrderContext* context,
                      const double[::1] level_s) noexcept nogil

@@ -143,7 +143,7 @@ def terms(numbers, const double[::1] inputs, const double[::1] context, const do
     """These terms of one job or pod; fields of ``KeyInputs`` and ``OrderContext`` in their order."""
     cdef KeyInputs c = KeyInputs(inputs[0], inputs[1], inputs[2], inputs[3], inputs[4], inputs[5], inputs[6], inputs[7],
                                  inputs[8], <int32_t> inputs[9])
-    cdef OrderContext y = OrderContext(context[0], context[1], context[2], context[3], False)
+    cdef OrderContext y = OrderContext(context[0], context[1], context[2], context[3], False, NULL)
     return [key_term(number, &c, &y, level_s) for number in numbers]
 
 

@@ -18,11 +18,13 @@ from fastsim.engine.rounds.options import ORDERED_QUIRKS, Job, RoundOptions, Set
 from fastsim.performance.oracle import Oracle
 from fastsim.performance.sensitivity import Demands
 from fastsim.performance.sensitivity_table import Grid
-from fastsim.scenario.sort_keys import TERMS
+from fastsim.scenario.sort_keys import MOST_TERMS, TERMS, column_of
 from tests.reference.rounds.ordered_rounds import Active, Turns
 from tests.rounds import Swing
 
 MODELS = ("a", "b", "c")
+COLUMNS = ("value", "deadline_s")
+"""Columns that orders may read."""
 
 
 @dataclass(frozen=True)
@@ -62,17 +64,29 @@ class Case:
     plan: OrderPlan
     options: RoundOptions
     jobs: list[Job]
+    columns: dict[str, list[float | None]]
+    """By name the values of jobs, for the order."""
 
     def twin(self) -> Turns:
         """The run in plain Python."""
-        turns = Turns(self.plan, self.needs, self.options, self.jobs, self.shares_of)
+        turns = Turns(self.plan, self.needs, self.options, self.jobs, self.shares_of, self.columns)
         turns.play()
         return turns
 
     def run(self, **more: Any) -> OrderedOutcome:
         """The compiled run; jobs come in two batches."""
         batches = [JobBatch.of(self.jobs[:3]), JobBatch.of(self.jobs[3:])]
-        return run_ordered(self.setting, self.plan, self.needs, batches, self.options, record_tasks=True, **more)
+        return run_ordered(
+            self.setting, self.plan, self.needs, batches, self.options, values=self.values(), record_tasks=True, **more
+        )
+
+    def values(self) -> list[Any]:
+        """The values of all jobs, with the signs of their terms."""
+        rows = np.full((len(self.jobs), MOST_TERMS), np.inf)
+        for k, term in enumerate(self.plan.order):
+            for job, value in enumerate(self.columns.get(column_of(term), ())[: len(self.jobs)]):
+                rows[job, k] = np.inf if value is None else -value if term.startswith("-") else value
+        return [rows[:3].ravel(), rows[3:].ravel()]
 
     def shares_of(self, chosen: list[Active]) -> list[tuple[tuple[float, ...], float]]:
         """What the chooser gives these jobs."""
@@ -129,7 +143,9 @@ def cases(draw: st.DrawFn, mechanism: str | None = None) -> Case:
     ]
     setting = Setting(MODELS[:width], gpus, oracle, rate.max(axis=1))
     plan = draw(plans(mechanism))
-    return Case(setting, needs, plan, draw(options(len(jobs), width)), _placeable(jobs, needs, mechanism))
+    values: list[float | None] = [None, 0.0, 1.0, 1.0, -2.5, 7e5]
+    read = {name: [values[k] for k in rng.integers(0, len(values), len(jobs))] for name in COLUMNS}
+    return Case(setting, needs, plan, draw(options(len(jobs), width)), _placeable(jobs, needs, mechanism), read)
 
 
 def _placeable(jobs: list[Job], needs: ServerDemands, mechanism: str) -> list[Job]:
@@ -145,7 +161,8 @@ def _placeable(jobs: list[Job], needs: ServerDemands, mechanism: str) -> list[Jo
 @st.composite
 def plans(draw: st.DrawFn, mechanism: str) -> OrderPlan:
     """Any order, of one to four terms."""
-    terms = draw(st.lists(st.sampled_from(TERMS), min_size=1, max_size=4))
+    known = [*TERMS, *(f"column({name})" for name in COLUMNS)]
+    terms = draw(st.lists(st.sampled_from(known), min_size=1, max_size=4))
     order = tuple(draw(st.sampled_from(("", "-"))) + term for term in terms)
     levels = draw(st.sampled_from([(), (1000.0,), (500.0, 4000.0)]))
     starving = draw(st.sampled_from([3.6e6, 1500.0]))

@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from fastsim.policies.online.random import Random as Random
     from fastsim.policies.online.simon import Simon as Simon
     from fastsim.policies.orders import DominantShare as DominantShare
+    from fastsim.policies.orders import EarliestDeadline as EarliestDeadline
     from fastsim.policies.orders import FinishTimeRatio as FinishTimeRatio
     from fastsim.policies.orders import FirstComeFirstServed as FirstComeFirstServed
     from fastsim.policies.orders import LeastAttainedService as LeastAttainedService
+    from fastsim.policies.orders import OwnOrder as OwnOrder
     from fastsim.policies.orders import RoundRobin as RoundRobin
     from fastsim.policies.orders import ShortestRemainingService as ShortestRemainingService
     from fastsim.policies.orders import ShortestRemainingTime as ShortestRemainingTime

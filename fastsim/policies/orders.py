@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from fastsim.errors import PolicyError
 from fastsim.policies.registry import about, policy
 from fastsim.policies.round_policy import RoundRule
-from fastsim.scenario.sort_keys import ORDERS
+from fastsim.scenario.sort_keys import MOST_TERMS, ORDERS, key_fault, key_of
 
 if TYPE_CHECKING:
     from fastsim.engine.orders.plan import OrderPlan
@@ -60,6 +60,14 @@ THEMIS = """@inproceedings{mahajan2020themis,
     and Akella, Aditya and Phanishayee, Amar and Chawla, Shuchi},
   booktitle = {NSDI},
   year = {2020}
+}"""
+LIU = """@article{liu1973scheduling,
+  title = {Scheduling Algorithms for Multiprogramming in a Hard-Real-Time Environment},
+  author = {Liu, C. L. and Layland, James W.},
+  journal = {Journal of the ACM},
+  volume = {20},
+  number = {1},
+  year = {1973}
 }"""
 MECHANISMS = ("fair", "greedy", "tune", "opt")
 """Mechanisms by name: how CPUs and memory are divided."""
@@ -277,6 +285,47 @@ class FinishTimeRatio(Order):
     def terms(self) -> tuple[str, ...]:
         """The largest ratio first, unless the switch is on."""
         return ("-starving", *(("finish_ratio", "arrival") if self.ftf_smallest_first else ORDERS["ftf"]))
+
+
+@policy("edf")
+@dataclass(frozen=True)
+class EarliestDeadline(Order):
+    """Serve the job first whose deadline is the earliest; jobs without one come last.
+
+    key[j] = (deadline[j], arrival[j]); deadline = deadline_s, or without it arrival + slo x seconds alone.
+    """
+
+    citation: ClassVar[str] = LIU
+    key: ClassVar[tuple[str, ...]] = ORDERS["edf"]
+
+
+MOST_OWN = MOST_TERMS - 1
+"""Most terms of a key of the user's, because -starving comes before them."""
+
+
+@policy("order")
+@dataclass(frozen=True)
+class OwnOrder(Order):
+    """Serve jobs by a key of your own: columns of the workload, and terms of published orders.
+
+    key[j] = (first term[j], second term[j], ...); the least comes first, after a minus sign the largest; jobs without a
+    value in a column come last, ties go by arrival. All terms: python -m pydoc fastsim.scenario.sort_keys
+    """
+
+    citation: ClassVar[str] = ""
+    key: str = field(  # type: ignore[assignment, misc]
+        default="arrival", metadata=about("up to 3 terms joined by commas, such as -column(value), remaining")
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if fault := key_fault(key_of(str(self.key), MOST_OWN), most=MOST_OWN):
+            raise PolicyError(self.where("key"), *fault)
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The whole sort key."""
+        return ("-starving", *key_of(self.key, MOST_OWN))
 
 
 @policy("drf")

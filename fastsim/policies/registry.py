@@ -39,8 +39,8 @@ MODULES = {
     "min_total_duration": "shares.min_total_duration", "proportional": "shares.proportional",
     "strategy_proof": "shares.strategy_proof",
     # Orders sort the jobs of a round.
-    "drf": "orders", "fcfs": "orders", "ftf": "orders", "las": "orders", "round_robin": "orders", "srsf": "orders",
-    "srtf": "orders", "tetris": "orders", "tiresias": "orders",
+    "drf": "orders", "edf": "orders", "fcfs": "orders", "ftf": "orders", "las": "orders", "order": "orders",
+    "round_robin": "orders", "srsf": "orders", "srtf": "orders", "tetris": "orders", "tiresias": "orders",
     # Adaptive policies choose GPUs for jobs that train epoch by epoch.
     "optimus": "adaptive.optimus", "planned": "adaptive.planned", "pollux": "adaptive.pollux",
     "rotation": "adaptive.rotation", "served": "adaptive.served", "sia": "adaptive.sia",

@@ -21,9 +21,8 @@ level          number of ``level_s`` that its service has reached      the same,
 weight         importance of the job                                   none
 gpus           size of the gang                                        GPUs, parts of shared ones included
 last           end of its last round, or arrival, seconds              none
-column(NAME)   none                                                    its value in a column of the workload, of a gang
-                                                                       that of the pod that comes first by it; see
-                                                                       :mod:`fastsim.scenario.column_values`
+column(NAME)   its value in a column of the workload, see              the same; of a gang the pod that comes first
+               :mod:`fastsim.scenario.column_values`                    by it
 =============  ======================================================  ===============================================
 """
 
@@ -57,6 +56,7 @@ ORDERS: dict[str, tuple[str, ...]] = {
     "drf": ("dominant", "arrival"),
     "tetris": ("packing", "arrival"),
     "round_robin": ("last", "arrival"),
+    "edf": ("column(deadline_s)", "arrival"),
 }
 """The keys of published orders."""
 PODS: dict[str, tuple[str, ...]] = {
@@ -67,7 +67,7 @@ PODS: dict[str, tuple[str, ...]] = {
     "ftf": ORDERS["ftf"],
     "smallest": ORDERS["drf"],
     "tetris": ORDERS["tetris"],
-    "edf": ("column(deadline_s)", "arrival"),
+    "edf": ORDERS["edf"],
 }
 """Those of them that apply to waiting pods. ``smallest`` is Synergy's DRF, in which each job is a tenant of its own;
 the queue rule ``drf`` compares real tenants. ``fcfs`` is ``fifo``; slices of time need rounds."""

@@ -24,6 +24,7 @@ cdef class RoundLoop:
     cdef int stage, quiet                     # quiet: rounds in a row in which nothing happened
     cdef Job* pending                         # jobs to come
     cdef int64_t n_pending, at_pending, pending_room
+    cdef const double[::1] value              # of columns that an order reads, by id, MOST_TERMS each
     # the same for all
     cdef int run_stages(self, int64_t budget) except -1 nogil
     cdef void link_tasks(self) noexcept nogil

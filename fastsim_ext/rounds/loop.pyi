@@ -50,10 +50,12 @@ class RoundLoop:
         tenant: Any,
         closed: bool,
         estimated_kind: Any = None,
+        value: Any = None,
     ) -> None:
         """Further jobs in order of arrival, behind those that came and are not admitted; ``closed``: the last ones.
 
-        ``estimated_kind`` is each job's estimated kind when it shares GPUs; None: its own kind.
+        ``estimated_kind`` is each job's estimated kind when it shares GPUs; None: its own kind. ``value`` has those of
+        the columns that an order reads, MOST_TERMS for each job so far, by id; None: it reads none.
         """
     def reprice(self, price: Any, next_change_s: float) -> None:
         """Prices from now on, $/h for a GPU of each model, until they may change again."""

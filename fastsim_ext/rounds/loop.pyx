@@ -35,10 +35,12 @@ cdef class RoundLoop:
 
     def feed(self, const double[::1] submit, const int32_t[::1] kind, const int32_t[::1] num_gpu,
              const double[::1] total, const double[::1] weight, const double[::1] deadline,
-             const int32_t[::1] tenant, bint closed, const int32_t[::1] estimated_kind=None):
+             const int32_t[::1] tenant, bint closed, const int32_t[::1] estimated_kind=None,
+             value=None):
         """Further jobs in order of arrival, behind those that came and are not admitted; ``closed``: the last ones.
 
-        ``estimated_kind`` is each job's estimated kind when it shares GPUs; None: its own kind.
+        ``estimated_kind`` is each job's estimated kind when it shares GPUs; None: its own kind. ``value`` has those of
+        the columns that an order reads, MOST_TERMS for each job so far, by id; None: it reads none.
         """
         cdef int64_t i, n = submit.shape[0], left = self.n_pending - self.at_pending
         cdef int64_t id = self.table.added + left
@@ -54,7 +56,7 @@ cdef class RoundLoop:
                       deadline[i])
             if estimated_kind is not None:
                 self.pending[left + i].estimated_kind = estimated_kind[i]
-        self.n_pending, self.at_pending, self.closed = left + n, 0, closed
+        self.n_pending, self.at_pending, self.closed, self.value = left + n, 0, closed, value
 
     def reprice(self, const double[::1] price, double next_change_s):
         """Prices from now on, $/h for a GPU of each model, until they may change again."""

@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.rounds.job_table cimport Job, JobTable
-from fastsim_ext.sorting cimport MOST_TERMS, KeyInputs, OrderContext, key_term, merge_sorted
+from fastsim_ext.sorting cimport COLUMN, MOST_TERMS, KeyInputs, OrderContext, key_term, merge_sorted
 
 
 @cython.final
@@ -94,7 +94,10 @@ cdef class OrderedJobTable:
         inputs.gpus, inputs.cpu_milli, inputs.memory_mib = job.num_gpu, entry.need[0], entry.need[1]
         inputs.weight, inputs.priority = job.weight, entry.priority
         for k in range(self.terms):
-            key[k] = self.sign[k] * key_term(self.term[k], &inputs, context, self.level_s)
+            if self.term[k] == COLUMN:
+                key[k] = context.value[job.id * MOST_TERMS + k]
+            else:
+                key[k] = self.sign[k] * key_term(self.term[k], &inputs, context, self.level_s)
 
     def speedups(self):
         """Present speedup of each row over its fair share."""

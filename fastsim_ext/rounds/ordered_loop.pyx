@@ -155,6 +155,8 @@ cdef class OrderedLoop(RoundLoop):
             if not self.stale_speedup:
                 entry.speedup = entry.own_speedup
         self.context.now_s = self.now_s
+        if self.value.shape[0] > 0:
+            self.context.value = &self.value[0]
         self.ordered_jobs.arrange(self.table, &self.context)
         for i in range(self.table.n):
             self.ordered_jobs.entries[i].speedup = self.ordered_jobs.entries[i].own_speedup

@@ -61,7 +61,10 @@ def scenario_of(engine: str, policy: str, rng: random.Random) -> fs.Scenario:
     made: dict[str, Callable[[random.Random], dict[str, Any]]] = {
         "pods": pods, "shares": jobs, "orders": jobs, "adaptive": adaptive, "monitored": monitored,
     }  # fmt: skip
-    return fs.Scenario(**made[engine](rng), policy=SPELLED.get(policy, policy), seed=rng.randrange(9))
+    fields = made[engine](rng)
+    if policy == "edf":  # the only one that needs deadlines
+        fields["workload"] = fields["workload"].replace("gavel-trace", "gavel") + "&slos=true"
+    return fs.Scenario(**fields, policy=SPELLED.get(policy, policy), seed=rng.randrange(9))
 
 
 def pods(rng: random.Random) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def largest_lateness_s(rows: list[dict[str, Any]], ranks: tuple[int, ...], **how
     return float(max(end_s - row["deadline_s"] for end_s, row in zip(ends_s[1:], rows, strict=True)))
 
 
-@pytest.mark.parametrize("engine", ["pods"])
+@pytest.mark.parametrize("engine", ["pods", "orders"])
 @pytest.mark.parametrize("seed", range(scenarios_per_run(120)))
 def test_no_order_has_a_smaller_largest_lateness(engine: str, seed: int) -> None:
     rows = pods(seed)

@@ -7,6 +7,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 
@@ -65,7 +66,7 @@ def workload(rows: list[dict[str, Any]], models: list[str] | None = None) -> fs.
 def played(policy: str, work: fs.Workload, *nodes: tuple[int, dict[str, Any]]) -> fs.Result:
     given: dict[str, Any] = {"queue": "fifo"} if engine_of(policy) == "pods" else {"round_s": 60.0}
     cluster = fs.Cluster.mix(list(nodes) or [(2, NODE)])
-    return fs.simulate(cluster, work, SPELLED.get(policy, policy), seed=1, **given)
+    return fs.simulate(cluster, for_policy(policy, work), SPELLED.get(policy, policy), seed=1, **given)
 
 
 def learners(rng: random.Random, **options: Any) -> pl.DataFrame:
@@ -110,7 +111,15 @@ def with_a_node_without_gpus(cluster: fs.Cluster) -> fs.Cluster:
 def run_of(policy: str, cluster: fs.Cluster, work: fs.Workload) -> fs.Result:
     rounds: dict[str, Any] = {"round_s": 60.0}
     given = {"pods": {"queue": "fifo"}, "monitored": {"telemetry": REFRESHED}}.get(engine_of(policy), rounds)
-    return fs.simulate(cluster, work, SPELLED.get(policy, policy), seed=1, **given)
+    return fs.simulate(cluster, for_policy(policy, work), SPELLED.get(policy, policy), seed=1, **given)
+
+
+def for_policy(policy: str, work: fs.Workload) -> fs.Workload:
+    """The jobs, with deadlines for the policy that needs them."""
+    if policy != "edf":
+        return work
+    slos = pa.array([1.5 + row % 3 for row in range(len(work))], pa.float64())
+    return fs.Workload.from_arrow(work.table().append_column("slo", slos))
 
 
 def same_but(found: dict[str, Any], expected: dict[str, Any], untold: tuple[str, ...]) -> None:

@@ -23,7 +23,7 @@ SLACK = 1e-9
 def rounds(case: Case) -> Iterator[Any]:
     """The loop after each round; nobody tells it anything."""
     loop = ordered_loop_of(case.needs, case.plan, case.options)
-    loop.feed(*JobBatch.of(case.jobs), True)
+    loop.feed(*JobBatch.of(case.jobs), True, None, np.concatenate(case.values()))
     while loop.advance(1) == Stop.PAUSE:
         yield loop
         loop.drained()

@@ -63,7 +63,7 @@ NOT_SAVED_BY_ROUNDS = {
         "table", "leases", "log", "metrics",  # parts of their own
         "round_s", "restart_s", "until_s", "recorded", "first", "last",  # arguments
         "stage",  # always between two rounds
-        "pending", "n_pending", "at_pending", "pending_room", "closed",  # read again
+        "pending", "n_pending", "at_pending", "pending_room", "closed", "value",  # read again
     },
     "share_loop": {
         "selection",  # a part of its own

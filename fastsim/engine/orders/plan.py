@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from fastsim.errors import PolicyError, kind_of
-from fastsim.scenario.sort_keys import MOST_TERMS, TERMS, numbers
+from fastsim.scenario.sort_keys import key_fault, numbers
 
 if TYPE_CHECKING:
     from fastsim.performance.sensitivity import Demands
@@ -24,13 +24,6 @@ MECHANISMS = ("fair", "greedy", "tune", "opt")
 """Allocation of CPUs and memory to jobs, by its number in the compiled loop."""
 STARVING_S = 3.6e6
 """Seconds (1,000 h) without a round after which a job precedes all others."""
-
-
-HINTS = {
-    "priority": "starving is 1 for a job that has waited longer than starving_s; no term is the column priority, "
-    "and weight is the column weight"
-}
-"""Hints for words that look like terms of sort keys."""
 
 
 class ResourcePoint(Protocol):
@@ -100,11 +93,8 @@ class OrderPlan:
     def __post_init__(self) -> None:
         if not isinstance(self.order, tuple) or not all(isinstance(term, str) for term in self.order):
             raise PolicyError("order", kind_of(self.order), "a tuple of terms, such as ('arrival',)")
-        unknown = [term for term in self.order if term.removeprefix("-") not in TERMS]
-        if unknown or not 1 <= len(self.order) <= MOST_TERMS:
-            found = repr(unknown[0]) if unknown else f"{len(self.order)} terms"
-            do = HINTS.get(unknown[0].removeprefix("-"), "") if unknown else ""
-            raise PolicyError("order", found, f"1 to {MOST_TERMS} of {', '.join(TERMS)}", do)
+        if fault := key_fault(self.order):
+            raise PolicyError("order", *fault)
         if self.mechanism not in MECHANISMS:
             raise PolicyError("mechanism", repr(self.mechanism), f"one of {', '.join(MECHANISMS)}")
         if not self.starving_s > 0:

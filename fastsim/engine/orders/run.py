@@ -27,6 +27,7 @@ from fastsim.engine.rounds.outcome import GANG, ROUND, RoundOutcome
 from fastsim.engine.rounds.solver_time import solver_seconds
 from fastsim.engine.tables import EVENTS
 from fastsim.errors import InputError, PolicyError
+from fastsim.scenario.sort_keys import column_of
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 from fastsim_ext.rounds.ordered_loop import OrderedLoop
 from fastsim_ext.rounds.server_allocation import ServerAllocation
@@ -60,13 +61,21 @@ class OrderedOutcome(RoundOutcome):
 
 @dataclass
 class OrderedDriver(JobDriver):
-    """Drives ordered rounds; ``points`` are the chooser's answers, by the numbers of jobs of each kind."""
+    """Drives ordered rounds; ``points`` are the chooser's answers, by the numbers of jobs of each kind.
+
+    ``values`` of the columns that the order reads are there when their jobs are read.
+    """
 
     needs: ServerDemands = field(kw_only=True)
     round_records: list[npt.NDArray[Any]] = field(default_factory=list)
+    values: Sequence[Floats] = ()
     points: dict[bytes, dict[int, list[ResourcePoint]]] = field(default_factory=dict)
     records: ClassVar[dict[str, Any]] = RECORDS | {"round_records": ROUND}
     engine: ClassVar[str] = "orders"
+
+    def feed(self, columns: JobBatch) -> None:
+        """Add these jobs to the loop, and the values by which an order sorts all that were read so far."""
+        self.loop.feed(*columns, self.ahead is None, None, np.concatenate(self.values) if self.values else None)
 
     def ask_policy(self) -> None:
         """Set CPUs and memory of the jobs of this round: jobs of a kind in their order, the fastest points first."""
@@ -106,21 +115,28 @@ def run_ordered(
     options: RoundOptions,
     *,
     tenants: Sequence[str] = (),
+    values: Sequence[Floats] | None = None,
     record_tasks: bool = False,
     metrics: ClusterMetrics | None = None,
     progress: Callable[[int], None] | None = None,
     checkpoint: CheckpointSchedule | None = None,
     resume: RunState | None = None,
 ) -> OrderedOutcome:
-    """Play jobs in ordered rounds until those that count have finished; options as for ``run_rounds``."""
+    """Play jobs in ordered rounds until those that count have finished; options as for ``run_rounds``.
+
+    ``values`` of ``batches`` are needed for an order that reads columns, see :class:`OrderedDriver`.
+    """
     needs.check(plan)
+    if values is None and any(map(column_of, plan.order)):
+        raise PolicyError("order", "columns", "jobs with values of them")
     if plan.mechanism == "opt" and plan.chooser is None:
         raise PolicyError("mechanism opt", "a plan without a chooser", "one that allocates CPUs and memory")
     gpus = needs.gpus__g
     loop = ordered_loop_of(needs, plan, options, record_tasks, metrics)
     jobs = usable_jobs(setting, plan, needs, batches)
     driver = OrderedDriver(
-        loop, setting, plan, options, jobs, tenants, np.zeros(len(gpus)), needs=needs, progress=progress
+        loop, setting, plan, options, jobs, tenants, np.zeros(len(gpus)), needs=needs, progress=progress,
+        values=() if values is None else values,
     )  # fmt: skip
     decided = decisions(setting, options, gpus, record_tasks, metrics is not None)
     driver.decided = decided | {

@@ -19,7 +19,7 @@ from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
 from fastsim.engine.rounds.options import Job, Setting
 from fastsim.errors import InputError
 from fastsim.performance.oracle import POD, Oracle
-from fastsim.scenario.column_values import deadlines, filled
+from fastsim.scenario.column_values import Floats, SortColumns, deadlines, filled
 from fastsim.workload import Workload
 from fastsim.workload import schema as s
 from fastsim.workload.oversized_pods import smaller_jobs
@@ -55,7 +55,8 @@ class JobBatches:
     """The jobs of the workload called ``name``, batch by batch; ``tenants`` are the names met so far, by code.
 
     ``ideal__k`` is the rate of each kind that durations refer to, steps/s. ``accepted`` has the kinds of jobs that
-    accept some GPU models only, which the oracle does not have.
+    accept some GPU models only, which the oracle does not have. ``values`` of the columns ``sorting``, by which an
+    order sorts, are collected as batches pass.
     """
 
     name: str
@@ -65,6 +66,8 @@ class JobBatches:
     tenants: list[str] = field(default_factory=list)
     rows: int = 0
     accepted: AcceptedKinds | None = None
+    sorting: SortColumns | None = None
+    values: list[Floats] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[JobBatch]:
         for batch in self.source():
@@ -77,6 +80,8 @@ class JobBatches:
         num_gpu = batch[s.NUM_GPU].to_numpy().astype(np.int32)
         kind = self.kinds(batch)
         ideal = self._ideal_s(batch, kind)
+        if self.sorting:
+            self.values.append(self.sorting.values(batch, ideal))
         return JobBatch(
             submit, kind, num_gpu, self._steps(batch, kind), filled(batch, s.WEIGHT, 1.0),
             np.nan_to_num(deadlines(batch, ideal), nan=np.inf, posinf=np.inf), self._tenants(batch),

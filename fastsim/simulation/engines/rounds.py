@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +16,7 @@ from fastsim.engine.orders.plan import OrderPlan
 from fastsim.engine.orders.server_demands import ServerDemands, needs_of
 from fastsim.engine.result import Result
 from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
-from fastsim.engine.rounds.job_batches import JobBatch, JobBatches, PodBatches, Request, request_oracle, requests_of
+from fastsim.engine.rounds.job_batches import JobBatches, PodBatches, Request, request_oracle, requests_of
 from fastsim.engine.rounds.options import LATE_SHARES, ORDERED_QUIRKS, QUIRKS, USE_FROM_ZERO, RoundOptions, Setting
 from fastsim.engine.sampling.placement_telemetry import sampled
 from fastsim.engine.shares.plan import SharePlan, setting_of
@@ -27,6 +27,7 @@ from fastsim.performance.gavel_rates import JOB_NAMES
 from fastsim.policies.adaptive.served import ORDERS
 from fastsim.policies.shares.pair_rate_estimator import Estimator
 from fastsim.scenario import round_texts
+from fastsim.scenario.column_values import SortColumns
 from fastsim.scenario.compat import switches_on
 from fastsim.simulation.binding_columns import check_entities, check_gangs, checked_columns
 from fastsim.simulation.engines.engine import (
@@ -75,7 +76,7 @@ class PreparedRounds(NamedTuple):
     workload: Workload
     setting: Setting
     plan: SharePlan | OrderPlan
-    batches: Iterable[JobBatch]
+    batches: JobBatches
     tenants: list[str]
     typical: TypicalPods
     options: RoundOptions
@@ -112,10 +113,11 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
             jobs, setting = _jobs(workload, request_setting, scenario, requests)
             assert jobs.accepted is not None
             requests = [requests[kind] for kind in jobs.accepted.origins]
+        jobs.sorting = SortColumns(plan.order, workload)
         needs = needs_of(cluster, setting, sensitivity, requests, switches)
         needs.check(plan)
     counted = isinstance(plan, OrderPlan) and plan.mechanism == "greedy" and requests is not None
-    unused = UnusedColumns(engine, facts_of(workload, scenario, counted=counted))
+    unused = UnusedColumns(engine, facts_of(workload, scenario, counted=counted, order=getattr(plan, "order", ())))
     messages = checked_columns(workload, cluster, unused)
     if isinstance(plan, SharePlan) and plan.max_num_gpu is not None:
         check_gangs(workload, plan.max_num_gpu, scenario.policy)
@@ -182,7 +184,8 @@ def driven(
         from fastsim.engine.orders.run import run_ordered
 
         assert inputs.needs is not None
-        return run_ordered(inputs.setting, inputs.plan, inputs.needs, inputs.batches, inputs.options, **more)
+        jobs = inputs.batches
+        return run_ordered(inputs.setting, inputs.plan, inputs.needs, jobs, inputs.options, values=jobs.values, **more)
     from fastsim.engine.shares.run import run_rounds
 
     return run_rounds(inputs.setting, inputs.plan, inputs.batches, inputs.options, **more)

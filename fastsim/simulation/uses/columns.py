@@ -53,11 +53,13 @@ class ColumnFacts(NamedTuple):
     counted: bool = False
     preferred: bool = False
     policy: str = "fgd"
+    order: tuple[str, ...] = ()
+    """The sort key of jobs; that of pods follows from ``queue``."""
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The sort key of the queue."""
-        return queue_key(self.queue)
+        """The sort key of the run."""
+        return self.order or queue_key(self.queue)
 
     @property
     def sorting(self) -> frozenset[str]:
@@ -88,13 +90,14 @@ CONDITIONS: Conditions = {
 
 
 def facts_of(
-    workload: Workload, scenario: Scenario, queue: str = "drop", counted: bool = False, plan: OnlinePlan | None = None
-) -> ColumnFacts:
+    workload: Workload, scenario: Scenario, queue: str = "drop", counted: bool = False, plan: OnlinePlan | None = None,
+    order: tuple[str, ...] = (),
+) -> ColumnFacts:  # fmt: skip
     """The facts of a run."""
     preempts, samples = scenario.preempt != "none", scenario.telemetry is not None
     policy = scenario.policy if isinstance(scenario.policy, str) else label(scenario.policy)
     preferred = plan is not None and any(plan.preference_weights)
-    return ColumnFacts(tuple(workload.columns), preempts, queue, samples, counted, preferred, policy)
+    return ColumnFacts(tuple(workload.columns), preempts, queue, samples, counted, preferred, policy, order)
 
 
 class UnusedColumns:

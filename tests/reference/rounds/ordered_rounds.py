@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -64,6 +64,8 @@ class Turns:
     options: RoundOptions
     jobs: Sequence[Job]
     shares_of: Tell | None = None
+    columns: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+    """By name the values of all jobs."""
     now_s: float = 0.0
     active: list[Active] = field(default_factory=list)
     """In the order of the last round."""
@@ -157,6 +159,7 @@ class Turns:
         return KeyInputs(
             job.submit_s, left_s if self.plan.mechanism == "fair" else left_s / a.speedup, job.total_steps * a.step_s,
             job.num_gpu, a.need[0], a.need[1], a.attained_s, a.last_s, job.weight, a.priority,
+            {name: values[a.id : a.id + 1] for name, values in self.columns.items()},
         )  # fmt: skip
 
     def chosen(self) -> list[Active]:

@@ -10,7 +10,7 @@ import pytest
 from fastsim.engine.orders.plan import OrderPlan
 from fastsim.errors import PolicyError
 from fastsim.policies import registry
-from fastsim.policies.orders import LeastAttainedService, Order, Tiresias
+from fastsim.policies.orders import LeastAttainedService, Order, OwnOrder, Tiresias
 from tests.views import setting
 
 KEYS = {
@@ -25,6 +25,7 @@ KEYS = {
     "round_robin": ("-starving", "last", "arrival"),
     "drf": ("-starving", "dominant", "arrival"),
     "tetris": ("-starving", "packing", "arrival"),
+    "edf": ("-starving", "column(deadline_s)", "arrival"),
 }
 
 
@@ -46,6 +47,15 @@ def test_descriptions_are_complete(name: str) -> None:
     assert described.title.endswith(".") and "key[j] =" in described.text and described.engine == "orders"
     assert all(parameter.text for parameter in described.parameters)
     assert described.citation.startswith("@")
+
+
+def test_a_user_writes_an_order() -> None:
+    text = "order(key='-column(value), remaining')"
+    assert plan(text).order == ("-starving", "-column(value)", "remaining", "arrival")
+    assert str(registry.parse(text)) == text and plan("order").order == ("-starving", "arrival")
+    assert plan("order(key='gpus,arrival,-column(b)') + tune").order == ("-starving", "gpus", "arrival", "-column(b)")
+    described = registry.describe("order")
+    assert described.engine == "orders" and "key[j] =" in described.text
 
 
 @pytest.mark.parametrize(
@@ -73,6 +83,10 @@ def test_mechanisms_are_added(text: str, mechanism: str, place: bool) -> None:
         ("tiresias(first_h=0)", "parameter first_h: found 0, expected a number above 0"),
         ("tiresias(queues=0)", "parameter queues: found 0"),
         ("tiresias(factor=1)", "parameter factor: found 1, expected a number above 1"),
+        ("order(key='age')", r"policy order, parameter key: found 'age', expected 1 to 3 of .*column\(age\)"),
+        ("order(key='gpus,arrival,last,weight')", "parameter key: found 4 terms, expected 1 to 3 of arrival, starving"),
+        ("order(key='')", "parameter key: found ''"),
+        ("order(key=3)", "parameter key: found 3, expected a word or a quoted text"),
         ("las(place=2)", "parameter place: found 2, expected True or False"),
     ],
 )
@@ -103,6 +117,12 @@ def test_limits_may_be_parts_of_an_hour_and_of_the_cluster() -> None:
 def test_a_limit_is_a_number(name: str, wrong: Any) -> None:
     with pytest.raises(PolicyError, match=f"parameter {name}: found"):
         Tiresias(**{name: wrong})
+
+
+def test_a_key_of_an_object_is_a_text() -> None:
+    wrong: Any = ("gpus",)
+    with pytest.raises(PolicyError, match=r"parameter key: found .*gpus.*, expected 1 to 3 of arrival"):
+        OwnOrder(key=wrong)
 
 
 def test_an_order_that_is_not_registered_has_the_name_of_its_class() -> None:

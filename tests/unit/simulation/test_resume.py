@@ -372,6 +372,8 @@ class Stop:
         ("finish_time_fairness(mode=perf)", {"until_s": 60_000.0}),
         ("max_min_fairness(mode=packed)", {"prices": "fixed?v100=2.48&p100=1.46&k80=0.45", "sample_s": 1000.0}),
         ("isolated", {"compat": "gavel", "record": "summary"}),
+        ("edf", {"workload": f"{JOBS}&slos=true", "restart_s": 20.0}),
+        ("order(key='-column(weight), column(total_work)')", {"workload": f"{JOBS}&priorities=true"}),
     ],
 )
 def test_stopped_again_and_again_and_resumed_writes_the_same_bytes(
@@ -417,6 +419,14 @@ def test_another_policy_shares_the_past(tmp_path: Path) -> None:
     assert (past["scenario"]["policy"], other.provenance["policy"]) == ("fifo", "max_min_fairness")
     assert past["pods"] >= 40 and "scenario" not in other.provenance
     assert {path.name for path in tmp_path.iterdir()} == {"base", "base.checkpoint", "other", "same"}
+
+
+def test_a_fork_reads_the_columns_of_jobs_that_had_arrived(tmp_path: Path) -> None:
+    base = simulated_rounds(tmp_path / "base", "edf", workload=f"{JOBS}&slos=true", **KEPT_ROUNDS)
+    same = fs.fork(tmp_path / "base", tmp_path / "same", policy="edf(starving_h=999)")
+    other = fs.fork(tmp_path / "base", tmp_path / "other", policy="order(key='-column(deadline_s)')")
+    assert same.placements.equals(base.placements) and not other.placements.equals(base.placements)
+    assert same.provenance["forked_from"]["pods"] >= 40
 
 
 @pytest.mark.parametrize("at_s", [0.0, 7200.0, 1e9])

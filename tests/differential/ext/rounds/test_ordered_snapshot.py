@@ -25,7 +25,7 @@ from tests.turns import Case, cases
 def played(case: Case, cut: int = 3, **more: Any) -> OrderedOutcome:
     batches = [JobBatch.of(part) for part in (case.jobs[:cut], case.jobs[cut:]) if part]
     return run_ordered(
-        case.setting, case.plan, case.needs, batches, case.options, record_tasks=True,
+        case.setting, case.plan, case.needs, batches, case.options, values=case.values(), record_tasks=True,
         metrics=cluster_metrics(case.setting), **more,
     )  # fmt: skip
 

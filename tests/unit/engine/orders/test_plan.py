@@ -28,7 +28,7 @@ def test_the_compiled_loop_knows_as_many() -> None:
     ("given", "words"),
     [
         ({"order": ("age",)}, "order: found 'age', expected 1 to 4 of arrival, starving"),
-        ({"order": ("-priority", "arrival")}, "found '-priority', .*; starving is 1 for a job that has waited longer"),
+        ({"order": ("-priority", "arrival")}, r"found '-priority', .*; the values of a column are column\(priority\)"),
         ({"order": ()}, "order: found 0 terms"),
         ({"order": ("arrival",) * 5}, "order: found 5 terms"),
         ({"mechanism": "half"}, "mechanism: found 'half', expected one of fair, greedy, tune, opt"),

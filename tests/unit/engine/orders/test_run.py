@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 import pytest
 
 import fastsim as fs
-from fastsim.engine.orders.run import OrderedOutcome, gpu_demand_pct, ordered_figures
+from fastsim.engine.orders.plan import OrderPlan
+from fastsim.engine.orders.run import OrderedOutcome, gpu_demand_pct, ordered_figures, run_ordered
 from fastsim.errors import InputError, PolicyError, ScenarioError
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
@@ -59,6 +60,26 @@ def test_every_order_runs_with_every_mechanism_that_means_something(order: str, 
         run = simulated(work, f"{order} + {mechanism}", record="summary")
     assert run.jobs["state"].unique().to_list() == ["finished"]
     assert run.summary["rounds"][0] > 0
+
+
+@pytest.mark.parametrize("policy", ["edf", "edf + greedy", "edf + tune + place", "order(key='column(deadline_s)')"])
+def test_jobs_are_served_by_their_deadlines(policy: str) -> None:
+    table = fs.Workload.from_text(f"{WORK['synergy']['workload']}&seed=2").table()
+    table = table.set_column(table.column_names.index("submit_s"), "submit_s", pa.array([0.0] * 30))
+    late_s = [None if row % 7 == 0 else 1e6 - row for row in range(30)]
+    work = fs.Workload.from_arrow(table.append_column("deadline_s", pa.array(late_s, pa.float64())))
+    run = simulated("synergy", policy, workload=work)
+    assert run.jobs["state"].unique().to_list() == ["finished"]
+    first = run.jobs.filter(run.jobs["start_s"] == 0).sort("pod_id")["pod_id"].to_list()
+    assert 29 in first and not {0, 7, 1, 2}.intersection(first)
+
+
+def test_values_of_columns_come_with_the_jobs() -> None:
+    scenario = SCENARIO.with_(policy="order(key='column(num_gpu)')")
+    inputs = prepared_rounds(scenario, registry.parse(scenario.policy))
+    assert isinstance(inputs.plan, OrderPlan) and inputs.needs is not None
+    with pytest.raises(PolicyError, match="order: found columns, expected jobs with values of them"):
+        run_ordered(inputs.setting, inputs.plan, inputs.needs, inputs.batches, inputs.options)
 
 
 @pytest.mark.parametrize(

@@ -283,7 +283,7 @@ def test_one_line_names_all_columns_and_what_they_need() -> None:
     ]
 
 
-@pytest.mark.parametrize("engine", ["pods"])
+@pytest.mark.parametrize("engine", ["pods", "orders"])
 @pytest.mark.parametrize("column", ["max_replicas", "priority", "est_duration_s"])
 def test_a_column_that_an_order_reads_is_used(engine: str, column: str) -> None:
     order = {"pods": {"queue": f"-column({column})"}, "orders": {"policy": f"order(key='-column({column})')"}}[engine]
