@@ -32,6 +32,7 @@ from tests.strategies import (
     ruled,
     scenarios,
     scenarios_per_run,
+    sortable,
     typicals,
     workloads,
 )
@@ -72,7 +73,7 @@ def crowds(draw: DrawFn) -> Scenario:
          "cpu_milli": rng.choice((500, 1000, 2000, 3000, 3500)), "num_gpu": gpus, "gpu_milli": milli}
         for i, (t, (gpus, milli)) in enumerate(zip(submit, requests, strict=True))
     ]  # fmt: skip
-    workload = Workload.from_arrow(pl.DataFrame(rows, schema=POD_SCHEMA))
+    workload = draw(sortable(Workload.from_arrow(pl.DataFrame(rows, schema=POD_SCHEMA)), main.plan.queue))
     typical = draw(st.one_of(st.just(WHOLE), typicals(workload)))
     return replace(main, cluster=cluster, workload=workload, typical=typical)
 
