@@ -11,7 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -142,10 +142,14 @@ class DaskTasks(Executor):
         self.slots = DASK_AHEAD * max(1, sum(self._client.nthreads().values()))
 
     def close(self, *, abort: bool = False) -> None:
-        """Leave the cluster; end a local one."""
+        """Leave the cluster; end a local one.
+
+        A worker that Dask cannot end in its time ends with this process: all answers are here.
+        """
         for part in (self._client, self._cluster):
             if part is not None:
-                part.close()
+                with suppress(OSError):
+                    part.close()
         self._client = self._cluster = None
 
     def _begin(self, task: Callable[[Any], Any], item: Any) -> Hashable:

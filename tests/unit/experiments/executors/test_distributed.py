@@ -51,3 +51,17 @@ def test_without_the_extra_it_says_which_of_dask() -> None:
 def test_tasks_need_an_open_executor_of_dask() -> None:
     with pytest.raises(FastsimError, match="with"):
         next(DaskTasks(2).map(abs, [0]))
+
+
+def test_a_local_cluster_of_dask_that_is_slow_to_end_fails_no_run() -> None:
+    class Slow:
+        closed = 0
+
+        def close(self) -> None:
+            self.closed += 1
+            raise TimeoutError("a nanny waits for its worker")
+
+    tasks, client, cluster = DaskTasks(2), Slow(), Slow()
+    tasks._client, tasks._cluster = client, cluster
+    tasks.close()
+    assert (client.closed, cluster.closed) == (1, 1) and tasks._client is None
