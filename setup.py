@@ -67,9 +67,10 @@ SOURCES = {".".join(path.with_suffix("").parts): path.as_posix() for path in sor
 SMALL = {
     f"fastsim_ext.{name}"
     for name in (
-        "_shared", "build", "adaptive.loop", "adaptive.snapshot", "adaptive.training_job", "online.decision_trace",
-        "online.stepped_loop", "online.stepped_queue", "rounds.cluster_metrics", "rounds.loop", "rounds.ordered_loop",
-        "rounds.snapshot", "solvers.block_equations", "solvers.block_path", "state.gpu_prices",
+        "_shared", "build", "adaptive.goodput_table", "adaptive.loop", "adaptive.snapshot", "adaptive.training_job",
+        "online.decision_trace", "online.stepped_loop", "online.stepped_queue", "rounds.cluster_metrics", "rounds.loop",
+        "rounds.ordered_loop", "rounds.share_loop", "rounds.snapshot", "solvers.block_equations", "solvers.block_path",
+        "state.gpu_prices", "state.gpu_readings", "state.outcome_columns",
     )
 }  # fmt: skip
 
