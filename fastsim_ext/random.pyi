@@ -1,10 +1,17 @@
-"""Random numbers: streams of the Mersenne Twister MT19937, and numbers keyed by seed, stream and counter.
+"""Random numbers: streams of the Mersenne Twister MT19937, keyed numbers, and rows drawn without putting back.
 
 The streams are drawn from as CPython's ``random`` and as numpy draw, so that a run can go on from a seeded stream.
 ``draw_bits`` and ``draw_below`` hold no state: they mix their three keys.
 """
 
 from collections.abc import Sequence
+from typing import Any
+
+def rows_taken(counts: Any, places: Any, taken: Any) -> None:
+    """Take the row at each place among those left out of the tree, one after the other, and put its number down.
+
+    ``counts`` is a Fenwick tree over the rows: a node holds the count of the rows below it that are left.
+    """
 
 def drawn(state: Sequence[int], draws: int, limit: int) -> list[int]:
     """For tests: numbers below ``limit`` (and 32-bit words if it is 0) after ``random.Random.getstate()[1]``."""

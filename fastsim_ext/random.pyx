@@ -1,10 +1,10 @@
-"""Random numbers: streams of the Mersenne Twister MT19937, and numbers keyed by seed, stream and counter.
+"""Random numbers: streams of the Mersenne Twister MT19937, keyed numbers, and rows drawn without putting back.
 
 The streams are drawn from as CPython's ``random`` and as numpy draw, so that a run can go on from a seeded stream.
 ``draw_bits`` and ``draw_below`` hold no state: they mix their three keys.
 """
 
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 cdef enum:
     MIDDLE = 397         # distance of the second word that makes a new one
@@ -86,6 +86,29 @@ cdef void mersenne_shuffle(Mersenne* stream, int32_t* items, int count) noexcept
     for i in range(count - 1, 0, -1):
         j = mersenne_below(stream, i + 1)
         items[i], items[j] = items[j], items[i]
+
+
+cdef int64_t row_taken(int32_t* counts, int64_t rows, int64_t place) noexcept nogil:
+    """Take the row at a place among those left out of a Fenwick tree of counts; its number."""
+    cdef int64_t row = 0, step = 1, node
+    while step <= rows >> 1:
+        step <<= 1
+    while step:
+        node = row + step
+        if node <= rows and counts[node] <= place:
+            place -= counts[node]
+            row = node
+        elif node <= rows:
+            counts[node] -= 1
+        step >>= 1
+    return row
+
+
+def rows_taken(int32_t[::1] counts, const int64_t[::1] places, int64_t[::1] taken):
+    """Take the row at each place among those left out of the tree, one after the other, and put its number down."""
+    cdef Py_ssize_t draw
+    for draw in range(places.shape[0]):
+        taken[draw] = row_taken(&counts[0], counts.shape[0] - 1, places[draw])
 
 
 def drawn(state, int draws, int limit):

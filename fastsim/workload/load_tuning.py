@@ -8,7 +8,6 @@ gives its pods in its order. Only here the clones of an inflation have a seed; t
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from fastsim.hardware.mig import gpu_milli
 from fastsim.hardware.node_constraints import further
 from fastsim.workload import schema as s
 from fastsim.workload.workload import Held, Workload
+from fastsim_ext.random import rows_taken
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
@@ -101,51 +101,27 @@ def tune_rows(
     return all_rows, all_rows[:0]
 
 
-MOST_MOVED = 1 << 16
-"""Rows of a list that are moved up whenever one goes; longer lists keep counts in a tree."""
 AT_ONCE = 1024
 """Draws that are looked at before the rows that they name go or are cloned."""
 
 
 def _thinned(demand: Ints, total: int, target: float, draws: GoRandom) -> Ints:
     """The rows that stay when rows drawn one by one go, until the others ask for no more than the target."""
-    if len(demand) > MOST_MOVED:
-        return _thinned_by_counts(demand.tolist(), total, target, draws)
-    rows, stays = array("H", range(len(demand))), np.ones(len(demand), bool)
-    while rows and total > target:
-        bounds = np.arange(len(rows), max(len(rows) - AT_ONCE, 0), -1)
-        gone = [rows.pop(place) for place in draws.look_ahead(bounds)]
-        left = total - np.cumsum(demand[gone])
-        enough = left <= target
+    left, stays = len(demand), np.ones(len(demand), bool)
+    nodes = np.arange(left + 1, dtype=np.int32)
+    counts = nodes & -nodes  # of the rows below each node of a Fenwick tree
+    while left and total > target:
+        expected = int((total - target) * left / total) + 1
+        places = draws.look_ahead(np.arange(left, left - min(expected, AT_ONCE, left), -1))
+        gone = np.empty_like(places)
+        rows_taken(counts, places, gone)
+        totals = total - np.cumsum(demand[gone])
+        enough = totals <= target
         count = int(enough.argmax()) + 1 if enough.any() else len(gone)
         draws.skip(count)
         stays[gone[:count]] = False
-        total = int(left[count - 1])
+        left, total = left - count, int(totals[count - 1])
     return np.flatnonzero(stays)
-
-
-def _thinned_by_counts(demand: list[int], total: int, target: float, draws: GoRandom) -> Ints:
-    """The same rows in time that grows with their number and its logarithm."""
-    # A tree of counts (Fenwick) finds the row at a place among those that are left, and counts it out on the way.
-    rows = len(demand)
-    counts = [node & -node for node in range(rows + 1)]
-    steps = [1 << bit for bit in reversed(range(rows.bit_length()))]
-    there = np.ones(rows, bool)
-    for left in range(rows, 0, -1):
-        if total <= target:
-            break
-        place, row = draws.below(left), 0
-        for step in steps:
-            node = row + step
-            if node > rows:
-                continue
-            if counts[node] <= place:
-                place, row = place - counts[node], node
-            else:
-                counts[node] -= 1
-        there[row] = False
-        total -= demand[row]
-    return np.flatnonzero(there)
 
 
 def _cloned(per_device: Ints, demand: Ints, total: int, target: float, draws: GoRandom, pool: Ints) -> Ints:

@@ -11,7 +11,6 @@ import base64
 import re
 from collections.abc import Iterator, Mapping, MutableSequence
 from functools import lru_cache
-from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -48,8 +47,8 @@ class GoRandom:
     def __init__(self, seed: int, used: int = 0) -> None:
         self.used = used
         """Words drawn so far."""
-        self._words = _words_after(_first_words(seed), used)
-        self._ahead: list[int] = []  # words that were looked at and not drawn, the next one last
+        self._blocks = _blocks_after(_first_words(seed), used)
+        self._ahead = next(self._blocks)  # words that are not drawn yet, the next one first
 
     @classmethod
     def of_run(cls, seed: int, after: DrawnPods | None = None) -> GoRandom:
@@ -62,8 +61,9 @@ class GoRandom:
 
     def word(self) -> int:
         """The next 64 bits (``Uint64``)."""
-        self.used += 1
-        return self._ahead.pop() if self._ahead else next(self._words)
+        word = int(self._words_ahead(1)[0])
+        self.skip(1)
+        return word
 
     def below(self, bound: int) -> int:
         """A number from 0 to `bound` - 1, which is below 2^31 (``Intn``)."""
@@ -73,10 +73,10 @@ class GoRandom:
             if drawn <= most:
                 return drawn % bound
 
-    def look_ahead(self, bounds: Integers) -> list[int]:
+    def look_ahead(self, bounds: Integers) -> Integers:
         """The numbers that `below` would give for these bounds, one after the other; `skip` draws them.
 
-        The list is never empty. It ends before a number that takes a second word.
+        There is at least one. They end before a number that takes a second word.
         """
         bounds = bounds.astype(np.uint64)
         drawn = self._words_ahead(len(bounds)) >> np.uint64(32) & np.uint64(SEEDS)
@@ -85,12 +85,11 @@ class GoRandom:
             self.skip(1)
             return self.look_ahead(bounds)
         count = int(refused.argmax()) or len(bounds)
-        numbers: list[int] = (drawn[:count] % bounds[:count]).tolist()
-        return numbers
+        return (drawn[:count] % bounds[:count]).astype(np.int64)
 
     def skip(self, count: int) -> None:
         """Draws so many of the words that were looked at."""
-        del self._ahead[len(self._ahead) - count :]
+        self._ahead = self._ahead[count:]
         self.used += count
 
     def shuffle(self, items: MutableSequence[Any]) -> None:
@@ -115,18 +114,24 @@ class GoRandom:
 
     def _words_ahead(self, count: int) -> Words:
         """The next words, in their order; nothing is drawn."""
-        lacking = count - len(self._ahead)
-        if lacking > 0:
-            self._ahead = list(islice(self._words, lacking))[::-1] + self._ahead
-        return np.array(self._ahead[len(self._ahead) - count :][::-1], np.uint64)
+        if count > len(self._ahead):
+            blocks = [self._ahead]
+            while sum(map(len, blocks)) < count:
+                blocks.append(next(self._blocks))
+            self._ahead = np.concatenate(blocks)
+        return self._ahead[:count]
 
     def permutation(self, count: int) -> list[int]:
         """A random order of 0 to `count` - 1 (``Perm``)."""
         order: list[int] = []
-        for number in range(count):
-            place = self.below(number + 1)
-            order.append(number)
-            order[number], order[place] = order[place], number
+        bounds = np.arange(1, count + 1)
+        while len(order) < count:
+            places = self.look_ahead(bounds[len(order) :])
+            self.skip(len(places))
+            for place in places.tolist():
+                number = len(order)
+                order.append(number)
+                order[number], order[place] = order[place], number
         return order
 
 
@@ -141,31 +146,37 @@ def drawn_by(pods: DrawnPods) -> tuple[int, int] | None:
     return int(seed), int(words)
 
 
-def _words_after(recent: Words, used: int) -> Iterator[int]:
-    """The words that follow 607 words, without the first ``used``."""
+def _blocks_after(recent: Words, used: int) -> Iterator[Words]:
+    """The words that follow 607 words, without the first ``used``, in blocks of at most 273."""
     while True:
         fresh = recent[:LAG] + recent[-LAG:]
         recent = np.concatenate((recent[LAG:], fresh))
         if used < LAG:
-            yield from fresh[used:].tolist()
+            yield fresh[used:]
         used = max(used - LAG, 0)
 
 
 @lru_cache(maxsize=16)
 def _first_words(seed: int) -> Words:
     """The 607 words before the first draw, in the order in which the sums take them."""
-    state = seed % SEEDS or SEED_OF_ZERO
-    changes = []
-    for draw in range(20 + 3 * LENGTH):
-        state = state * 48271 % SEEDS
-        if draw >= 20:
-            changes.append(state)
-    parts = np.array(changes, np.uint64).reshape(LENGTH, 3)
+    states = np.uint64(seed % SEEDS or SEED_OF_ZERO) * _powers(20 + 3 * LENGTH) % np.uint64(SEEDS)
+    parts = states[20:].reshape(LENGTH, 3)
     mask = parts[:, 0] << np.uint64(40) ^ parts[:, 1] << np.uint64(20) ^ parts[:, 2]
     table = np.frombuffer(base64.b64decode(_TABLE), "<u8") ^ mask
     words: Words = np.roll(table[::-1], LENGTH - LAG)
     words.flags.writeable = False
     return words
+
+
+@lru_cache(maxsize=1)
+def _powers(count: int) -> Words:
+    """48,271 to the powers of 1 to ``count``, modulo 2^31 - 1: what the generator multiplies a seed by."""
+    powers = np.array([48_271], np.uint64)
+    while len(powers) < count:
+        powers = np.concatenate((powers, powers * powers[-1] % np.uint64(SEEDS)))
+    powers = powers[:count]
+    powers.flags.writeable = False
+    return powers
 
 
 # The table `rngCooked` of Go's math/rand (src/math/rand/rng.go) as little-endian words in base 64.

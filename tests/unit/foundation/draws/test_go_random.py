@@ -106,7 +106,7 @@ def test_numbers_ahead_are_those_of_single_draws(most: int) -> None:
         ahead, single = GoRandom(seed), GoRandom(seed)
         for drawn in range(1, 40):
             bounds = np.arange(most, max(most - 50, 0), -1)
-            numbers = ahead.look_ahead(bounds)[:drawn]
+            numbers = ahead.look_ahead(bounds)[:drawn].tolist()
             ahead.skip(len(numbers))
             assert numbers == [single.below(int(bound)) for bound in bounds[: len(numbers)]] and numbers
             assert ahead.used == single.used
