@@ -18,6 +18,7 @@ from fastsim.engine.checkpoints.value_checks import (
     check_numbers,
     check_range,
     check_records,
+    check_rows,
     records_of,
 )
 from fastsim.engine.rounds.outcome import GANG, MOMENT
@@ -80,7 +81,7 @@ def check_state(rounds: AdaptiveDriver, meta: Mapping[str, Any], arrays: Mapping
     check_stays(moments)
     listed = moments[moments["held"] >= 0]
     check_range(listed["held"] + listed["num_gpu"], 0, len(gpus), "ends of tasks.held")
-    check_records(records_of(arrays, "rows", ROW), {"t": TIME, "kind": (0, len(EVENTS) - 1)}, "rows")
+    check_rows(records_of(arrays, "rows", ROW), len(EVENTS), len(rounds.jobs), "rows")
 
 
 def _check_jobs(rounds: AdaptiveDriver, numbers: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:

@@ -12,6 +12,8 @@ import numpy as np
 
 MOST = 1 << 62
 """More than any count or amount in a state."""
+LARGEST_INTEGER = 2**63 - 1
+"""The largest number of 64 bits."""
 LATEST = 1e300
 """Later than any time in a state, seconds."""
 COUNT, SPAN, TIME = (0, MOST), (0.0, LATEST), (-LATEST, LATEST)
@@ -39,6 +41,16 @@ def check_records(records: Any, ranges: Mapping[str, tuple[Any, ...]], name: str
     for field, limits in ranges.items():
         low, high = limits[:2]
         check_range(records[field], low, high, f"{name}.{field}", missing=limits[2:] == (True,))
+
+
+def check_rows(rows: Any, kinds: int, pods: int | None, name: str) -> None:
+    """:func:`check_records` for rows of a timeline about so many pods or jobs, numbered from 0; -1 is none of them.
+
+    Any number stands for a pod if ``pods`` is None: it is an id of the user's.
+    """
+    ranges = dict.fromkeys(rows.dtype.names, COUNT) | {"t": TIME, "kind": (0, kinds - 1)}
+    ids = (-LARGEST_INTEGER, LARGEST_INTEGER) if pods is None else (-1, pods - 1)
+    check_records(rows, ranges | {"pod": ids}, name)
 
 
 def check_numbers(numbers: Any, ranges: Mapping[str, tuple[Any, ...]], name: str) -> None:

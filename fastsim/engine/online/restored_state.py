@@ -25,11 +25,12 @@ from fastsim.engine.checkpoints.value_checks import (
     check_numbers,
     check_range,
     check_records,
+    check_rows,
     records_of,
 )
 from fastsim.engine.online.kernel_columns import WHOLE
 from fastsim.engine.online.recorder import TABLES
-from fastsim.engine.tables import ROW
+from fastsim.engine.tables import EVENTS, ROW
 
 if TYPE_CHECKING:
     from fastsim.engine.online.run import OnlineRun
@@ -107,8 +108,16 @@ def check_header(meta: Mapping[str, Any]) -> None:
         if name not in TABLES or not all(_is_segment(name, segment) for segment in segments):
             raise ValueError(f"tables.{name}: other files than a run writes")
     for tag, row, count in meta["stages"]:
-        if not isinstance(tag, str) or len(bytes.fromhex(row)) != ROW.itemsize or not 0 < count < MOST:
+        _check_row(row, "stages")
+        if not isinstance(tag, str) or not 0 < count < MOST:
             raise ValueError("stages, no rows of stages")
+
+
+def _check_row(text: Any, name: str) -> None:
+    """One row of a timeline as hexadecimal text; its pod has an id of the user's."""
+    if not isinstance(text, str) or len(bytes.fromhex(text)) != ROW.itemsize:
+        raise ValueError(f"{name}, no row of a timeline")
+    check_rows(np.frombuffer(bytes.fromhex(text), ROW), len(EVENTS), None, name)
 
 
 def _is_segment(table: str, segment: Any) -> bool:
@@ -247,8 +256,7 @@ def _check_counts(run: OnlineRun, loop: Mapping[str, Any], running: int, pending
     if next_s > -np.inf and (next_s != loop["sample_k"] * sample_s or not loop["now"] <= next_s):
         raise ValueError(f"loop.next_sample = {next_s}")
     check_numbers(loop, {"deschedule_next": (0, len(run.options.deschedule))}, "loop")
-    if not isinstance(loop["at_capacity"], str) or len(bytes.fromhex(loop["at_capacity"])) != ROW.itemsize:
-        raise ValueError("loop.at_capacity, no row of a timeline")
+    _check_row(loop["at_capacity"], "loop.at_capacity")
 
 
 def _entries(run: OnlineRun, meta: Mapping[str, Any], arrays: Mapping[str, Any], slots: Any, waits: Any) -> list[int]:

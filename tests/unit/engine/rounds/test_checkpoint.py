@@ -263,14 +263,18 @@ def test_a_state_without_notes_is_no_checkpoint_of_a_run(work: Path, tmp_path: P
         stored_state(tmp_path)
 
 
-def resume_changed(engine: str, folder: Path, name: str, kind: Any, change: Callable[[Any], None]) -> None:
-    """Go on from a checkpoint of a small run whose records of this name were changed."""
+def resume_changed(
+    engine: str, folder: Path, name: str, kind: Any, change: Callable[[Any], None], **numbers: int
+) -> None:
+    """Go on from a checkpoint of a small run whose records of this name and numbers of the loop were changed."""
     fs.simulate(**RUNS[engine], out=folder / "run", checkpoint_pods=3, keep_checkpoint=True)
     file = folder / "run.checkpoint" / STATE
     state = RunState.read(file)
     records = np.frombuffer(state.arrays[name].tobytes(), kind).copy()
     change(records)
-    dataclasses.replace(state, arrays={**state.arrays, name: records.view(state.arrays[name].dtype)}).write(file)
+    arrays = {**state.arrays, name: records.view(state.arrays[name].dtype)}
+    meta = {**state.meta, "loop": {**state.meta["loop"], **numbers}}
+    dataclasses.replace(state, meta=meta, arrays=arrays).write(file)
     fs.resume(folder / "run", overwrite=True)
 
 
@@ -284,6 +288,29 @@ def test_rows_of_unknown_events_and_rounds_are_refused(engine: str, field: str, 
 
     with pytest.raises(StoredError, match=rf"rows\.{field}"):
         resume_changed(engine, tmp_path, "rows", ROW, change)
+
+
+@pytest.mark.spread(2)
+@pytest.mark.parametrize(
+    ("field", "value"), [("pod", 65_536), ("pod", -2), ("seq", -1), ("running", -1), ("gpu_cap", -5)]
+)
+@pytest.mark.parametrize("engine", ROUND_ENGINES)
+def test_rows_of_jobs_that_are_not_there_and_counts_below_nothing_are_refused(
+    engine: str, field: str, value: int, tmp_path: Path
+) -> None:
+    def change(rows: Any) -> None:
+        rows[field][-1] = value
+
+    with pytest.raises(StoredError, match=rf"rows\.{field}"):
+        resume_changed(engine, tmp_path, "rows", ROW, change)
+
+
+def test_a_job_that_waits_for_its_admission_must_come_again(tmp_path: Path) -> None:
+    def change(rows: Any) -> None:
+        rows["pod"][-1] = 65_536
+
+    with pytest.raises(InputError, match="at least 65537, as when the checkpoint was written"):
+        resume_changed("orders", tmp_path, "rows", ROW, change, reported=65_537)
 
 
 @pytest.mark.spread(1)
