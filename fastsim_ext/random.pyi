@@ -13,6 +13,9 @@ def rows_taken(counts: Any, places: Any, taken: Any) -> None:
     ``counts`` is a Fenwick tree over the rows: a node holds the count of the rows below it that are left.
     """
 
+def exchange(items: Any, others: Any, last: int) -> None:
+    """Exchange the item at ``last`` with that at the first other place, the one before with the second, and so on."""
+
 def drawn(state: Sequence[int], draws: int, limit: int) -> list[int]:
     """For tests: numbers below ``limit`` (and 32-bit words if it is 0) after ``random.Random.getstate()[1]``."""
 

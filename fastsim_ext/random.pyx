@@ -111,6 +111,13 @@ def rows_taken(int32_t[::1] counts, const int64_t[::1] places, int64_t[::1] take
         taken[draw] = row_taken(&counts[0], counts.shape[0] - 1, places[draw])
 
 
+def exchange(int64_t[::1] items, const int64_t[::1] others, int64_t last):
+    """Exchange the item at ``last`` with that at the first other place, the one before with the second, and so on."""
+    cdef Py_ssize_t k
+    for k in range(others.shape[0]):
+        items[last - k], items[others[k]] = items[others[k]], items[last - k]
+
+
 def drawn(state, int draws, int limit):
     """For tests: numbers below ``limit`` (and 32-bit words if it is 0) after ``random.Random.getstate()[1]``."""
     cdef Mersenne stream

@@ -41,10 +41,10 @@ def ordered(workload: Workload) -> Workload:
 def shuffled(workload: Workload, seed: int = 0) -> Workload:
     """The pods sorted by name and then shuffled, as the original does with ``--shuffle-pod true -tuneseed SEED``."""
     table, draws = workload.table(), GoRandom.of_run(seed)
-    order = _by_name(table).tolist()
+    order = _by_name(table)
     draws.shuffle(order)
     note = {"order": "shuffled", "seed": seed}
-    return _order_only(workload, table.take(pa.array(order, pa.int64())), note, _drawn(seed, draws))
+    return _order_only(workload, table.take(pa.array(order)), note, _drawn(seed, draws))
 
 
 def tuned(workload: Workload, ratio: float, cluster_gpu_milli: int, seed: int = 0) -> Workload:

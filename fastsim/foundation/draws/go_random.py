@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Mapping, MutableSequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 
 from fastsim.errors import InputError
+from fastsim_ext.random import exchange
 
 Words = np.ndarray[Any, np.dtype[np.uint64]]
 Integers = np.ndarray[Any, np.dtype[np.int64]]
@@ -27,6 +28,8 @@ SEEDS = 2**31 - 1
 LOW = np.uint64(0xFFFFFFFF)
 """The lower half of a word."""
 SEED_OF_ZERO = 89_482_311
+AT_ONCE = 1 << 16
+"""Items of a list whose exchanges are computed together."""
 STARTING_DRAWS = 10
 """Numbers that the clients of the simulator draw between the pods and the nodes: one for the timeout of each."""
 DRAWN = "fastsim.drawn"
@@ -92,25 +95,25 @@ class GoRandom:
         self._ahead = self._ahead[count:]
         self.used += count
 
-    def shuffle(self, items: MutableSequence[Any]) -> None:
+    def shuffle(self, items: Integers) -> None:
         """Exchanges every item from the last to the second with one at or before it (``Shuffle``)."""
-        bounds = np.arange(len(items), 1, -1, dtype=np.uint64)
-        products = (self._words_ahead(len(bounds)) >> np.uint64(31) & LOW) * bounds
-        if ((products & LOW) < bounds).any():  # a word may have to be drawn again, one in 2^32 / len(items)
-            self._shuffle_word_by_word(items)
-            return
-        for last, other in zip(range(len(items) - 1, 0, -1), (products >> np.uint64(32)).tolist(), strict=True):
-            items[last], items[other] = items[other], items[last]
-        self.skip(len(bounds))
+        last = len(items) - 1
+        while last > 0:
+            others = self._exchanges(last)
+            exchange(items, others, last)
+            last -= len(others)
 
-    def _shuffle_word_by_word(self, items: MutableSequence[Any]) -> None:
-        for last in range(len(items) - 1, 0, -1):
-            bound = last + 1
-            product = (self.word() >> 31 & 0xFFFFFFFF) * bound
-            while product & 0xFFFFFFFF < bound and product & 0xFFFFFFFF < 2**32 % bound:
-                product = (self.word() >> 31 & 0xFFFFFFFF) * bound
-            other = product >> 32
-            items[last], items[other] = items[other], items[last]
+    def _exchanges(self, last: int) -> Integers:
+        """The places with which the items at ``last`` and before are exchanged; fewer where one takes a second word."""
+        bounds = np.arange(last + 1, max(last + 1 - AT_ONCE, 1), -1, dtype=np.uint64)
+        products = (self._words_ahead(len(bounds)) >> np.uint64(31) & LOW) * bounds
+        low = products & LOW
+        refused = low < bounds
+        if refused.any():
+            refused &= low < np.uint64(2**32) % bounds
+        count = int(refused.argmax()) if refused.any() else len(bounds)
+        self.skip(count or 1)
+        return (products[:count] >> np.uint64(32)).astype(np.int64)
 
     def _words_ahead(self, count: int) -> Words:
         """The next words, in their order; nothing is drawn."""

@@ -63,17 +63,17 @@ def test_the_words_go_on_for_ever_and_begin_anywhere() -> None:
 
 @pytest.mark.parametrize("seed", SHUFFLED)
 def test_a_shuffle_is_that_of_go(seed: int) -> None:
-    draws, items = GoRandom(seed), list(range(40_000))
+    draws, items = GoRandom(seed), np.arange(40_000)
     draws.shuffle(items)
     used = draws.used
-    total = sum(place * item for place, item in enumerate(items))
-    assert (*items[:3], total, draws.word(), used) == SHUFFLED[seed]
+    total = int((np.arange(40_000) * items).sum())
+    assert (*items[:3].tolist(), total, draws.word(), used) == SHUFFLED[seed]
 
 
 def test_nothing_to_shuffle_draws_nothing() -> None:
     draws = GoRandom(3)
     for items in ([], [7]):
-        draws.shuffle(items)
+        draws.shuffle(np.array(items, np.int64))
     assert draws.used == 0 and draws.permutation(0) == []
 
 
@@ -91,13 +91,24 @@ def test_words_that_no_run_draws_are_refused(noted: str) -> None:
         drawn_by(SimpleNamespace(metadata={DRAWN: noted}))
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 273, 10_609, 60_000])
-def test_all_words_at_once_exchange_what_word_by_word_does(count: int) -> None:
-    for seed in range(6):
-        one, other, draws, single = list(range(count)), list(range(count)), GoRandom(seed), GoRandom(seed)
+def shuffled_word_by_word(draws: GoRandom, items: list[int]) -> None:
+    """Exchange every item from the last to the second, a word at a time."""
+    for last in range(len(items) - 1, 0, -1):
+        bound = last + 1
+        product = (draws.word() >> 31 & 0xFFFFFFFF) * bound
+        while product & 0xFFFFFFFF < bound and product & 0xFFFFFFFF < 2**32 % bound:
+            product = (draws.word() >> 31 & 0xFFFFFFFF) * bound
+        other = product >> 32
+        items[last], items[other] = items[other], items[last]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 273, 10_609, 60_000, 150_000])
+def test_many_words_at_once_exchange_what_word_by_word_does(count: int) -> None:
+    for seed in range(6 if count < 100_000 else 2):
+        one, other, draws, single = np.arange(count), list(range(count)), GoRandom(seed), GoRandom(seed)
         draws.shuffle(one)
-        single._shuffle_word_by_word(other)
-        assert one == other and draws.used == single.used and draws.word() == single.word()
+        shuffled_word_by_word(single, other)
+        assert one.tolist() == other and draws.used == single.used and draws.word() == single.word()
 
 
 @pytest.mark.parametrize("most", [3, 1000, 2**30 + 1, 1_500_000_000])
