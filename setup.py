@@ -67,10 +67,12 @@ SOURCES = {".".join(path.with_suffix("").parts): path.as_posix() for path in sor
 SMALL = {
     f"fastsim_ext.{name}"
     for name in (
-        "_shared", "build", "adaptive.goodput_table", "adaptive.loop", "adaptive.snapshot", "adaptive.training_job",
-        "online.decision_trace", "online.stepped_loop", "online.stepped_queue", "rounds.cluster_metrics", "rounds.loop",
-        "rounds.ordered_loop", "rounds.share_loop", "rounds.snapshot", "solvers.block_equations", "solvers.block_path",
-        "state.gpu_prices", "state.gpu_readings", "state.outcome_columns",
+        "_shared", "adaptive.goodput_table", "adaptive.loop", "adaptive.snapshot", "adaptive.training_job",
+        "build", "online.decision_trace", "online.stepped_loop", "online.stepped_queue",
+        "rounds.cluster_metrics", "rounds.job_table", "rounds.leases", "rounds.loop", "rounds.ordered_loop",
+        "rounds.resource_shares", "rounds.round_log", "rounds.server_allocation", "rounds.share_loop",
+        "rounds.snapshot", "solvers.block_equations", "solvers.block_path", "state.gpu_prices",
+        "state.gpu_readings", "state.outcome_columns", "state.tenant_usage",
     )
 }  # fmt: skip
 
