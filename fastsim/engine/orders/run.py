@@ -126,6 +126,29 @@ def run_ordered(
 
     ``values`` of ``batches`` are needed for an order that reads columns, see :class:`OrderedDriver`.
     """
+    driver = ordered_driver(
+        setting, plan, needs, batches, options, tenants=tenants, values=values, record_tasks=record_tasks,
+        metrics=metrics, progress=progress,
+    )  # fmt: skip
+    driver.play(checkpoint, resume)
+    loop = driver.loop
+    return driver.outcome(OrderedOutcome, needs.gpus__g, loop.end_s, needs=needs, reclaims=loop.shares.reclaims)
+
+
+def ordered_driver(
+    setting: Setting,
+    plan: OrderPlan,
+    needs: ServerDemands,
+    batches: Iterable[JobBatch],
+    options: RoundOptions,
+    *,
+    tenants: Sequence[str] = (),
+    values: Sequence[Floats] | None = None,
+    record_tasks: bool = False,
+    metrics: ClusterMetrics | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> OrderedDriver:
+    """The driver of a run before its first round."""
     needs.check(plan)
     if values is None and any(map(column_of, plan.order)):
         raise PolicyError("order", "columns", "jobs with values of them")
@@ -144,8 +167,7 @@ def run_ordered(
         "estimates": "none",
         "rates": f"{decided['rates']} {_tables(needs)}",
     }
-    driver.play(checkpoint, resume)
-    return driver.outcome(OrderedOutcome, gpus, loop.end_s, needs=needs, reclaims=loop.shares.reclaims)
+    return driver
 
 
 def ordered_loop_of(

@@ -109,6 +109,30 @@ def run_rounds(
     is in the figures, 0 busy, and nowhere else: the policy does not see it and no draw is among models with it.
     """
     every = _whole_servers(setting, gpus_per_server)
+    driver = share_driver(
+        setting, plan, batches, options, gpus_per_server=gpus_per_server, tenants=tenants, record_tasks=record_tasks,
+        metrics=metrics, progress=progress,
+    )  # fmt: skip
+    driver.play(checkpoint, resume)
+    models = models_with_gpus(every)
+    outcome = driver.outcome(RoundOutcome, tuple(every[g] for g in models), driver.loop.now_s)
+    return on_every_model(outcome, setting, options, every, models)
+
+
+def share_driver(
+    setting: Setting,
+    plan: SharePlan,
+    batches: Iterable[JobBatch],
+    options: RoundOptions,
+    *,
+    gpus_per_server: tuple[int, ...] = (),
+    tenants: Sequence[str] = (),
+    record_tasks: bool = False,
+    metrics: ClusterMetrics | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> ShareDriver:
+    """The driver of a run before its first round; its setting has the models with GPUs alone."""
+    every = _whole_servers(setting, gpus_per_server)
     models = models_with_gpus(every)
     gpus, used = tuple(every[g] for g in models), setting_on(setting, every, models)
     chosen = options_on(options, models)
@@ -118,8 +142,7 @@ def run_rounds(
     driver.decided = decisions(used, chosen, gpus, record_tasks, metrics is not None) | {
         "estimates": "none" if plan.estimates is None else str(plan.estimates)
     }  # another policy that resumes keeps them
-    driver.play(checkpoint, resume)
-    return on_every_model(driver.outcome(RoundOutcome, gpus, loop.now_s), setting, options, every, models)
+    return driver
 
 
 def usable_jobs(setting: Setting, batches: Iterable[JobBatch]) -> Iterator[JobBatch]:

@@ -44,7 +44,7 @@ from fastsim.workload.oversized_pods import smaller_jobs
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.adaptive.run import AdaptiveOutcome
+    from fastsim.engine.adaptive.run import AdaptiveDriver, AdaptiveOutcome
     from fastsim.engine.checkpoints.clock import CheckpointSchedule
     from fastsim.engine.checkpoints.state import RunState
     from fastsim.scenario.scenario import Scenario
@@ -138,6 +138,18 @@ def driven_adaptive(
     if prices is not None:
         charge(run, inputs.cluster, prices)
     return run if recorded else dataclasses.replace(run, tasks=run.tasks[:0])
+
+
+def driver_of(
+    scenario: Scenario, inputs: PreparedAdaptive, progress: Callable[[int], None] | None = None
+) -> AdaptiveDriver:
+    """The driver of a run that records nothing, before its first round."""
+    from fastsim.engine.adaptive.run import adaptive_driver
+
+    driver = adaptive_driver(inputs.setting, inputs.plan, inputs.jobs)
+    driver.until_s = float("inf") if scenario.until_s is None else scenario.until_s
+    driver.progress = progress
+    return driver
 
 
 def describe(records: npt.NDArray[Any], workload: Workload) -> None:

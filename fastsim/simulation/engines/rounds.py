@@ -53,7 +53,9 @@ if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.checkpoints.clock import CheckpointSchedule
     from fastsim.engine.checkpoints.state import RunState
+    from fastsim.engine.orders.run import OrderedDriver
     from fastsim.engine.rounds.outcome import RoundOutcome
+    from fastsim.engine.shares.run import ShareDriver
     from fastsim.performance.oracle import Oracle
     from fastsim.scenario.scenario import Scenario
     from fastsim.simulation.run_warnings import Message
@@ -189,6 +191,27 @@ def driven(
     from fastsim.engine.shares.run import run_rounds
 
     return run_rounds(inputs.setting, inputs.plan, inputs.batches, inputs.options, **more)
+
+
+def driver_of(
+    scenario: Scenario, inputs: PreparedRounds, progress: Callable[[int], None] | None = None
+) -> ShareDriver | OrderedDriver:
+    """The driver of a run that records nothing, before its first round; ScenarioError for one without rounds."""
+    if scenario.ideal:
+        raise ScenarioError("ideal", "jobs without rounds", "a run in rounds")
+    if isinstance(inputs.plan, OrderPlan):
+        from fastsim.engine.orders.run import ordered_driver
+
+        assert inputs.needs is not None
+        return ordered_driver(
+            inputs.setting, inputs.plan, inputs.needs, inputs.batches, inputs.options, tenants=inputs.tenants,
+            values=inputs.batches.values, progress=progress,
+        )  # fmt: skip
+    from fastsim.engine.shares.run import share_driver
+
+    return share_driver(
+        inputs.setting, inputs.plan, inputs.batches, inputs.options, tenants=inputs.tenants, progress=progress
+    )
 
 
 def _logged(scenario: Scenario, inputs: PreparedRounds, run: RoundOutcome) -> RoundOutcome:
