@@ -1,11 +1,11 @@
 """State of a run in rounds between two rounds as numbers and bytes: snapshot and restore.
 
-A run has a common part and that of its kind of rounds; ``request_allocation`` is for forks. Arguments of the run and
-fields that every round rewrites before it reads them are left out; jobs that have not arrived are read again.
-``tests/style/test_saved_fields.py`` has the list.
+A run has a common part and that of its kind of rounds; ``request_allocation`` is for forks, and the functions behind it
+for explanations of a round. Arguments of the run and fields that every round rewrites before it reads them are left
+out; jobs that have not arrived are read again. ``tests/style/test_saved_fields.py`` has the list.
 """
 
-from libc.math cimport isfinite
+from libc.math cimport INFINITY, ceil, isfinite
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memcpy
@@ -21,6 +21,7 @@ from fastsim_ext.rounds.ordered_jobs cimport OrderedJob, OrderedJobTable
 from fastsim_ext.rounds.ordered_loop cimport OrderedLoop, RoundRecord
 from fastsim_ext.rounds.round_log cimport RoundLog, TaskRecord
 from fastsim_ext.rounds.share_loop cimport ShareLoop
+from fastsim_ext.sorting cimport MOST_TERMS
 
 cdef enum:               # places in fastsim.engine.tables.EVENTS
     DEPARTURE = 1
@@ -117,6 +118,34 @@ def restore(RoundLoop run, numbers, parts):
 def request_allocation(ShareLoop run):
     """Ask for a new allocation at the next round that ``realloc_s`` allows; used when a fork changes the policy."""
     run.allocation_wanted = True
+
+
+# ---------------------------------------------------------------------- of one round
+
+def next_round_s(RoundLoop run):
+    """When the round begins that is next; the loop stands between two rounds, and a job has been read."""
+    cdef int32_t i
+    cdef double at_s = -INFINITY
+    if isinstance(run, ShareLoop):
+        for i in range(run.leases.n):
+            at_s = max(at_s, run.leases.tasks[i].finish_s)
+        return at_s if run.leases.n else (<ShareLoop> run).next_event_s()
+    at_s = run.now_s
+    if run.table.n == 0 and run.at_pending < run.n_pending:
+        at_s = run.pending[run.at_pending].submit_s
+    if at_s <= run.now_s:
+        return run.now_s
+    return (<OrderedLoop> run).begin_s + ceil((at_s - (<OrderedLoop> run).begin_s) / run.round_s) * run.round_s
+
+
+def visited(ShareLoop run):
+    """GPU models in the order in which the last round filled them."""
+    return [run.selection.visit[i] for i in range(run.leases.width)]
+
+
+def sort_keys(OrderedLoop run, int32_t jobs):
+    """The sort keys of so many rows in the last round, MOST_TERMS numbers each, as bytes."""
+    return raw_bytes(run.ordered_jobs.keys, min(jobs, run.ordered_jobs.room) * MOST_TERMS, sizeof(double))
 
 
 # ---------------------------------------------------------------------- the loop
