@@ -15,7 +15,7 @@ import pytest
 
 import fastsim as fs
 import fastsim.engine
-from fastsim.engine.adaptive.plan import AdaptivePlan, Place
+from fastsim.engine.adaptive.plan import AdaptivePlan, Offer, Place
 from fastsim.engine.monitored.plan import Binding, MonitoredPlan, SchedulerStep
 from fastsim.engine.orders.plan import OrderPlan
 from fastsim.engine.shares.plan import SharePlan
@@ -102,6 +102,19 @@ def first_job(view: Any) -> Any:
     return {view.jobs[0].id: Place(0, (0,))}
 
 
+def offered(*offers: Any) -> None:
+    """The explanation of the first round of a run whose decider offers these."""
+    decider = SimpleNamespace(decide=first_job, solver_s=0.0, offers=lambda view: offers[0])
+    plan = AdaptivePlan(decider)
+    scenario = fs.Scenario(*ADAPTIVE, mine("begin", lambda setting: plan, adaptive=True), round_s=60.0)
+    fs.explain(scenario, t=480.0)  # the first round
+
+
+def offer(**changed: Any) -> list[Offer]:
+    """An offer of one GPU to the first job, with changed fields."""
+    return [Offer(0, 0, 1, 1, 1.0, 1.0)._replace(**changed)]
+
+
 def watched(factory: Any) -> None:
     fs.simulate(*MONITORED, mine("watch", lambda: MonitoredPlan(factory)))
 
@@ -162,6 +175,14 @@ BINDING: dict[str, tuple[str, list[Any]]] = {
     "at_s": ("a second from 0 on", [-1.0, math.nan, math.inf, "now", None]),
     "stage": ("a text", [3, None, ["direct"]]),
 }
+OFFER: dict[str, tuple[str, list[Any]]] = {
+    "job": ("the id of an active job", [77, -1, 0.0, "0", None, False]),
+    "group": ("a number of -1 to 2", [3, -2, 0.5, "0", None, True]),
+    "nodes": ("a number of 1 or more", [0, 0.5, None]),
+    "gpus": ("a number of 1 or more", [0, "1", True]),
+    "goodput": ("a finite number", ["1", math.nan, math.inf, None, True]),
+    "value": ("a finite number", ["1", math.nan, -math.inf, None]),
+}
 """Wrong values of the fields of answers, with a part of what is expected."""
 
 ANSWERS: dict[str, list[Wrong]] = {
@@ -206,6 +227,11 @@ ANSWERS: dict[str, list[Wrong]] = {
     "Decider.solver_s": each(
         lambda value: adaptive(first_job, value), NO_SECONDS, None, "a", math.nan, -1.0, math.inf, True
     ),
+    "OfferingDecider.offers": [
+        *each(offered, r"offers\(\): found .*, expected a list of Offers", None, 3, {}, "a"),
+        *each(offered, r"offers\(\): offer 0: found .*, expected an Offer", [3], [(0, 0, 1, 1, 1.0, 1.0)]),
+        *fields(offered, offer, OFFER),
+    ],
     "SchedulerFactory.__call__": each(
         lambda answer: watched(lambda capacity, begin_s: answer),
         r"scheduler\(\): found .*, expected an object with arrive\(\) and step\(\)", None, 3, SimpleNamespace,

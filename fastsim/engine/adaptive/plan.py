@@ -116,6 +116,30 @@ class Decider(Protocol):
         """Places by job id; a job without one waits."""
 
 
+class Offer(NamedTuple):
+    """A configuration that a decision may give to a job.
+
+    ``group`` is that of the nodes, -1 if GPU models are equal to the policy; ``nodes`` are as many at least.
+    ``goodput`` is in the unit of the policy; ``value`` is what the choice adds to what the policy makes as large as it
+    can, 0 for none. ``kept``: the job restarts, and has what it had.
+    """
+
+    job: int
+    group: int
+    nodes: int
+    gpus: int
+    goodput: float
+    value: float
+    kept: bool = False
+
+
+class OfferingDecider(Decider, Protocol):
+    """A decider that can say what it compares."""
+
+    def offers(self, view: AdaptiveView) -> Sequence[Offer]:
+        """The configurations that the next decision about these jobs compares; nothing changes."""
+
+
 class StatefulDecider(Decider, Protocol):
     """A decider whose state can be stored, so that its runs may write checkpoints."""
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView, Place
+from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView, Offer, Place
 from fastsim.errors import InputError
 from fastsim.foundation import interrupts
 from fastsim.performance.applications.step_times import StepTimes
@@ -67,6 +67,25 @@ class PolluxDecider:
         rows = self.nodes.whole(rows, [self._most(job) if self._fixed(job) else 0 for job in jobs])
         self.held = {job.id: row for job, row in zip(jobs, rows, strict=True) if row.any()}
         return {job: self.nodes.place(row) for job, row in self.held.items()}
+
+    def offers(self, view: AdaptiveView) -> list[Offer]:
+        """Speedups of each job with every number of GPUs, on one node and on several.
+
+        Their values are less by a restart where the number is another than the job has.
+        """
+        jobs, most = view.jobs, [self._most(job) for job in view.jobs]
+        fair = fair_share(self.setting.gpus, len(self.nodes), len(jobs))
+        speedup__jsr = speedups(jobs, fair, max(most), self.tuned) if jobs else np.zeros((0, 2, 1))
+        found = []
+        for job, speedup__sr, part, largest in zip(jobs, speedup__jsr, keeping(jobs), most, strict=True):
+            has = int(self.held[job.id].sum()) if job.id in self.held else 0
+            for gpus in range(largest if self._fixed(job) else 1, largest + 1):
+                least = -(-gpus // self.nodes.gpus)
+                for nodes in sorted({least, max(least, min(2, gpus))}):
+                    speedup = float(speedup__sr[int(nodes > 1), gpus])
+                    value = speedup if gpus == has else speedup * float(part)
+                    found.append(Offer(job.id, -1, nodes, gpus, speedup, value))
+        return found
 
     def state(self) -> dict[str, Any]:
         """GPUs of each job, the last states, and the state of the random stream."""

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView, Place
+from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView, Offer, Place
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.draws.random_streams import Stream
 from fastsim.performance.applications.step_times import packed
 from fastsim.policies.deciders.configurations import Configurations, NodeShape, placed
-from fastsim.policies.deciders.goodput_table import GoodputTable
+from fastsim.policies.deciders.goodput_table import LEAST, GoodputTable
 from fastsim.policies.deciders.sia_program import (
     NONE,
     Flags,
@@ -78,6 +78,35 @@ class SiaDecider:
                    for job, choice in zip(jobs, part, strict=True) if choice != NONE]  # fmt: skip
         self.chosen = {job.id: choice for job, choice in choices}
         return self._places(choices)
+
+    def offers(self, view: AdaptiveView) -> list[Offer]:
+        """The configurations of known goodput, by job; rigid jobs have their size on each group."""
+        found: list[Offer] = []
+        rigid = [job for job in view.jobs if job.job.mode == "rigid"]
+        loose = [job for job in view.jobs if job.job.mode != "rigid"]
+        if rigid:
+            nodes = [self.configurations.groups[group].gpus_per_node for group in range(len(self.setting.groups))]
+            found += self.offered(rigid, self._rigid_instance(rigid), self._rigid_rows(rigid), nodes)
+        if loose:
+            nodes = [self.configurations.groups[group].gpus_per_node for group in self.configurations.group__q.tolist()]
+            rows = self.goodputs.rows(loose)
+            found += self.offered(loose, self._adaptive_instance(loose), np.where(rows > LEAST, rows, 0.0), nodes)
+        return sorted(found, key=lambda offer: offer.job)
+
+    def offered(
+        self, jobs: Sequence[JobView], instance: SiaInstance, goodput__jq: Any, per_node__q: Sequence[int]
+    ) -> list[Offer]:  # fmt: skip
+        """The offers of an instance, without those of goodput 0; nodes of a choice have so many GPUs each."""
+        sign = 1.0 if self.power < 0 else -1.0
+        gain__jq = sign * (self.unserved - instance.value__jq.astype(np.float64))
+        gpus__jq = np.broadcast_to(instance.gpus__jq, instance.value__jq.shape)
+        return [
+            Offer(
+                jobs[j].id, int(instance.group__q[q]), -(-int(gpus__jq[j, q]) // per_node__q[q]), int(gpus__jq[j, q]),
+                float(goodput__jq[j, q]), float(gain__jq[j, q]), bool(instance.forced__j[j]),
+            )
+            for j, q in zip(*map(np.ndarray.tolist, np.nonzero(goodput__jq > 0)), strict=True)
+        ]  # fmt: skip
 
     def best(self, instances: Sequence[SiaInstance]) -> SiaChoices:
         """The best choices of jobs; those of fixed size come first."""

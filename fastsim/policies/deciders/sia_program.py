@@ -89,7 +89,7 @@ def best_choices(
     that a job does not have, and of giving up the one it has: above 0 if ``minimise``, else below.
     """
     sign = 1.0 if minimise else -1.0
-    instances = tuple(_charged(instance, changed) if changed else instance for instance in instances)
+    instances = tuple(charged(instance, changed) if changed else instance for instance in instances)
     had = sum(int((instance.former__j != NONE).sum()) for instance in instances)
     if sum(len(instance.former__j) for instance in instances) == 1:  # a single job needs no program
         chosen = tuple(_lone(instance, sign, without, gpus__g) for instance in instances)
@@ -135,7 +135,7 @@ def objective_of(instance: SiaInstance, chosen: Ints, without: float) -> float:
     return float(value.sum()) + without * (len(chosen) - len(some))
 
 
-def _charged(instance: SiaInstance, change: float) -> SiaInstance:
+def charged(instance: SiaInstance, change: float) -> SiaInstance:
     """The same with ``change`` for choices that are not the former one.
 
     The objective charges every job that has a choice for giving it up; a job that keeps it gets that back.

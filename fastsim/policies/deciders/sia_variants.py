@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from fastsim.engine.adaptive.plan import AdaptiveView, JobView, Place
+from fastsim.engine.adaptive.plan import AdaptiveView, JobView, Offer, Place
 from fastsim.policies.deciders.configurations import Configurations, NodeShape, placed
-from fastsim.policies.deciders.goodput_table import KnownGoodput, goodput_row, grown_replicas
+from fastsim.policies.deciders.goodput_table import LEAST, KnownGoodput, goodput_row, grown_replicas
 from fastsim.policies.deciders.pollux_decider import first_times, keeping, learned_goodput, limits_of
 from fastsim.policies.deciders.pollux_virtual_nodes import Counts, VirtualNodes
 from fastsim.policies.deciders.sia_decider import STAYING, SiaDecider
@@ -39,6 +39,7 @@ from fastsim.policies.deciders.sia_program import (
     SiaInstance,
     Singles,
     best_choices,
+    charged,
     powers,
     values,
 )
@@ -83,6 +84,19 @@ class TypeBlindSiaDecider(SiaDecider):
         ]
         self.chosen = {job.id: choice for job, choice in chosen if choice != NONE}
         return self._placed_on([job for job, choice in chosen if choice != NONE])
+
+    def offers(self, view: AdaptiveView) -> list[Offer]:
+        """The configurations of known goodput on nodes of one kind, by job."""
+        rigid = [job for job in view.jobs if job.job.mode == "rigid"]
+        loose = [job for job in view.jobs if job.job.mode != "rigid"]
+        sizes = self.configurations
+        fixed = charged(self.fixed_instance(rigid), self.changed)
+        free = charged(self.loose_instance(loose), self.changed)
+        rows = [goodput_row([self._known(job)], {}, sizes) for job in loose]
+        goodput = np.array(rows, np.float64).reshape(-1, len(sizes))
+        found = self.offered(rigid, fixed, np.asarray(fixed.gpus__jq, np.float64), [self.nodes.gpus])
+        found += self.offered(loose, free, np.where(goodput > LEAST, goodput, 0.0), [self.nodes.gpus] * len(sizes))
+        return sorted((offer._replace(group=-1) for offer in found), key=lambda offer: offer.job)
 
     def state(self) -> dict[str, Any]:
         """State of Sia, and the virtual nodes of jobs."""
@@ -174,6 +188,14 @@ class RigidSiaDecider(SiaDecider):
         self.chosen = {job.id: choice for job, choice in zip(view.jobs, chosen, strict=True) if choice != NONE}
         sizes = {job.id: self.gpus_of(job) for job in view.jobs}
         return self.placed([(job, group, sizes[job]) for job, group in self.chosen.items()])
+
+    def offers(self, view: AdaptiveView) -> list[Offer]:
+        """The request of each job on each GPU model that can host it."""
+        self._follow(view.jobs)  # as the decision does; a second time changes nothing
+        rows = [self.goodputs.requested_row(job, self.gpus_of(job)) for job in view.jobs]
+        goodput = np.array(rows, np.float64).reshape(-1, len(self.setting.groups))
+        nodes = [group.gpus_per_node for group in self.configurations.groups]
+        return self.offered(view.jobs, charged(self.request_instance(view.jobs), self.changed), goodput, nodes)
 
     def state(self) -> dict[str, Any]:
         """State of Sia, and the last GPU model and moves of each job."""
