@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from fastsim.cli.grammar.durations import DURATION
+from fastsim.cli.grammar.durations import DURATION, Duration
 from fastsim.cli.grammar.option_defaults import written_out
 from fastsim.cli.grammar.saved_runs import reads_saved_runs
 from fastsim.cli.grammar.scenario_options import BY_NAME, GroupedOptions, scenario_options
@@ -243,24 +243,34 @@ def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
 @click.option("--waiting", is_flag=True, help="All pods without a place at the end by cause, instead of POD.")
 @click.option("--attempt", type=click.Choice(ATTEMPTS), default="placed", show_default=True,
               help="Decisions to explain if a pod had to wait.")  # fmt: skip
-@click.option("--all", "every", is_flag=True, help="Every node, not the best ten; every pod that waits.")
+@click.option(
+    "--at",
+    "at",
+    type=Duration("of 0 or more"),
+    metavar="TIME",
+    help="The round of jobs that begins last by this time: what the policy computed. Without POD, all jobs there.",
+)
+@click.option("--all", "every", is_flag=True, help="Every node, configuration or job, not the best or first ten.")
 @click.option("--csv", "csv", type=FileWritten(".csv"), metavar="FILE", help="All rows as a CSV table.")
 @strict_option
 @allow_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")
 @reads_saved_runs
 def explain(
-    folder: Path, pods: tuple[str, ...], sample: int | None, waiting: bool, attempt: str, every: bool,
+    folder: Path, pods: tuple[str, ...], sample: int | None, waiting: bool, attempt: str, at: float | None, every: bool,
     csv: Path | None, strict: bool, allow_code: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Why pods of a saved run were placed on their nodes, or why its jobs ran and waited when they did.
 
     RUN is the folder of a saved run, POD a pod_id or the pod's name in the source, whose namespace may be left out. The
-    run is repeated up to the decision, so its inputs must be unchanged.
+    run is repeated up to the decision or the round, so its inputs must be unchanged.
     """
     given = [("POD", bool(pods)), (f"--sample {sample}", bool(sample)), ("--waiting", waiting)]
     ways = [name for name, there in given if there]
-    if len(ways) != 1:
+    if at is not None and (sample or waiting or attempt != "placed"):
+        others = [*ways[bool(pods) :], *([f"--attempt {attempt}"] if attempt != "placed" else [])]
+        raise click.UsageError(f"found --at with {' and '.join(others)}, expected --at alone or with POD")
+    if len(ways) != 1 and at is None:
         found = f"both {' and '.join(ways)}" if ways else "neither POD nor --sample nor --waiting"
         raise click.UsageError(f"found {found}, expected one of them")
     from fastsim.decisions.explain import explanation_of
@@ -275,7 +285,7 @@ def explain(
         return
     with progress_bar("pods") as progress:
         explanation = explanation_of(
-            folder, pods, sample=sample or 0, attempt=attempt, progress=progress, allow_code=allow_code
+            folder, pods, t=at, sample=sample or 0, attempt=attempt, progress=progress, allow_code=allow_code
         )
     if csv:
         write_csv(explanation.frame(), csv)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from fastsim.decisions.explained_source import Source, names_or_sample, origin_of
+from fastsim.decisions.explained_source import Names, Source, names_of, names_or_sample, origin_of, refuse_other_inputs
 from fastsim.decisions.job_explanation import JobExplanation, job_explanation, plays_jobs
 from fastsim.decisions.refusal_text import lack_text, mismatch, near_text, ports_text
 from fastsim.decisions.refusals import Refusals
@@ -30,11 +30,11 @@ from fastsim.decisions.replay import (
     sampled_pods,
     selected_pods,
 )
+from fastsim.decisions.rounds.round_explanation import RoundExplanation, round_explanation
 from fastsim.engine.online.plan import PodRequest
 from fastsim.engine.tables import REASONS, device_lists
-from fastsim.errors import InputError, PolicyError, ResultError
+from fastsim.errors import PolicyError, ResultError, ScenarioError
 from fastsim.foundation.limits.forked_process import whole_process
-from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.engines.pods import Prepared, prepared
 from fastsim.simulation.run_warnings import incomplete_gangs, rows_behind_gangs
 from fastsim.simulation.simulate import Progress, RunWarning
@@ -211,8 +211,8 @@ class Explanation:
 
 @whole_process
 def explain(
-    source: Source, pods: Sequence[int | str] | int | str = (), *, sample: int = 0, attempt: str = "placed",
-    allow_code: bool = False, **objects: Any,
+    source: Source, pods: Sequence[int | str] | int | str = (), *, jobs: Sequence[int | str] | int | str = (),
+    t: float | str | None = None, sample: int = 0, attempt: str = "placed", allow_code: bool = False, **objects: Any,
 ) -> pl.DataFrame:  # fmt: skip
     """Why these pods, or ``sample`` of them, were placed on their nodes: one row for every node of every decision.
 
@@ -226,23 +226,34 @@ def explain(
     the check a node failed and its figures · for each term T_raw, T_points (normalised) and T_weighted · total, rank,
     gpu_ids (devices it would take), chosen, why. Of jobs in rounds and on monitored GPUs the rows are the times in
     which they ran or waited; columns as in :data:`fastsim.decisions.job_explanation.SCHEMA`.
+
+    With ``t``, seconds or a text such as ``"1h"``, the rows explain the round of a run in rounds that begins last by
+    then: what the policy computed, what was free, and why each job ran or waited. Without ``jobs`` (the same as
+    ``pods``) they are of all jobs in the system; columns as in :data:`fastsim.decisions.rounds.columns.SCHEMAS`.
     """
-    return explanation_of(source, pods, sample=sample, attempt=attempt, allow_code=allow_code, **objects).frame()
+    return explanation_of(
+        source, pods, jobs=jobs, t=t, sample=sample, attempt=attempt, allow_code=allow_code, **objects
+    ).frame()
 
 
 def explanation_of(
-    source: Source, pods: Sequence[int | str] | int | str = (), *, sample: int = 0, attempt: str = "placed",
-    progress: Progress | None = None, allow_code: bool = False, **objects: Any,
-) -> Explanation | JobExplanation:  # fmt: skip
+    source: Source, pods: Names = (), *, jobs: Names = (), t: float | str | None = None, sample: int = 0,
+    attempt: str = "placed", progress: Progress | None = None, allow_code: bool = False, **objects: Any,
+) -> Explanation | JobExplanation | RoundExplanation:  # fmt: skip
     """The explanation of which :func:`explain` is the table; ``progress`` is called with the number of pods so far."""
-    names = names_or_sample(pods, sample)
+    names = names_or_sample(pods, sample, jobs) if t is None else names_of(pods, jobs)
+    if t is not None and (sample or attempt != "placed"):
+        found = f"sample={sample}" if sample else f"attempt={attempt!r}"
+        raise ScenarioError("explain", f"t with {found}", "jobs, or nothing for all of the round")
     scenario, saved = origin_of(source, allow_code, objects)
     scenario.check()
+    if t is not None:
+        return round_explanation(scenario, saved, names, t, progress)
     if plays_jobs(scenario):
         return job_explanation(scenario, saved, names, sample)
     inputs = prepared(scenario, progress=progress)
     if saved is not None:
-        _refuse_other_inputs(scenario, inputs, saved.provenance)
+        refuse_other_inputs(scenario, inputs, saved.provenance)
     selected = selected_pods(inputs.workload, names) if names else sampled_pods(inputs.workload, sample)
     decisions = replayed(inputs, selected, attempt)
     if saved is not None:
@@ -251,10 +262,10 @@ def explanation_of(
     return Explanation(inputs, decisions)
 
 
-def explained(source: Source, pods: Sequence[int | str] | int | str = (), **options: Any) -> Explanation:
+def explained(source: Source, pods: Names = (), **options: Any) -> Explanation:
     """The decisions about pods; PolicyError for a policy that gives GPUs to jobs."""
     found = explanation_of(source, pods, **options)
-    if isinstance(found, JobExplanation):
+    if not isinstance(found, Explanation):
         raise PolicyError("explained", "a policy of another engine", "one that places pods")
     return found
 
@@ -310,14 +321,6 @@ def _failures(decision: Decision) -> dict[str, Any]:
         pl.when("counted").then(pl.col(name)).alias(name) for name in ("found", "needed")
     )
     return {"failed": failed, "found": figures["found"], "needed": figures["needed"]}
-
-
-def _refuse_other_inputs(scenario: Scenario, inputs: Prepared, provenance: Mapping[str, Any]) -> None:
-    for field in ("cluster", "workload"):
-        now, then = getattr(inputs, field).checksum(), provenance[field]["sha256"]
-        if now != then:
-            found, expected = f"content with checksum {now[:12]}", f"{then[:12]} as when the run was made"
-            raise InputError(f"{field} {getattr(scenario, field)!r}", found, expected, "run it again")
 
 
 def _refuse_other_placements(decisions: list[Decision], placements: pl.LazyFrame) -> None:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from fastsim.decisions.explain import CHECKS, Explanation
 from fastsim.decisions.job_explanation import JobExplanation
 from fastsim.decisions.refusal_text import expression
+from fastsim.decisions.rounds.round_explanation import RoundExplanation
+from fastsim.decisions.rounds.round_text import round_text
 from fastsim.decisions.waiting_pods import by_cause
 from fastsim.engine.online.plan import PREFERENCE_KERNELS
 from fastsim.errors import on_one_line
 from fastsim.foundation.csv_table import without_formulas
 from fastsim.foundation.parquet import replacing
 from fastsim.kubernetes.nodes import TAINT
-from fastsim.reports.text_tables import terminal_text
+from fastsim.reports.text_tables import grid_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,8 +30,10 @@ SHOWN = 10
 """Most nodes of a decision that are listed by default."""
 
 
-def explanation_text(explanation: Explanation | JobExplanation, every: bool = False) -> str:
-    """All decisions with the best ten nodes of each, or ``every`` node; of jobs all times."""
+def explanation_text(explanation: Explanation | JobExplanation | RoundExplanation, every: bool = False) -> str:
+    """All decisions with the best ten nodes of each, or ``every`` node; of jobs all times, or one round."""
+    if isinstance(explanation, RoundExplanation):
+        return round_text(explanation, every)
     if isinstance(explanation, JobExplanation):
         return jobs_text(explanation.spans)
     return "\n".join(decision_text(explanation, decision, every) for decision in explanation.decisions)
@@ -41,9 +45,9 @@ def decision_text(explanation: Explanation, decision: Decision, every: bool = Fa
     hosts, others = nodes.filter("feasible").sort("rank"), nearest(nodes)
     text = heading(explanation, decision, nodes)
     if len(hosts):
-        text += _table(_score_columns(explanation, nodes), hosts if every else hosts.head(SHOWN))
+        text += grid_text(_score_columns(explanation, nodes), hosts if every else hosts.head(SHOWN))
     if len(others) and (every or not len(hosts)):
-        text += _table({"node": "node", "position": "position", "failed": "failed", "why": "why"},
+        text += grid_text({"node": "node", "position": "position", "failed": "failed", "why": "why"},
                        others if every else others.head(SHOWN))  # fmt: skip
     if not len(hosts):
         text += f"{explanation.summary(decision)}\n"
@@ -111,25 +115,6 @@ def _score_columns(explanation: Explanation, nodes: pl.DataFrame) -> dict[str, s
     return columns | {"total": "total", "gpu_ids": "GPUs"}
 
 
-def _table(columns: dict[str, str], rows: pl.DataFrame) -> str:
-    from rich import box
-    from rich.table import Table
-
-    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    for name, title in columns.items():
-        numeric = rows.schema[name].is_numeric()
-        grid.add_column(title, justify="right" if numeric else "left", no_wrap=name not in ("why", "cause"))
-    for row in rows.select(list(columns)).iter_rows():
-        grid.add_row(*map(_cell, row))
-    return terminal_text(grid)
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, list):
-        return " ".join(map(str, value))
-    return f"{value:,}" if isinstance(value, int) else on_one_line(value, len(str(value)))
-
-
 def jobs_text(spans: pl.DataFrame) -> str:
     """The times of jobs in rounds as a table for each job."""
     columns = {"from_s": "from s", "until_s": "until s", "state": "", "gpus": "GPUs", "nodes": "nodes", "why": "why"}
@@ -137,7 +122,7 @@ def jobs_text(spans: pl.DataFrame) -> str:
     spans = spans.with_columns(pl.col("from_s", "until_s").round(1))
     for (pod_id, native_id), rows in spans.group_by("pod_id", "native_id", maintain_order=True):
         name = "" if native_id is None else f" ({on_one_line(native_id, 200)})"
-        parts.append(f"job {pod_id}{name}\n{_table(columns, rows)}")
+        parts.append(f"job {pod_id}{name}\n{grid_text(columns, rows)}")
     return "\n".join(parts)
 
 
@@ -148,8 +133,8 @@ def waiting_text(table: pl.DataFrame, every: bool = False) -> str:
         return count
     if every:
         name = pl.coalesce("native_id", pl.col("pod_id").cast(pl.String)).alias("pod")
-        return _table({"pod": "pod", "num_gpu": "GPUs", "why": "why"}, table.with_columns(name)) + count
-    return _table({"pods": "pods", "example": "example", "cause": "why"}, by_cause(table)) + count
+        return grid_text({"pod": "pod", "num_gpu": "GPUs", "why": "why"}, table.with_columns(name)) + count
+    return grid_text({"pods": "pods", "example": "example", "cause": "why"}, by_cause(table)) + count
 
 
 def write_csv(frame: pl.DataFrame, path: Path) -> None:

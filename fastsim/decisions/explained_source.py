@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from fastsim.engine.result import Result
-from fastsim.errors import ScenarioError
+from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.option_texts import elements, path_of
 from fastsim.scenario.scenario import Scenario
 
 Source = Result | Scenario | str | os.PathLike[str]
+Names = Sequence[int | str] | int | str
 SOURCE = "a result, a Scenario or the folder of a saved run"
 
 
@@ -26,9 +27,46 @@ def origin_of(source: Source, allow_code: bool, objects: dict[str, Any]) -> tupl
     return result.origin(where, allow_code, **objects), result
 
 
-def names_or_sample(pods: Sequence[int | str] | int | str, sample: int) -> list[int | str]:
-    """The names; ScenarioError unless there are either names or the size of a sample."""
+class Content(Protocol):
+    """Rows that have a checksum."""
+
+    def checksum(self) -> str:
+        """A checksum of all that a run reads."""
+
+
+class Inputs(Protocol):
+    """The objects of a scenario, as every engine prepares them."""
+
+    @property
+    def cluster(self) -> Content:
+        """The nodes."""
+
+    @property
+    def workload(self) -> Content:
+        """The pods or jobs."""
+
+
+def refuse_other_inputs(scenario: Scenario, inputs: Inputs, provenance: Mapping[str, Any]) -> None:
+    """InputError if the cluster or the workload is another one than that of the saved run."""
+    for field in ("cluster", "workload"):
+        now, then = getattr(inputs, field).checksum(), provenance[field]["sha256"]
+        if now != then:
+            found, expected = f"content with checksum {now[:12]}", f"{then[:12]} as when the run was made"
+            raise InputError(f"{field} {getattr(scenario, field)!r}", found, expected, "run it again")
+
+
+def names_of(pods: Names, jobs: Names = ()) -> list[int | str]:
+    """Ids and names of pods, or of jobs by their own word."""
     names = elements("explain: pods", pods, "ids or names of pods", alone=(int, str))
+    other = elements("explain: jobs", jobs, "ids or names of jobs", alone=(int, str))
+    if names and other:
+        raise ScenarioError("explain", f"{len(names)} pods and {len(other)} jobs", "one of both words")
+    return [*names, *other]
+
+
+def names_or_sample(pods: Names, sample: int, jobs: Names = ()) -> list[int | str]:
+    """The names; ScenarioError unless there are either names or the size of a sample."""
+    names = names_of(pods, jobs)
     if bool(names) == bool(sample) or sample < 0:
         raise ScenarioError("explain", f"{len(names)} pods and sample={sample}", "either pods or a sample of them")
-    return list(names)
+    return names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
@@ -220,6 +220,26 @@ def text_table(table: pl.DataFrame, columns: Sequence[tuple[str, str]], left: Se
     for row in table.iter_rows(named=True):
         grid.add_row(*(_on_a_line(_short(row.get(name))) for name, _ in columns))
     return terminal_text(grid)
+
+
+def grid_text(columns: Mapping[str, str], rows: pl.DataFrame, right: Collection[str] = ()) -> str:
+    """Rows as a table for terminals, with these headings; numbers and the columns in ``right`` stand on the right."""
+    from rich import box
+    from rich.table import Table
+
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    for name, title in columns.items():
+        numeric = name in right or rows.schema[name].is_numeric()
+        grid.add_column(title, justify="right" if numeric else "left", no_wrap=name not in ("why", "cause"))
+    for row in rows.select(list(columns)).iter_rows():
+        grid.add_row(*map(_grid_cell, row))
+    return terminal_text(grid)
+
+
+def _grid_cell(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) else on_one_line(value, len(str(value)))
 
 
 def terminal_text(grid: Any) -> str:

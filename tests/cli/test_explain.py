@@ -69,3 +69,58 @@ def test_the_choices_are_those_of_the_function() -> None:
 
 def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Example: fastsim explain runs/mix 17" in told(capsys, "--help")
+
+
+# ---------------------------------------------------------------------- a round of jobs
+
+
+@pytest.fixture(scope="module")
+def rounds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved run of jobs in rounds."""
+    path = tmp_path_factory.mktemp("runs") / "las"
+    jobs = "synth:gavel?jobs=9&rate_per_hour=9&seed=1"
+    words = ["--cluster", "gavel:1:1:1", "--workload", jobs, "--policy", "las", "--out", str(path)]
+    assert exit_code(["run", *words]) == 0
+    return path
+
+
+def test_a_round_of_jobs(capsys: pytest.CaptureFixture[str], rounds: Path, tmp_path: Path) -> None:
+    table = explain(rounds, t=3600.0)
+    text = told(capsys, rounds, "--at", "1h")
+    ran = table.filter(state="runs").height
+    assert (
+        text.splitlines()[0] == f"round {table['round'][0]} at {table['t_s'][0]:,g} s: of {table.height} jobs {ran} run"
+    )
+    one = told(capsys, rounds, str(table["pod_id"][1]), "--at", "3600", "--csv", tmp_path / "round.csv")
+    assert f"\njob {table['pod_id'][1]} " in one and one.count("\njob ") == 1
+    written = pl.read_csv(tmp_path / "round.csv")
+    assert written.columns == table.columns and written.height == 1
+    assert written["terms"].to_list() == ["'-starving service arrival"]  # no formula
+    shown = json.loads(told(capsys, rounds, "--at", "60min", "--json"))
+    assert [row["why"] for row in shown] == table["why"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (("--at", "soon"), "'soon' is no such length of time: expected seconds of 0 or more"),
+        (("--at", "-5"), "expected seconds of 0 or more"),
+        (("--at", "nan"), "expected seconds of 0 or more"),
+        (("--at", "inf"), "expected seconds of 0 or more"),
+        (("--at", "1h", "--sample", "2"), "found --at with --sample 2"),
+        (("--at", "1h", "--waiting"), "found --at with --waiting"),
+        (("1", "--at", "1h", "--attempt", "all"), "found --at with --attempt all"),
+        (("--at", "9000d"), "the run's end"),
+        (("nobody", "--at", "1h"), "no such"),
+    ],
+)
+def test_rounds_that_are_refused(
+    capsys: pytest.CaptureFixture[str], rounds: Path, words: tuple[str, ...], found: str
+) -> None:
+    capsys.readouterr()
+    assert exit_code(["explain", str(rounds), *words]) == 2
+    assert found in capsys.readouterr().err
+
+
+def test_a_run_of_pods_has_no_rounds(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    assert "found a run of engine pods, expected a run in rounds" in refused(capsys, folder, "--at", "1h")

@@ -69,6 +69,30 @@ def test_the_table_of_an_explanation() -> None:
     assert frame.select(pl.col(never_null).null_count()).sum_horizontal().item() == 0
 
 
+def test_the_table_of_an_explanation_of_a_round() -> None:
+    from fastsim.decisions.rounds.columns import COLUMNS, MEANINGS
+
+    named = {pl.List(pl.String): "list of string", pl.List(pl.Float64): "list of float64"}
+    text = PAGE.split("\n## explanation of a round\n")[1]
+    table = re.findall(r"^\| `(\w+)` \| ([^|]+) \| (yes|no) \| ([^|]+) \| ([^|]+) \|$", text, re.M)
+    kinds = {name: named.get(kind) or TYPES[kind] for name, (kind, _) in MEANINGS.items()}
+    assert {name: kind for name, kind, *_ in table} == kinds
+    assert {name: meaning for name, *_, meaning in table} == {name: text for name, (_, text) in MEANINGS.items()}
+    of = {name: [engine for engine, names in COLUMNS.items() if name in names] for name in MEANINGS}
+    assert {name: engines for name, *_, engines, _ in table} == {
+        name: "all" if len(engines) == len(COLUMNS) else ", ".join(engines) for name, engines in of.items()
+    }
+    for cluster, jobs, policy in (
+        ("gavel:1:1:1", "synth:gavel?jobs=6&rate_per_hour=60&seed=1", "max_min_fairness"),
+        ("gavel:1:1:1", "synth:gavel?jobs=6&rate_per_hour=60&seed=1", "las"),
+        ("sia:1:0:1", "synth:sia?jobs=4&seed=1", "sia"),
+    ):
+        run = fs.simulate(cluster, jobs, policy)
+        frame = fs.explain(run, t=float(run.jobs["start_s"].to_list()[2]))
+        never_null = [name for name, _, null, *_ in table if null == "no" and name in frame.columns]
+        assert frame.height and frame.select(pl.col(never_null).null_count()).sum_horizontal().item() == 0
+
+
 def test_the_table_of_samples() -> None:
     from fastsim.telemetry.readings_table import SCHEMA
     from fastsim.telemetry.telemetry import QUANTITIES

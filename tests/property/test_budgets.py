@@ -90,6 +90,7 @@ HARMLESS = {
 """Options that multiply no work, and why."""
 RATIO, COMPARED = "a ratio or difference that results are compared with", "a time or size that is compared, not counted"
 HARMLESS |= {
+    "explain:at": "ends the run that is repeated, whose rounds are counted",
     "fork:at_s": COMPARED, "export kubernetes:at_s": COMPARED, "plan:p95_wait_s": COMPARED,
     "plan:pod_duration_s": COMPARED,
     "sweep knee:growth": RATIO, "compare:tolerance": RATIO, "sweep stats:level": RATIO, "sweep stats:tie_within": RATIO,

@@ -165,6 +165,7 @@ SEQUENCES: dict[str, tuple[Call, str | None]] = {
     "stats: names": (lambda text: fs.stats([RUN], names=text), "a list of names"),
     "stats: runs": (fs.stats, None),
     "explain: pods": (lambda text: fs.explain(fs.Scenario(CLUSTER, PODS), text), None),
+    "explain: jobs": (lambda text: fs.explain(fs.Scenario(CLUSTER, PODS), jobs=text), None),
     "job_chart: loads": (lambda text: fs.job_chart([RUN], loads=text), "a list of jobs per hour"),
     "job_chart: names": (lambda text: fs.job_chart([RUN], names=text), "a list of names"),
     "job_chart: results": (fs.job_chart, "a list of results"),
