@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import fastsim as fs
-from fastsim.engine.adaptive.run import AdaptiveDriver
+from fastsim.engine.adaptive.driver import AdaptiveDriver
 from fastsim.errors import ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.foundation.limits.work_budget import CHOICE

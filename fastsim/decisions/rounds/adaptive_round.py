@@ -11,9 +11,9 @@ from functools import cached_property
 
 from fastsim.decisions.rounds.columns import RUNS, WAITS, counted
 from fastsim.decisions.rounds.replayed_round import Ids, PlayedRound, RoundReplay, Row
+from fastsim.engine.adaptive.driver import AdaptiveDriver
 from fastsim.engine.adaptive.offer_checks import checked_offers
 from fastsim.engine.adaptive.plan import Offer, Place
-from fastsim.engine.adaptive.run import AdaptiveDriver
 
 BEST = 1e-5
 """Values that are not further apart are as good: bonuses that decide among equal choices are smaller."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, Place, StatefulDecider
+from fastsim.engine.adaptive.driver import STATE, AdaptiveDriver, stateful_decider
+from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, Place
 from fastsim.engine.adaptive.restored_state import check_state
 from fastsim.engine.checkpoints.state import RunState
 from fastsim.engine.checkpoints.state_file import restoring
@@ -18,12 +19,6 @@ from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.engine.tables import ROW
 from fastsim.errors import InputError, PolicyError, ResultError
 from fastsim_ext.adaptive.snapshot import recorded_again, restore, snapshot
-
-if TYPE_CHECKING:
-    from fastsim.engine.adaptive.run import AdaptiveDriver
-
-STATE = "the state of a run of adaptive jobs"
-"""The expected kind of checkpoint, in messages."""
 
 
 def decisions(setting: AdaptiveSetting, recorded: bool, measured: bool) -> dict[str, Any]:
@@ -46,14 +41,6 @@ def policy_identity(plan: AdaptivePlan) -> list[Any]:
 def fit_settings(plan: AdaptivePlan) -> list[Any]:
     """Rules of the fitted step times: one fit for all GPU models or one each, and initial measurements."""
     return [plan.merged, *plan.measured]
-
-
-def stateful_decider(plan: AdaptivePlan) -> StatefulDecider:
-    """The decider, if its state can be stored; else PolicyError."""
-    if not all(hasattr(plan.decider, name) for name in ("state", "restore")):
-        name = type(plan.decider).__qualname__
-        raise PolicyError("checkpoint", f"{name}, whose state cannot be stored", "a decider with state() and restore()")
-    return cast(StatefulDecider, plan.decider)
 
 
 def state_of(rounds: AdaptiveDriver) -> RunState:

@@ -6,10 +6,11 @@ Each function raises ValueError naming the first wrong value. Fits are a tree wh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from fastsim.engine.adaptive.driver import AdaptiveDriver
 from fastsim.engine.checkpoints.value_checks import (
     COUNT,
     LATEST,
@@ -25,9 +26,6 @@ from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.engine.rounds.restored_state import METRICS, check_stays
 from fastsim.engine.tables import EVENTS, ROW
 from fastsim_ext.adaptive.snapshot import record_types
-
-if TYPE_CHECKING:
-    from fastsim.engine.adaptive.run import AdaptiveDriver
 
 WHOLE = (
     "atomic",

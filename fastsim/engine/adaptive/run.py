@@ -1,4 +1,4 @@
-"""Runs of adaptive jobs: drives the compiled rounds, calls the policy, collects the outcome."""
+"""Runs of adaptive jobs: makes the jobs of the compiled rounds, and collects the outcome."""
 
 from __future__ import annotations
 
@@ -12,38 +12,22 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.adaptive.checkpoint import STATE, decisions, state_of, stateful_decider, take_over
+from fastsim.engine.adaptive.checkpoint import decisions, state_of, take_over
+from fastsim.engine.adaptive.driver import AdaptiveDriver
 from fastsim.engine.adaptive.ground_truth import GroundTruth
-from fastsim.engine.adaptive.place_checks import checked_places, excess_of_gpus
-from fastsim.engine.adaptive.plan import (
-    MODES,
-    AdaptiveJob,
-    AdaptivePlan,
-    AdaptiveSetting,
-    AdaptiveView,
-    JobView,
-    Place,
-    SpeedEstimate,
-)
+from fastsim.engine.adaptive.plan import MODES, AdaptiveJob, AdaptivePlan, AdaptiveSetting
 from fastsim.engine.checkpoints.clock import CheckpointSchedule
 from fastsim.engine.checkpoints.state import RunState
-from fastsim.engine.driving.drive import Stop
-from fastsim.engine.rounds.driver import Driver
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
-from fastsim.engine.rounds.solver_time import solver_seconds
 from fastsim.engine.tables import ROW
-from fastsim.errors import InputError, PolicyError
-from fastsim.foundation.limits.knobs import DECISIONS, GENERATIONS
-from fastsim.performance.goodput import Noise, Perf
+from fastsim.errors import InputError
+from fastsim.performance.goodput import Perf
 from fastsim.performance.step_time_fit import Observation, fitted
-from fastsim.workload.oversized_pods import smaller_jobs
 from fastsim_ext.adaptive.loop import AdaptiveLoop
-from fastsim_ext.adaptive.training_job import LearnedPerformance, PlacedStepTimes, TrainingJob
+from fastsim_ext.adaptive.training_job import LearnedPerformance, TrainingJob
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 
-MOST_QUIET = 1000
-"""Rounds in which jobs wait and none runs, after which a run is given up."""
 TRAINED = np.dtype(
     [("id", "i8"), ("restarts", "i8"), ("gpu_s", "f8"), ("wasted_gpu_s", "f8"), ("contention", "f8"),
      ("batch_mean", "f8"), ("epochs", "i8")], align=True,
@@ -59,84 +43,8 @@ class AdaptiveOutcome(RoundOutcome):
     even: ClassVar[bool] = True
 
 
-@dataclass
-class AdaptiveDriver(Driver):
-    """Drives rounds of adaptive jobs: calls the policy for places, and collects records."""
-
-    loop: AdaptiveLoop
-    setting: AdaptiveSetting
-    plan: AdaptivePlan
-    jobs: Sequence[AdaptiveJob]
-    ground: GroundTruth
-    performance: LearnedPerformance
-    first__g: tuple[int, ...]
-    """The first node of each group, among the nodes of the loop."""
-    estimates: dict[int, SpeedEstimate] = field(default_factory=dict)
-    places: dict[int, Place] = field(default_factory=dict)
-    calls: int = 0
-    rows: list[bytes] = field(default_factory=list)
-    """Drained rows of the timeline (``ROW``)."""
-    until_s: float = math.inf
-    pause_rounds: ClassVar[int] = 1  # each decision takes milliseconds
-    kept: ClassVar[str] = STATE
-
-    @property
-    def solver_s(self) -> float:
-        """CPU seconds that the policy has spent in solvers."""
-        decider = self.plan.decider
-        return solver_seconds(decider.solver_s, f"policy {self.plan.policy or type(decider).__qualname__}")
-
-    @property
-    def active(self) -> int:
-        """Jobs that have arrived and not ended."""
-        return len(self.loop.active)
-
-    @property
-    def ended(self) -> int:
-        """Jobs that have ended."""
-        return len(self.loop.ended_jobs)
-
-    @property
-    def arrived(self) -> int:
-        """Jobs that have arrived."""
-        return self.active + self.ended
-
-    def begin(self, resumed: bool) -> None:
-        """Refuse a run whose policy keeps no state, if it writes checkpoints, or one that will decide too often."""
-        if self.clock is not None:
-            stateful_decider(self.plan)
-        if self.jobs and not resumed:
-            self._foresee()
-
-    def _foresee(self) -> None:
-        """ScenarioError if the decisions before any job can end are more than their budget."""
-        # Every job starts with a restart, in which it makes no progress.
-        starts_s = [self.setting.applications[job.application].restart_s for job in self.jobs]
-        decisions = max(0.0, min(self.until_s - self.jobs[0].submit_s, *starts_s)) / self.setting.round_s
-        DECISIONS.refuse(decisions)
-        GENERATIONS.refuse(decisions, self.plan.generations)
-
-    def play_on(self, rounds: int) -> int:
-        """Play the next round up to the policy's decision."""
-        loop = self.loop
-        if loop.quiet > MOST_QUIET and not loop.expected:
-            return Stop.DEADLOCK
-        if not (loop.active or loop.expected) or loop.now_s >= self.until_s:
-            return Stop.DONE
-        if not rounds:
-            return Stop.PAUSE
-        loop.work()
-        return Stop.ASK_POLICY
-
-    def report_deadlock(self) -> None:
-        """Raise PolicyError: jobs wait, and none has been at work for long."""
-        found = f"no job at work for {MOST_QUIET} rounds at {self.loop.now_s:g} s"
-        raise PolicyError("places", found, f"GPUs for one of {self.active} jobs", _smaller(self.setting, self.jobs))
-
-    def collect_records(self) -> None:
-        """Collect the rows that the metrics have written."""
-        if self.loop.metrics is not None:
-            self.rows.append(self.loop.metrics.drained())
+class AdaptiveRounds(AdaptiveDriver):
+    """A run of adaptive jobs, whose state can be kept."""
 
     def state(self) -> RunState:
         """The complete state after a round."""
@@ -145,64 +53,6 @@ class AdaptiveDriver(Driver):
     def take_over(self, state: RunState) -> None:
         """Restore a checkpoint, maybe under another policy; jobs keep their measurements and fits."""
         take_over(self, state)
-
-    def ask_policy(self) -> None:
-        """Place the active jobs as the policy decides."""
-        view, name = self.view(), self.plan.policy or type(self.plan.decider).__qualname__
-        if self.loop.active:
-            answer = self.plan.decider.decide(view)
-            self.places = checked_places(answer, view, self.setting, self.places, name)
-            self.calls += 1
-        try:
-            self._settle()
-        except (ValueError, InputError) as error:  # no step times are measured on more GPUs than there are
-            raise excess_of_gpus(self.places, view, self.setting, name) or error from None
-
-    def _settle(self) -> None:
-        """Move the active jobs to their places."""
-        step_times: list[PlacedStepTimes | None] = []
-        nodes: list[tuple[int, ...]] = []
-        for job in self.loop.active:
-            place = self.places.get(job.id)
-            step_times.append(None if place is None else self.step_times(job.id, place))
-            nodes.append(() if place is None else self.nodes(place))
-        self.loop.settle(step_times, nodes)
-
-    def step_times(self, job: int, place: Place) -> PlacedStepTimes:
-        """Step times of a job at a place."""
-        return self.ground.step_times(self.setting.applications[self.jobs[job].application], place)
-
-    def nodes(self, place: Place) -> tuple[int, ...]:
-        """The node of each GPU, among the nodes of the loop."""
-        first = self.first__g[place.group]
-        return tuple(first + node for node in place.nodes)
-
-    def view(self) -> AdaptiveView:
-        """The policy's view of the active jobs."""
-        return AdaptiveView(self.loop.now_s, [self.job_view(job) for job in self.loop.active])
-
-    def job_view(self, job: TrainingJob) -> JobView:
-        """One active job."""
-        request, gradients = self.jobs[job.id], job.gradients
-        app = self.setting.applications[request.application]
-        noise = None if gradients is None else Noise(*gradients, app.init_batch)
-        return JobView(
-            job.id, request, app, self.loop.now_s - job.submit_s, max(job.restarts, 0), job.restart_left_s,
-            job.service_s, job.epoch, job.progress, noise, self.estimates_of(job), self.places.get(job.id),
-        )  # fmt: skip
-
-    def estimates_of(self, job: TrainingJob) -> dict[int, SpeedEstimate]:
-        """The fits of a job, by group; none of groups without measurements."""
-        groups = range(len(self.setting.groups))
-        history__g = {g: int(job.history__g[0 if self.plan.merged else g]) for g in groups}
-        return {g: self.estimate(history) for g, history in history__g.items() if history}
-
-    def estimate(self, history: int) -> SpeedEstimate:
-        """The fit of one set of measurements."""
-        if history not in self.estimates:
-            perf, most = self.performance.parameters(history)
-            self.estimates[history] = SpeedEstimate(Perf(*perf), most)
-        return self.estimates[history]
 
 
 def run_adaptive(
@@ -228,20 +78,13 @@ def run_adaptive(
     return _finished(names, rounds)
 
 
-def _smaller(setting: AdaptiveSetting, jobs: Sequence[AdaptiveJob]) -> str:
-    """What to do about jobs that ask for more GPUs than any model has; nothing where there are none."""
-    most = max(group.gpus for group in setting.groups)
-    wide = sum(job.num_gpu > most for job in jobs)
-    return f"{wide} ask for more than the {most} GPUs of one model: {smaller_jobs('drop or shrink')}" if wide else ""
-
-
 def adaptive_driver(
     setting: AdaptiveSetting,
     plan: AdaptivePlan,
     jobs: Sequence[AdaptiveJob],
     record: bool = False,
     metrics: ClusterMetrics | None = None,
-) -> AdaptiveDriver:
+) -> AdaptiveRounds:
     """The driver of a run before its first round."""
     check_jobs(jobs, setting)
     ground, performance = GroundTruth(setting), LearnedPerformance(partial(_fit, stop=plan.fit_stop))
@@ -257,7 +100,7 @@ def adaptive_driver(
     loop = AdaptiveLoop(training_jobs, setting.round_s, base, record, metrics, setting.interference)
     firsts = accumulate((len(group.gpus__n) for group in setting.groups), initial=0)
     decided = decisions(setting, record, metrics is not None)
-    return AdaptiveDriver(
+    return AdaptiveRounds(
         loop, setting, plan, jobs, ground, performance, tuple(firsts), decided=decided, generations=plan.generations
     )  # fmt: skip
 

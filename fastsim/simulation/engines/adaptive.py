@@ -44,7 +44,8 @@ from fastsim.workload.oversized_pods import smaller_jobs
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.adaptive.run import AdaptiveDriver, AdaptiveOutcome
+    from fastsim.engine.adaptive.driver import AdaptiveDriver
+    from fastsim.engine.adaptive.run import AdaptiveOutcome
     from fastsim.engine.checkpoints.clock import CheckpointSchedule
     from fastsim.engine.checkpoints.state import RunState
     from fastsim.scenario.scenario import Scenario

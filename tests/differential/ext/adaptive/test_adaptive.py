@@ -10,8 +10,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
+from fastsim.engine.adaptive.driver import AdaptiveDriver
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveView, Place
-from fastsim.engine.adaptive.run import AdaptiveDriver, adaptive_driver
+from fastsim.engine.adaptive.run import adaptive_driver
 from fastsim.errors import InputError
 from fastsim.performance.applications.step_times import placement_of
 from fastsim.performance.step_time_fit import LATE_STOP, STOP, Observation, fitted

@@ -6,11 +6,10 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import pytest
 
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, AdaptiveView, Place
-from fastsim.engine.adaptive.run import MOST_QUIET, AdaptiveOutcome, run_adaptive
+from fastsim.engine.adaptive.run import AdaptiveOutcome, run_adaptive
 from fastsim.errors import InputError, PolicyError
 from tests.adaptive import Whims, adaptive_setting, random_jobs, told_of
 
@@ -72,13 +71,6 @@ def test_no_jobs_are_no_rounds() -> None:
 def test_a_gpu_is_given_once() -> None:
     with pytest.raises(PolicyError, match=r"found 5 GPUs of node 0 of group 0 \(aws\) for jobs 0, 1, expected at most"):
         played(adaptive_setting(), [JOB, JOB], {0: Place(0, (0,) * 4), 1: Place(0, (0,))})
-
-
-def test_a_policy_that_runs_nothing_is_told() -> None:
-    with pytest.raises(PolicyError, match=f"no job at work for {MOST_QUIET} rounds"):
-        played(adaptive_setting(), [JOB], {}, np.inf)
-    with pytest.raises(PolicyError, match="1 ask for more than the 8 GPUs of one model: --oversized drop or shrink"):
-        played(adaptive_setting(), [JOB, JOB._replace(num_gpu=9)], {}, np.inf)
 
 
 @pytest.mark.parametrize(
