@@ -70,25 +70,25 @@ cdef class DecisionTrace(OnlineLoop):
             self.listener.after(seq, -1, 0)
         return placed
 
-    cdef int place(self, int32_t slot) except -1 nogil:
+    cdef int start(self, int32_t slot) except -1 nogil:
         """As OnlineLoop.place, with calls of the listener."""
         cdef int reason
         if not marked(self.watched, self.work.slots[slot].seq):
-            return OnlineLoop.place(self, slot)
+            return OnlineLoop.start(self, slot)
         with gil:
             self.listener.before(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now)
-        reason = OnlineLoop.place(self, slot)
+        reason = OnlineLoop.start(self, slot)
         with gil:
             self.listener.after(self.work.slots[slot].seq, self.work.slots[slot].node, self.work.slots[slot].gpus)
         return reason
 
-    cdef int receive(self, int32_t slot) except -1 nogil:
+    cdef int admit(self, int32_t slot) except -1 nogil:
         """As OnlineLoop.receive; calls the listener for pods that no empty node hosts."""
         cdef int reason = self.nodes.lasting_obstacle(&self.work.classes[self.work.slots[slot].cls])
         if reason != 0 and marked(self.watched, self.work.slots[slot].seq):
             with gil:
                 self.listener.never(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now, reason)
-        return OnlineLoop.receive(self, slot)
+        return OnlineLoop.admit(self, slot)
 
 
 def filtered(Selector select, int cls, int32_t[::1] reason__n, int64_t[::1] found__n, int64_t[::1] needed__n):
@@ -288,12 +288,12 @@ cdef class RulesDecisionTrace(QueueLoop):
             self.notify_after(slot, 0, "" if first and started else "backfill")
         return started
 
-    cdef int never(self, int32_t slot, int reason) except -1 nogil:
+    cdef int drop_impossible(self, int32_t slot, int reason) except -1 nogil:
         """As RulesLoop.never, with calls of the listener."""
         if marked(self.watched, self.work.slots[slot].seq):
             with gil:
                 self.listener.never(self.work.slots[slot].seq, self.work.slots[slot].cls, self.now, reason)
-        return QueueLoop.never(self, slot, reason)
+        return QueueLoop.drop_impossible(self, slot, reason)
 
     def filtered(self, int cls, int32_t[::1] reason__n, int64_t[::1] found__n, int64_t[::1] needed__n):
         """The first check every node fails for a class (a Reason; 0 none, -1 absent), what it has and what it needs."""

@@ -39,17 +39,17 @@ cdef class OnlineLoop:
     cdef int skip_void_departures(self) except -1 nogil
     cdef bint wants_node_changes(self) noexcept nogil
     cdef bint over(self) noexcept nogil
-    cdef int decide(self, int cls, Choice* choice) except -1 nogil
+    cdef int choose(self, int cls, Choice* choice) except -1 nogil
     cdef void clock(self, double t) noexcept nogil
     cdef int process(self, int kind) except -1 nogil
     cdef int arrive(self) except -1 nogil
     cdef int start_bound(self, int32_t slot, int n, uint64_t gpus) except -1 nogil
-    cdef int receive(self, int32_t slot) except -1 nogil
-    cdef int refuse(self, int32_t slot, int reason) except -1 nogil
-    cdef int place(self, int32_t slot) except -1 nogil
-    cdef int start_chosen(self, int32_t slot, const Choice* choice) except -1 nogil
-    cdef void settle(self, int32_t slot, const Choice* choice) noexcept nogil
-    cdef void account(self, int32_t slot) noexcept nogil
+    cdef int admit(self, int32_t slot) except -1 nogil
+    cdef int drop(self, int32_t slot, int reason) except -1 nogil
+    cdef int start(self, int32_t slot) except -1 nogil
+    cdef int start_on(self, int32_t slot, const Choice* choice) except -1 nogil
+    cdef void allocate(self, int32_t slot, const Choice* choice) noexcept nogil
+    cdef void count_lost_work(self, int32_t slot) noexcept nogil
     cdef int depart(self) except -1 nogil
     cdef int release(self, int32_t slot, int reason) except -1 nogil
     cdef int change_node_now(self) except -1 nogil

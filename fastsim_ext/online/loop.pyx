@@ -156,15 +156,15 @@ cdef class OnlineLoop:
         if not 0 <= slot < self.work.n_slots or self.work.slots[slot].seq < 0 or self.work.slots[slot].node >= 0:
             raise IndexError(f"no evicted pod is in slot {slot}")
         s = &self.work.slots[slot]
-        self.decide(s.cls, &choice)
+        self.choose(s.cls, &choice)
         if choice.node < 0:
             self.counts.lost += 1
-            self.account(slot)
+            self.count_lost_work(slot)
             self.work.note(slot, EVICTED, self.now, POD)
             self.work.leave(slot)
             return False
         s.attempt += 1
-        self.settle(slot, &choice)
+        self.allocate(slot, &choice)
         if self.starts_recorded:
             self.work.note(slot, RUNNING, self.now, START)
         return True
@@ -174,11 +174,11 @@ cdef class OnlineLoop:
         cdef Choice choice
         cdef int32_t slot
         self.work.check_class(cls)
-        self.decide(cls, &choice)
+        self.choose(cls, &choice)
         if choice.node < 0:
             return -1
         slot = self.work.enter(-2, -1, cls, self.now, NAN, 0, -1)
-        self.settle(slot, &choice)
+        self.allocate(slot, &choice)
         self.counts.running -= 1
         return slot
 
@@ -294,7 +294,7 @@ cdef class OnlineLoop:
         """Whether every pod has come and left: what happens later is no part of the run."""
         return self.counts.running + self.counts.pending == 0 and self.a_next == self.a_count and self.last_batch
 
-    cdef int decide(self, int cls, Choice* choice) except -1 nogil:
+    cdef int choose(self, int cls, Choice* choice) except -1 nogil:
         """Choose the node and devices of a pod of class ``cls``, or the Reason why none fits."""
         return self.select.choose(cls, choice)
 
@@ -339,7 +339,7 @@ cdef class OnlineLoop:
         return 0
 
     cdef int arrive(self) except -1 nogil:
-        """Handle the next arrival: the pod is placed, queued or dropped."""
+        """Handle the next arrival: the pod is started, enqueued or dropped."""
         cdef int64_t i = self.a_next, seq = self.a_seq
         cdef int32_t cls = self.a_class[i]
         cdef const Pod* pod = &self.work.classes[cls]
@@ -351,7 +351,7 @@ cdef class OnlineLoop:
         if self.binds and self.a_node[i] >= 0:
             self.start_bound(slot, self.a_node[i], self.a_gpus[i])
         else:
-            self.receive(slot)
+            self.admit(slot)
         self.a_next += 1
         if self.counts.arrived_gpu <= self.nodes.total.gpu_cap:
             self.fill_row(&self.at_capacity, ARRIVAL, self.a_pod_id[i])
@@ -362,25 +362,25 @@ cdef class OnlineLoop:
         cdef Choice choice
         self.select.check_binding(self.work.slots[slot].cls, n, gpus, &choice)
         if choice.node < 0:
-            return self.refuse(slot, choice.reason)
-        return self.start_chosen(slot, &choice)
+            return self.drop(slot, choice.reason)
+        return self.start_on(slot, &choice)
 
-    cdef int receive(self, int32_t slot) except -1 nogil:
-        """Place, queue or drop a pod that has just arrived."""
+    cdef int admit(self, int32_t slot) except -1 nogil:
+        """Start, enqueue or drop a pod that has just arrived."""
         cdef int reason = self.nodes.lasting_obstacle(&self.work.classes[self.work.slots[slot].cls])
         if reason != 0:
-            return self.refuse(slot, reason)
+            return self.drop(slot, reason)
         if self.queue_rule != DROP:
             self.work.queue(slot, self.queue_rule >= PRIORITY)
             self.counts.pending += 1
         if self.queue_rule in (DROP, FIFO_SKIP, PRIORITY_SKIP) or self.work.head == slot:
-            reason = self.place(slot)
+            reason = self.start(slot)
             if reason and self.queue_rule == DROP:
-                self.refuse(slot, reason)
+                self.drop(slot, reason)
         return 0
 
-    cdef int refuse(self, int32_t slot, int reason) except -1 nogil:
-        """Remove a pod that was never placed."""
+    cdef int drop(self, int32_t slot, int reason) except -1 nogil:
+        """Drop a pod that was never placed."""
         cdef const Pod* pod = &self.work.classes[self.work.slots[slot].cls]
         self.counts.unplaced += 1
         self.counts.unplaced_cpu += pod.cpu
@@ -389,22 +389,22 @@ cdef class OnlineLoop:
         self.work.leave(slot)
         return 0
 
-    cdef int place(self, int32_t slot) except -1 nogil:
-        """Place a pod that has arrived, now; returns 0 or the Reason why it fits nowhere."""
+    cdef int start(self, int32_t slot) except -1 nogil:
+        """Start a pod that waits or has just arrived; 0, or the Reason why it fits nowhere."""
         cdef Choice choice
         cdef Slot* s = &self.work.slots[slot]
-        self.decide(s.cls, &choice)
+        self.choose(s.cls, &choice)
         if choice.node < 0:
             return choice.reason
         if self.queue_rule != DROP:
             self.work.unqueue(slot)
             self.counts.pending -= 1
-        return self.start_chosen(slot, &choice)
+        return self.start_on(slot, &choice)
 
-    cdef int start_chosen(self, int32_t slot, const Choice* choice) except -1 nogil:
+    cdef int start_on(self, int32_t slot, const Choice* choice) except -1 nogil:
         """Start a pod on the chosen node and devices, and schedule its departure."""
         cdef Slot* s = &self.work.slots[slot]
-        self.settle(slot, choice)
+        self.allocate(slot, choice)
         s.began = self.now
         if not isnan(s.duration):
             self.departures.push(self.now + s.duration, slot, s.turn)
@@ -412,7 +412,7 @@ cdef class OnlineLoop:
             self.work.note(slot, RUNNING, self.now, START)
         return 0
 
-    cdef void settle(self, int32_t slot, const Choice* choice) noexcept nogil:
+    cdef void allocate(self, int32_t slot, const Choice* choice) noexcept nogil:
         """Allocate the chosen node and devices to a pod."""
         cdef Slot* s = &self.work.slots[slot]
         s.node, s.gpus, s.start = choice.node, choice.gpus, self.now
@@ -421,7 +421,7 @@ cdef class OnlineLoop:
         self.nodes.allocate(s.node, &self.work.classes[s.cls], s.gpus)
         self.counts.running += 1
 
-    cdef void account(self, int32_t slot) noexcept nogil:
+    cdef void count_lost_work(self, int32_t slot) noexcept nogil:
         """Count all work of a pod that stops before its end as lost."""
         cdef Slot* s = &self.work.slots[slot]
         s.lost = s.lost + (self.now - s.began)
@@ -458,7 +458,7 @@ cdef class OnlineLoop:
                     if self.work.slots[s].seq >= 0 and self.work.slots[s].node == n and (
                             first < 0 or self.work.slots[s].seq < self.work.slots[first].seq):
                         first = s
-                self.account(first)
+                self.count_lost_work(first)
                 self.release(first, NODE_LOST)
                 self.counts.lost += 1
             self.nodes.remove_node(n)
@@ -473,7 +473,7 @@ cdef class OnlineLoop:
         self.freed = False
         while slot >= 0:
             after = self.work.slots[slot].after
-            if self.place(slot) == 0:
+            if self.start(slot) == 0:
                 placed = True
             elif self.queue_rule in (FIFO, PRIORITY):
                 break

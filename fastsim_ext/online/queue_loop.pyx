@@ -15,7 +15,7 @@ from fastsim_ext.state.pod_outcomes cimport OVER_QUOTA
 
 
 cdef class QueueLoop(RulesLoop):
-    """A Regulated engine with every queue rule."""
+    """A RulesLoop with every rule of the waiting line."""
 
     def __init__(self, nodes, work, select, options):
         RulesLoop.__init__(self, nodes, work, select, options)
@@ -35,23 +35,23 @@ cdef class QueueLoop(RulesLoop):
         return self.queue_rule == FIFO_SKIP or self.queue_rule == PRIORITY_SKIP or (
             self.ordered and (self.queue_rule - ORDERED) % 2 == 1)
 
-    cdef int enqueue(self, int32_t slot) except -1 nogil:
-        """Find the place of an entry."""
+    cdef int insert(self, int32_t slot) except -1 nogil:
+        """Insert an entry into the line, at its place in the order."""
         if self.ordered:
             return self.ordered_queue.join(slot, self.now)
-        return RulesLoop.enqueue(self, slot)
+        return RulesLoop.insert(self, slot)
 
-    cdef int plan_end(self, int32_t slot) except -1 nogil:
-        """As RulesLoop.plan_end; a pod that rules of spread count may open nodes to others."""
-        RulesLoop.plan_end(self, slot)
+    cdef int schedule_end(self, int32_t slot) except -1 nogil:
+        """As RulesLoop.schedule_end; a pod that rules of spread count may open nodes to others."""
+        RulesLoop.schedule_end(self, slot)
         if self.constraints.spread.counts(self.work.slots[slot].cls) and (
                 self.work.waiting > 1 or self.work.head != self.membership.entry_slot(slot)):
             self.freed = self.work.waiting > 0
         return 0
 
-    cdef int leave_line(self, int32_t slot) except -1 nogil:
-        """As RulesLoop.leave_line; there is no retry for an empty line."""
-        RulesLoop.leave_line(self, slot)
+    cdef int dequeue(self, int32_t slot) except -1 nogil:
+        """As RulesLoop.dequeue; there is no retry for an empty line."""
+        RulesLoop.dequeue(self, slot)
         self.freed = self.freed and self.work.waiting > 0
         return 0
 
@@ -234,16 +234,16 @@ cdef class QueueLoop(RulesLoop):
         """Start a later pod if that does not delay the head: where it is best, or else on another node."""
         cdef Choice choice
         cdef int cls = self.work.slots[slot].cls
-        self.decide(cls, &choice)
+        self.choose(cls, &choice)
         if choice.node < 0:
             return False
         if not self.backfill.undisturbed(head, slot, &choice, self.now, self.now + self.backfill.estimated_s(slot)):
             self.constraints.choose(cls, &choice, choice.node, -1)
             if choice.node < 0:
                 return False
-        self.begin(slot, &choice)
-        self.plan_end(slot)
-        self.leave_line(slot)
+        self.begin_work(slot, &choice)
+        self.schedule_end(slot)
+        self.dequeue(slot)
         return True
 
     cdef bint conservative(self, int32_t only) except -1 nogil:
@@ -282,12 +282,12 @@ cdef class QueueLoop(RulesLoop):
     cdef int settle_reserved(self, int32_t slot, Reservation* place) except -1 nogil:
         """Start at the policy's choice if no reservation needs it, else at the pod's own reservation."""
         cdef Choice choice
-        self.decide(self.work.slots[slot].cls, &choice)
+        self.choose(self.work.slots[slot].cls, &choice)
         if self.backfill.allowed(slot, &choice, self.now):
             place.node, place.gpus = choice.node, choice.gpus
         choice.node, choice.gpus = place.node, place.gpus
         self.backfill.record_place(slot, place)
-        self.begin(slot, &choice)
-        self.plan_end(slot)
-        self.leave_line(slot)
+        self.begin_work(slot, &choice)
+        self.schedule_end(slot)
+        self.dequeue(slot)
         return self.backfill.started(slot, choice.node, self.now)

@@ -34,21 +34,21 @@ cdef class RulesLoop(OnlineLoop):
     cdef void let_go(self, int32_t slot) noexcept nogil
     cdef int take_in(self, int32_t slot, bint tries) except -1 nogil
     cdef int settle_followers(self, int32_t slot, int stage) except -1 nogil
-    cdef int refuse_entry(self, int32_t slot, int reason, int32_t because) except -1 nogil
+    cdef int drop_entry(self, int32_t slot, int reason, int32_t because) except -1 nogil
     cdef int never_starts(self, int32_t slot) except -1 nogil
-    cdef int never(self, int32_t slot, int reason) except -1 nogil
-    cdef int64_t size(self, int32_t slot) noexcept nogil
-    cdef int join(self, int32_t slot) except -1 nogil
+    cdef int drop_impossible(self, int32_t slot, int reason) except -1 nogil
     cdef int enqueue(self, int32_t slot) except -1 nogil
-    cdef int leave_line(self, int32_t slot) except -1 nogil
+    cdef int insert(self, int32_t slot) except -1 nogil
+    cdef int dequeue(self, int32_t slot) except -1 nogil
     cdef int32_t over_quota(self, int32_t slot) noexcept nogil
     cdef int try_start(self, int32_t slot) except -1 nogil
     cdef int try_start_gang(self, int32_t slot) except -1 nogil
     cdef int make_room(self, int32_t slot, Choice* choice) except -1 nogil
-    cdef int begin(self, int32_t slot, const Choice* choice) except -1 nogil
-    cdef int start(self, int32_t slot) except -1 nogil
-    cdef int stop(self, int32_t slot, int reason, bint waits) except -1 nogil
+    cdef int begin_work(self, int32_t slot, const Choice* choice) except -1 nogil
+    cdef int interrupt(self, int32_t slot, int reason) except -1 nogil
+    cdef int lose(self, int32_t slot, int reason) except -1 nogil
+    cdef void take_off(self, int32_t slot, int reason) noexcept nogil
     cdef int fail_node(self, int n) except -1 nogil
     cdef int queued(self, int32_t slot) except -1 nogil
-    cdef int plan_end(self, int32_t slot) except -1 nogil
-    cdef void undo_begin(self, int32_t slot) noexcept nogil
+    cdef int schedule_end(self, int32_t slot) except -1 nogil
+    cdef void deallocate(self, int32_t slot) noexcept nogil

@@ -4,13 +4,13 @@ This module starts and stops pods; ``queue_loop`` decides which entry may try wh
 pod or one gang, represented by its last pod.
 """
 
-from libc.math cimport NAN, floor, isnan
+from libc.math cimport NAN, isnan
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from fastsim_ext.online.loop cimport DROP, PRIORITY, PRIORITY_SKIP, OnlineLoop
 from fastsim_ext.online.node_constraints cimport ConstraintTable
 from fastsim_ext.online.preempt cimport PreemptionPlan
 from fastsim_ext.select.scan cimport Choice
-from fastsim_ext.state.pod_membership cimport BEGUN, GIVEN_UP, NOT_BEGUN, Gang, Member, PodMembership
+from fastsim_ext.state.pod_membership cimport BEGUN, GIVEN_UP, NOT_BEGUN, Gang, Member, PodMembership, saved_work
 from fastsim_ext.state.pod_outcomes cimport GANG, GANG_TOO_LARGE, INTERVAL, NODE_LOST, OVER_QUOTA, POD
 from fastsim_ext.state.pod_outcomes cimport PREEMPTED, RUNNING, START
 from fastsim_ext.state.pod_table cimport Slot
@@ -160,29 +160,28 @@ cdef class RulesLoop(OnlineLoop):
     cdef int fail_node(self, int n) except -1 nogil:
         """The pods of a node stop, the earliest to arrive first, and whole gangs with them."""
         cdef bint shaken = False
-        cdef int32_t at, first
+        cdef int32_t first
         while self.nodes.pods[n] > 0:
-            first = at = self.membership.first__n[n]
-            while at >= 0:
-                if self.work.slots[at].seq < self.work.slots[first].seq:
-                    first = at
-                at = self.membership.members[at].next_on_node
+            first = self.membership.earliest_on(n, self.work.slots)
             shaken = shaken or self.requeues or self.membership.members[first].gang >= 0
-            self.stop(first, NODE_LOST, self.requeues)
+            if self.requeues:
+                self.interrupt(first, NODE_LOST)
+            else:
+                self.lose(first, NODE_LOST)
         self.nodes.remove_node(n)
         if shaken:
             self.freed = self.work.waiting > 0
         return 0
 
-    cdef int decide(self, int cls, Choice* choice) except -1 nogil:
+    cdef int choose(self, int cls, Choice* choice) except -1 nogil:
         """Choose the node and devices of a pod of class ``cls``, or the Reason why none fits."""
         if self.constraints.rule(cls) != NULL:
             return self.constraints.choose(cls, choice, -1, -1)
         return self.select.choose(cls, choice)
 
-    cdef void settle(self, int32_t slot, const Choice* choice) noexcept nogil:
-        """The pod starts on the chosen node and devices."""
-        OnlineLoop.settle(self, slot, choice)
+    cdef void allocate(self, int32_t slot, const Choice* choice) noexcept nogil:
+        """Allocate the chosen node and devices to a pod, and count it in its quota, gang and spread."""
+        OnlineLoop.allocate(self, slot, choice)
         self.hold(slot)
 
     cdef void hold(self, int32_t slot) noexcept nogil:
@@ -229,11 +228,11 @@ cdef class RulesLoop(OnlineLoop):
         self.constraints.stay(self.work.slots[slot].cls, n, gpus, &choice)
         if choice.node < 0:
             self.membership.leave(slot)
-            return self.refuse(slot, choice.reason)
-        self.begin(slot, &choice)
-        return self.plan_end(slot)
+            return self.drop(slot, choice.reason)
+        self.begin_work(slot, &choice)
+        return self.schedule_end(slot)
 
-    cdef int receive(self, int32_t slot) except -1 nogil:
+    cdef int admit(self, int32_t slot) except -1 nogil:
         """A pod that has just arrived is placed, queued or dropped, or waits for the rest of its gang."""
         cdef int64_t i = self.a_next
         cdef int reason
@@ -250,7 +249,7 @@ cdef class RulesLoop(OnlineLoop):
                 return 0
             if reason == GIVEN_UP:
                 self.membership.leave(slot)
-                return self.refuse(slot, GANG)
+                return self.drop(slot, GANG)
         return self.take_in(slot, True)
 
     cdef int take_in(self, int32_t slot, bint tries) except -1 nogil:
@@ -261,9 +260,9 @@ cdef class RulesLoop(OnlineLoop):
         if self.queue_rule == DROP:
             reason = self.try_start(slot)
             if reason:
-                self.refuse_entry(slot, reason, self.failing)
+                self.drop_entry(slot, reason, self.failing)
         else:
-            self.join(slot)
+            self.enqueue(slot)
             if tries:
                 self.queued(slot)
         return 0
@@ -283,7 +282,7 @@ cdef class RulesLoop(OnlineLoop):
                 self.take_in(at, False)
                 self.freed = self.freed or self.work.waiting > 0
             else:
-                self.refuse(at, GANG)
+                self.drop(at, GANG)
             at = self.membership.next_held(job, self.work.slots)
         return 0
 
@@ -291,7 +290,7 @@ cdef class RulesLoop(OnlineLoop):
         """An entry has just joined the line."""
         return 0
 
-    cdef int refuse_entry(self, int32_t slot, int reason, int32_t because) except -1 nogil:
+    cdef int drop_entry(self, int32_t slot, int reason, int32_t because) except -1 nogil:
         """An entry leaves without ever being placed, because of one of its pods."""
         cdef int32_t at = self.membership.first(slot)
         cdef int32_t after
@@ -300,7 +299,7 @@ cdef class RulesLoop(OnlineLoop):
         while at >= 0:
             after = self.membership.next(at)
             self.membership.leave(at)
-            self.refuse(at, reason if at == because else GANG)
+            self.drop(at, reason if at == because else GANG)
             at = after
         return 0
 
@@ -327,36 +326,31 @@ cdef class RulesLoop(OnlineLoop):
                 reason = GANG_TOO_LARGE
             after = self.membership.next(at)
             self.membership.leave(at)
-            self.never(at, reason)
+            self.drop_impossible(at, reason)
             at = after
         return 1
 
-    cdef int never(self, int32_t slot, int reason) except -1 nogil:
-        """A pod leaves because it could not start on an empty cluster either."""
-        return self.refuse(slot, reason)
+    cdef int drop_impossible(self, int32_t slot, int reason) except -1 nogil:
+        """Drop a pod that could not start on an empty cluster either."""
+        return self.drop(slot, reason)
 
-    cdef int64_t size(self, int32_t slot) noexcept nogil:
-        """Pods of an entry."""
-        cdef int32_t gang = self.membership.members[slot].gang
-        return self.membership.gangs[gang].count if gang >= 0 else 1
-
-    cdef int join(self, int32_t slot) except -1 nogil:
-        """An entry takes its place in the line."""
-        self.enqueue(slot)
-        self.counts.pending += self.size(slot)
+    cdef int enqueue(self, int32_t slot) except -1 nogil:
+        """Let an entry wait in the line."""
+        self.insert(slot)
+        self.counts.pending += self.membership.size(slot)
         self.membership.joins += 1
         self.membership.members[slot].joined = self.membership.joins
         return 0
 
-    cdef int enqueue(self, int32_t slot) except -1 nogil:
-        """Find the place of an entry."""
+    cdef int insert(self, int32_t slot) except -1 nogil:
+        """Insert an entry into the line, at its place in the order."""
         self.work.queue(slot, self.queue_rule == PRIORITY or self.queue_rule == PRIORITY_SKIP)
         return 0
 
-    cdef int leave_line(self, int32_t slot) except -1 nogil:
-        """An entry does not wait any more."""
+    cdef int dequeue(self, int32_t slot) except -1 nogil:
+        """Take an entry out of the line."""
         self.work.unqueue(slot)
-        self.counts.pending -= self.size(slot)
+        self.counts.pending -= self.membership.size(slot)
         return 0
 
     cdef int32_t over_quota(self, int32_t slot) noexcept nogil:
@@ -371,14 +365,14 @@ cdef class RulesLoop(OnlineLoop):
             return OVER_QUOTA
         if self.membership.members[slot].gang >= 0:
             return self.try_start_gang(slot)
-        self.decide(self.work.slots[slot].cls, &choice)
+        self.choose(self.work.slots[slot].cls, &choice)
         if choice.node < 0 and self.preempts and self.membership.members[slot].preempts:
             self.make_room(slot, &choice)
         if choice.node < 0:
             self.failing = slot
             return choice.reason
-        self.begin(slot, &choice)
-        self.plan_end(slot)
+        self.begin_work(slot, &choice)
+        self.schedule_end(slot)
         return 0
 
     cdef int try_start_gang(self, int32_t slot) except -1 nogil:
@@ -388,18 +382,18 @@ cdef class RulesLoop(OnlineLoop):
         cdef int32_t upto
         cdef int reason = 0
         while at >= 0:
-            self.decide(self.work.slots[at].cls, &choice)
+            self.choose(self.work.slots[at].cls, &choice)
             if choice.node < 0:
                 self.failing, reason = at, choice.reason
                 break
-            self.begin(at, &choice)
+            self.begin_work(at, &choice)
             at = self.membership.next(at)
         upto, at = at, self.membership.first(slot)
         while reason and at != upto:
-            self.undo_begin(at)
+            self.deallocate(at)
             at = self.membership.next(at)
         while not reason and at >= 0:
-            self.plan_end(at)
+            self.schedule_end(at)
             at = self.membership.next(at)
         if not reason and self.membership.follows:
             self.settle_followers(slot, BEGUN)
@@ -413,20 +407,24 @@ cdef class RulesLoop(OnlineLoop):
             return 0
         for k in range(self.preemption.n_victims):
             at = self.preemption.victims[k]
-            if self.work.slots[at].seq >= 0 and self.work.slots[at].node >= 0:    # not stopped with its gang
-                self.stop(at, PREEMPTED, self.queue_rule != DROP)
+            if self.work.slots[at].seq < 0 or self.work.slots[at].node < 0:    # it stopped with its gang
+                continue
+            if self.queue_rule == DROP:
+                self.lose(at, PREEMPTED)
+            else:
+                self.interrupt(at, PREEMPTED)
         self.freed = self.work.waiting > 0
         return self.constraints.choose(self.work.slots[slot].cls, choice, -1, self.preemption.node)
 
-    cdef int begin(self, int32_t slot, const Choice* choice) except -1 nogil:
-        """A pod starts to work."""
-        self.settle(slot, choice)
+    cdef int begin_work(self, int32_t slot, const Choice* choice) except -1 nogil:
+        """Allocate the chosen node and devices to a pod, and let it work from now on."""
+        self.allocate(slot, choice)
         self.work.slots[slot].began = self.now
         self.work.accounts[slot].delay = self.membership.members[slot].restart
         return 0
 
-    cdef int plan_end(self, int32_t slot) except -1 nogil:
-        """The departure of a pod that has just begun."""
+    cdef int schedule_end(self, int32_t slot) except -1 nogil:
+        """Schedule the departure of a pod that has just begun."""
         cdef Slot* s = &self.work.slots[slot]
         if not isnan(s.duration):
             self.departures.push(self.now + (s.duration + self.membership.members[slot].restart), slot, s.turn)
@@ -434,8 +432,8 @@ cdef class RulesLoop(OnlineLoop):
             self.work.note(slot, RUNNING, self.now, START)
         return 0
 
-    cdef void undo_begin(self, int32_t slot) noexcept nogil:
-        """Undo begin()."""
+    cdef void deallocate(self, int32_t slot) noexcept nogil:
+        """Take a pod back that has begun in this decision."""
         cdef Slot* s = &self.work.slots[slot]
         self.let_go(slot)
         self.nodes.release(s.node, &self.work.classes[s.cls], s.gpus)
@@ -445,51 +443,55 @@ cdef class RulesLoop(OnlineLoop):
             s.first_start = NAN
 
     cdef int start(self, int32_t slot) except -1 nogil:
-        """An entry leaves the line if it can start; 0, or the Reason why it cannot."""
+        """Start an entry of the line; 0, or the Reason why it cannot start."""
         cdef int reason = self.try_start(slot)
         if reason == 0:
-            self.leave_line(slot)
+            self.dequeue(slot)
         return reason
 
-    cdef int stop(self, int32_t slot, int reason, bint waits) except -1 nogil:
-        """A running pod stops, and all that runs of its gang with it; they wait again or are lost."""
-        cdef int32_t lead = self.membership.entry_slot(slot)
+    cdef int interrupt(self, int32_t slot, int reason) except -1 nogil:
+        """Stop a running pod, and all that runs of its gang with it; they wait again."""
         cdef int32_t at = self.membership.first(slot)
-        cdef int32_t after
         cdef Slot* s
         while at >= 0:
-            s, after = &self.work.slots[at], self.membership.next(at)
-            self.account(at)
-            if reason == PREEMPTED:
-                s.preemptions += 1
-            self.let_go(at)
-            self.nodes.release(s.node, &self.work.classes[s.cls], s.gpus)
-            self.counts.running -= 1
-            self.work.note(at, reason, self.now, INTERVAL if waits else INTERVAL | POD)
-            if waits:
-                s.turn += 1
-                s.attempt += 1
-                s.node, s.gpus, s.start = -1, 0, NAN
-                self.membership.members[at].restart = self.restart
-            else:
-                self.counts.lost += 1
-                self.membership.leave(at)
-                self.work.leave(at)
+            self.take_off(at, reason)
+            self.work.note(at, reason, self.now, INTERVAL)
+            s = &self.work.slots[at]
+            s.turn, s.attempt = s.turn + 1, s.attempt + 1
+            s.node, s.gpus, s.start = -1, 0, NAN
+            self.membership.members[at].restart = self.restart
+            at = self.membership.next(at)
+        return self.enqueue(self.membership.entry_slot(slot))
+
+    cdef int lose(self, int32_t slot, int reason) except -1 nogil:
+        """Stop a running pod for good, and all that runs of its gang with it."""
+        cdef int32_t at = self.membership.first(slot)
+        cdef int32_t after
+        while at >= 0:
+            after = self.membership.next(at)
+            self.take_off(at, reason)
+            self.work.note(at, reason, self.now, INTERVAL | POD)
+            self.counts.lost += 1
+            self.membership.leave(at)
+            self.work.leave(at)
             at = after
-        if waits:
-            self.join(lead)
         return 0
 
-    cdef void account(self, int32_t slot) noexcept nogil:
+    cdef void take_off(self, int32_t slot, int reason) noexcept nogil:
+        """Take a running pod off its node, and count the work that is lost."""
+        cdef Slot* s = &self.work.slots[slot]
+        self.count_lost_work(slot)
+        s.preemptions += reason == PREEMPTED
+        self.let_go(slot)
+        self.nodes.release(s.node, &self.work.classes[s.cls], s.gpus)
+        self.counts.running -= 1
+
+    cdef void count_lost_work(self, int32_t slot) noexcept nogil:
         """Work since the last checkpoint is lost, the rest need not be done again."""
         cdef Slot* s = &self.work.slots[slot]
         cdef Member* m = &self.membership.members[slot]
         cdef double worked = max(0.0, (self.now - s.began) - m.restart)
-        cdef double saved_s = 0.0
-        if self.checkpoint == 0.0:
-            saved_s = worked
-        elif not isnan(self.checkpoint):
-            saved_s = min(worked, floor(worked / self.checkpoint) * self.checkpoint)  # the product may be rounded up
+        cdef double saved_s = saved_work(worked, self.checkpoint)
         s.lost = s.lost + (worked - saved_s)
         m.attained += self.now - s.began
         if not isnan(s.duration):

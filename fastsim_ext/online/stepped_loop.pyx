@@ -112,7 +112,7 @@ cdef class SteppedLoop(OnlineLoop):
         self.count = 0
         return 0
 
-    cdef int decide(self, int cls, Choice* choice) except -1 nogil:
+    cdef int choose(self, int cls, Choice* choice) except -1 nogil:
         """Choose the node of the action, or the plan's own choice."""
         cdef int f
         cdef Node node
@@ -128,10 +128,10 @@ cdef class SteppedLoop(OnlineLoop):
         self.select.attempts += 1
         return 0
 
-    cdef void settle(self, int32_t slot, const Choice* choice) noexcept nogil:
+    cdef void allocate(self, int32_t slot, const Choice* choice) noexcept nogil:
         """Start the pod on the chosen node, whose features are stale then."""
         self.stale__n[choice.node] = 1
-        OnlineLoop.settle(self, slot, choice)
+        OnlineLoop.allocate(self, slot, choice)
 
     cdef int release(self, int32_t slot, int reason) except -1 nogil:
         """Remove a running pod from its node, whose features are stale then."""

@@ -74,11 +74,11 @@ cdef class SteppedQueue(SteppedLoop):
             self.freed = False
         return 0
 
-    cdef int receive(self, int32_t slot) except -1 nogil:
+    cdef int admit(self, int32_t slot) except -1 nogil:
         """A pod that has just arrived joins the end of the line, or leaves because no node could ever host it."""
         cdef int reason = self.nodes.lasting_obstacle(&self.work.classes[self.work.slots[slot].cls])
         if reason != 0:
-            return self.refuse(slot, reason)
+            return self.drop(slot, reason)
         self.work.queue(slot, False)
         self.counts.pending += 1
         return 0
@@ -127,7 +127,7 @@ cdef class SteppedQueue(SteppedLoop):
         if place < self.places and self.fits__k[place]:
             for _k in range(place):
                 slot = self.work.slots[slot].after
-            self.place(slot)
+            self.start(slot)
             self.started = True
         else:
             self.close_event()

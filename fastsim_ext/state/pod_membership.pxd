@@ -22,6 +22,8 @@ cdef struct Gang:        # pods that start and stop together
 cdef enum:  # Stage of a gang
     NOT_BEGUN, BEGUN, GIVEN_UP           # GIVEN_UP: it has left without having started, others of its job do so, too
 
+cdef double saved_work(double worked, double interval) noexcept nogil
+
 cdef class PodMembership:
     # saved
     cdef Member* members                 # by slot
@@ -47,4 +49,6 @@ cdef class PodMembership:
     cdef void leave(self, int32_t slot) noexcept nogil
     cdef int32_t entry_slot(self, int32_t slot) noexcept nogil
     cdef int32_t first(self, int32_t slot) noexcept nogil
+    cdef int64_t size(self, int32_t slot) noexcept nogil
+    cdef int32_t earliest_on(self, int n, const Slot* slots) noexcept nogil
     cdef int32_t next(self, int32_t slot) noexcept nogil

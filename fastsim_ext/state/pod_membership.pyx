@@ -3,11 +3,21 @@
 A gang is a list of slots in the order of arrival; its entry in the waiting line is the last of them.
 """
 
+from libc.math cimport floor, isnan
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.state.pod_table cimport Slot
+
+
+cdef double saved_work(double worked, double interval) noexcept nogil:
+    """Seconds of work that a pod keeps when it stops: those before its last checkpoint. NaN: it keeps none."""
+    if interval == 0.0:
+        return worked
+    if isnan(interval):
+        return 0.0
+    return min(worked, floor(worked / interval) * interval)  # the product may be rounded up
 
 
 cdef class PodMembership:
@@ -203,6 +213,20 @@ cdef class PodMembership:
     cdef int32_t first(self, int32_t slot) noexcept nogil:
         """The first slot of the pod's entry."""
         return self.gangs[self.members[slot].gang].first if self.members[slot].gang >= 0 else slot
+
+    cdef int64_t size(self, int32_t slot) noexcept nogil:
+        """Pods of an entry."""
+        return self.gangs[self.members[slot].gang].count if self.members[slot].gang >= 0 else 1
+
+    cdef int32_t earliest_on(self, int n, const Slot* slots) noexcept nogil:
+        """The pod of a node that arrived first, or -1."""
+        cdef int32_t at = self.first__n[n]
+        cdef int32_t first = at
+        while at >= 0:
+            if slots[at].seq < slots[first].seq:
+                first = at
+            at = self.members[at].next_on_node
+        return first
 
     cdef int32_t next(self, int32_t slot) noexcept nogil:
         """The next slot of the same entry, or -1."""
