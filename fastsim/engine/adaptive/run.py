@@ -99,9 +99,9 @@ def adaptive_driver(
     base = np.array([0, *accumulate(sizes)], np.int32)
     loop = AdaptiveLoop(training_jobs, setting.round_s, base, record, metrics, setting.interference)
     firsts = accumulate((len(group.gpus__n) for group in setting.groups), initial=0)
-    decided = decisions(setting, record, metrics is not None)
     return AdaptiveRounds(
-        loop, setting, plan, jobs, ground, performance, tuple(firsts), decided=decided, generations=plan.generations
+        loop, setting, plan, jobs, ground, performance, tuple(firsts), generations=plan.generations,
+        decisions=partial(decisions, setting, record, metrics is not None),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ class Stop(IntEnum):
     """Why a loop stopped; the numbers are those of ``fastsim_ext/types.pxd``."""
 
     DONE = 0
-    """The run has reached its end."""
+    """The run has reached its end; the others are numbers above 0."""
     WANT_ARRIVALS = 1
     """The next arrivals are to be fed."""
     PAUSE = 2
@@ -37,5 +37,6 @@ Handlers = Mapping[Stop, Callable[[], object]]
 
 def drive(advance: Callable[[], int], handlers: Handlers) -> None:
     """Call ``advance`` until the run is done, and the handler of each other stop in between."""
-    while (stop := Stop(advance())) is not Stop.DONE:
-        handlers[stop]()
+    by_number = {int(stop): handler for stop, handler in handlers.items()}  # names would be hashed at every stop
+    while stop := advance():
+        by_number[stop]()

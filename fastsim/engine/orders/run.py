@@ -161,13 +161,13 @@ def ordered_driver(
         loop, setting, plan, options, jobs, tenants, np.zeros(len(gpus)), needs=needs, progress=progress,
         values=() if values is None else values,
     )  # fmt: skip
-    decided = decisions(setting, options, gpus, record_tasks, metrics is not None)
-    driver.decided = decided | {
-        "policies": "of orders",
-        "estimates": "none",
-        "rates": f"{decided['rates']} {_tables(needs)}",
-    }
+    driver.decisions = lambda: _of_orders(needs, decisions(setting, options, gpus, record_tasks, metrics is not None))
     return driver
+
+
+def _of_orders(needs: ServerDemands, decided: dict[str, Any]) -> dict[str, Any]:
+    """What decides a run of orders, of which the servers and the demands of the jobs are a part."""
+    return decided | {"policies": "of orders", "estimates": "none", "rates": f"{decided['rates']} {_tables(needs)}"}
 
 
 def ordered_loop_of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 from fastsim.engine.checkpoints.clock import CheckpointClock, CheckpointSchedule
@@ -31,8 +32,8 @@ class Driver(ABC):
     _: KW_ONLY
     progress: Callable[[int], None] | None = None
     """A function that takes the number of jobs that have ended."""
-    decided: dict[str, Any] = field(default_factory=dict)
-    """What decides the run besides its jobs and its policy."""
+    decisions: Callable[[], dict[str, Any]] = dict
+    """Makes what decides the run besides its jobs and its policy. Only a state needs it: it reads whole tables."""
     clock: CheckpointClock | None = None
     headway: Headway = field(default_factory=lambda: Headway("jobs", ROUND_S, DECISIONS, GENERATIONS))
     paused: int = 0
@@ -92,6 +93,11 @@ class Driver(ABC):
         """Restore a checkpoint, before the first round."""
 
     # ------------------------------------------------------------------ of all
+
+    @cached_property
+    def decided(self) -> dict[str, Any]:
+        """What decides the run besides its jobs and its policy."""
+        return self.decisions()
 
     def play(self, checkpoint: CheckpointSchedule | None, resume: RunState | None) -> None:
         """Play the rounds to the end, from the first one or from a checkpoint."""

@@ -139,9 +139,10 @@ def share_driver(
     loop = _loop(used, plan, chosen, gpus, record_tasks, metrics)
     price = np.zeros(len(gpus))
     driver = ShareDriver(loop, used, plan, chosen, runnable(batches, used, gpus), tenants, price, progress=progress)
-    driver.decided = decisions(used, chosen, gpus, record_tasks, metrics is not None) | {
-        "estimates": "none" if plan.estimates is None else str(plan.estimates)
-    }  # another policy that resumes keeps them
+    estimates = "none" if plan.estimates is None else str(plan.estimates)  # another policy that resumes keeps them
+    driver.decisions = lambda: (
+        decisions(used, chosen, gpus, record_tasks, metrics is not None) | {"estimates": estimates}
+    )
     return driver
 
 

@@ -46,6 +46,8 @@ class Work(Enum):
     def __init__(self, counted: str, usual: int) -> None:
         self.counted, self.usual = counted, usual
 
+    __hash__ = object.__hash__  # loops count by kind of work at every step; the hash of an Enum is computed in Python
+
     @property
     def most(self) -> float:
         """The budget of this work, with the factor of the environment."""

@@ -27,7 +27,7 @@ def test_each_stop_is_handled_before_the_loop_goes_on() -> None:
 def test_a_stop_without_a_handler_is_an_error() -> None:
     with pytest.raises(KeyError):
         drive(lambda: Stop.DEADLOCK, {})
-    with pytest.raises(ValueError, match="99"):
+    with pytest.raises(KeyError, match="99"):
         drive(lambda: 99, {})
 
 
