@@ -28,7 +28,6 @@ from fastsim.foundation.parquet import open_parquet, parquet_table, replacing, r
 from fastsim.foundation.written_folder import KEPT_INPUTS
 from fastsim.scenario.kept_inputs import kept_inputs, write_inputs
 from fastsim.scenario.scenario import Scenario
-from fastsim.telemetry.readings_table import SCHEMA
 from fastsim_ext.build import CHECKED, FLAGS
 
 if TYPE_CHECKING:
@@ -52,6 +51,14 @@ RECORDED_WITH = {"timeline": ("timeline", "all"), "placements": ("placements", "
 Frames = Mapping[str, pl.DataFrame]
 
 
+def _check_readings(frame: pl.DataFrame) -> None:
+    """ValueError unless a table has the columns of readings of GPUs."""
+    from fastsim.telemetry.readings_table import SCHEMA
+
+    if frame.columns != SCHEMA.names:
+        raise ValueError(f"columns {', '.join(frame.columns)}")
+
+
 class FolderFrames(Mapping[str, pl.DataFrame]):
     """The tables of a folder, each read on first use."""
 
@@ -67,8 +74,8 @@ class FolderFrames(Mapping[str, pl.DataFrame]):
                 frame = pl.DataFrame(pl.from_arrow(parquet_table(self.path(name), Work.WRITTEN_ROWS)))
                 if name in FRAMES:
                     check_table(name, frame)
-                elif [*frame.columns] != SCHEMA.names:
-                    raise ValueError(f"columns {', '.join(frame.columns)}")
+                else:
+                    _check_readings(frame)
             self._read[name] = frame
         return self._read[name]
 

@@ -122,11 +122,13 @@ def check_rates(what: Any) -> None:
 
 def _check_rates_object(what: Any) -> None:
     """ScenarioError for an object that is no table of rates."""
+    if what is None:
+        return
     from fastsim.performance.applications.family import Applications
     from fastsim.performance.oracle import Oracle
     from fastsim.performance.sensitivity import Sensitivity
 
-    if not (what is None or isinstance(what, Oracle | Sensitivity | Applications)):
+    if not isinstance(what, Oracle | Sensitivity | Applications):
         do = "write fs.Oracle(...) or fs.Oracle.from_csv(path)"
         raise ScenarioError("rates", kind_of(what), "a text, a path, an Oracle, a Sensitivity or Applications", do)
 

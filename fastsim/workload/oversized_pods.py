@@ -19,7 +19,6 @@ from fastsim.errors import InputError, ScenarioError, suggestion
 from fastsim.foundation.columns.content_equality import ValueByObject
 from fastsim.hardware.eligible_nodes import EligibleNodes
 from fastsim.hardware.node_constraints import BESIDE, domains, node_labels
-from fastsim.kubernetes.nodes import amount_text
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
@@ -293,6 +292,8 @@ def _passed(shape: Shape, rows: Any, classes: PodClasses) -> Any:
 
 
 def _request(classes: PodClasses, k: int) -> str:
+    from fastsim.kubernetes.nodes import amount_text
+
     row = classes.row(k)
     words = [f"{row['cpu_milli']} milli-CPU", f"{row['memory_mib']} MiB"]
     if row["num_gpu"]:

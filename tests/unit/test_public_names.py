@@ -50,3 +50,12 @@ def test_completion_offers_what_people_use() -> None:
         assert all(hasattr(shown, name) for name in hidden) and not hidden & set(dir(shown))
         assert {"frame", "checksum", "from_text"} & set(dir(type(shown))) <= set(dir(shown))
         assert [name for name in hidden if f".{name}(" in pages] == []
+
+
+def test_a_plain_run_of_pods_loads_nothing_of_kubernetes_telemetry_or_jobs() -> None:
+    code = (
+        "import sys, fastsim as fs; fs.simulate('openb:20', 'synth:openb?pods=9', policy='fgd');"
+        "rooms = {name.split('.')[1] for name in sys.modules if name.startswith('fastsim.')};"
+        "assert not rooms & {'kubernetes', 'telemetry', 'performance', 'reports', 'cli'}, rooms"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

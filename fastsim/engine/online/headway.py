@@ -17,7 +17,6 @@ from fastsim.errors import ScenarioError
 from fastsim.foundation.limits.knobs import EXPORTER_SAMPLES, FAILURES, FEWER_ROWS, READINGS, REFRESH_S, SAMPLE_S, STAYS
 from fastsim.foundation.limits.quantities import MOST_SECONDS
 from fastsim.foundation.limits.work_budget import Work, amount_text, refuse_progress
-from fastsim.telemetry.telemetry import QUANTITIES
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
@@ -79,6 +78,8 @@ class WorkAhead:
         if options.sample_s is not None:
             self._refuse_samples(span_s, options.sample_s)
         if options.telemetry is not None:
+            from fastsim.telemetry.telemetry import QUANTITIES
+
             every_s, gaps_s = options.telemetry.every_s, options.telemetry.refresh_s
             READINGS.refuse(span_s, every_s, self.gpus, len(QUANTITIES))
             EXPORTER_SAMPLES.refuse(span_s, every_s)

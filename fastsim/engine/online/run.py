@@ -29,7 +29,6 @@ from fastsim.engine.online.memo_pool import MEMOS, memo_key, target
 from fastsim.engine.online.plan import RULES, OnlinePlan
 from fastsim.engine.online.recorder import FileTables, MemoryTables, Recorder, node_names, tables_and_provenance
 from fastsim.engine.online.rule_columns import RuleColumns, needs_rules
-from fastsim.engine.online.telemetry_hook import TelemetryHook
 from fastsim.engine.online.user_scorers import PointsRange, UserScorers
 from fastsim.engine.result import Result
 from fastsim.engine.tables import OUTCOME, ROW, named_columns
@@ -41,7 +40,6 @@ from fastsim.foundation.parquet import streaming
 from fastsim.scenario.column_values import SortColumns
 from fastsim.scenario.run_rules import NO_RULES, Rules
 from fastsim.scenario.sort_keys import line_order, queue_key
-from fastsim.telemetry.telemetry import Telemetry
 from fastsim.workload.pod_classes import PodClasses
 from fastsim_ext.build import CHECKED
 from fastsim_ext.online.loop import OnlineLoop
@@ -57,7 +55,9 @@ if TYPE_CHECKING:
 
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.online.checkpointing import OnlineCheckpointWriter
+    from fastsim.engine.online.telemetry_hook import TelemetryHook
     from fastsim.scenario.prices import Prices
+    from fastsim.telemetry.telemetry import Telemetry
     from fastsim.workload import Workload
     from fastsim.workload.oversized_pods import Oversized
     from fastsim.workload.typical_pods import TypicalPods
@@ -159,6 +159,9 @@ class OnlineRun:
             return None
         if options.checkpoint_writer is not None:
             raise ScenarioError("checkpoint", "one", "none: a run whose policy sees readings keeps no checkpoints")
+        from fastsim.engine.online.telemetry_hook import TelemetryHook
+        from fastsim.telemetry.telemetry import Telemetry
+
         recorded, telemetry = options.telemetry is not None, options.telemetry or Telemetry()
         return TelemetryHook(telemetry, self.cluster, options.seed, recorded=recorded, seen=seen, folder=options.folder)
 

@@ -15,7 +15,6 @@ from fastsim.engine.online.arrivals import arrived_by
 from fastsim.engine.online.checkpointing import OnlineCheckpointWriter
 from fastsim.engine.online.plan import OnlinePlan, OnlinePolicy
 from fastsim.engine.online.user_scorers import PointsRange
-from fastsim.engine.sampling.placement_telemetry import with_telemetry
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.policies import registry
@@ -32,6 +31,7 @@ from fastsim.workload.oversized_pods import Oversized
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from fastsim.engine.online.closing_stages import Deschedule
     from fastsim.engine.online.run import OnlineOptions
     from fastsim.engine.result import Result
     from fastsim.telemetry.telemetry import Telemetry
@@ -99,6 +99,8 @@ class PodsRun:
 
     def _sampled(self, result: Result, telemetry: Telemetry, folder: Path | None) -> Result:
         """The result with readings of its placements, and the provenance of a run that took them as it went."""
+        from fastsim.engine.sampling.placement_telemetry import with_telemetry
+
         scenario, known = self.scenario, result.provenance
         sampled = with_telemetry(
             result, telemetry, self.cluster, scenario.seed, scenario.record, folder, self.inputs.workload
@@ -156,23 +158,33 @@ def _plan(policy: OnlinePolicy, cluster: Cluster, workload: Workload, scenario: 
     return plan
 
 
+def _deschedule(step: Any) -> Deschedule:
+    from fastsim.policies.deschedule import deschedule_from
+
+    return deschedule_from(step)
+
+
+def _telemetry(source: Any) -> Telemetry | None:
+    from fastsim.telemetry.telemetry import telemetry_from
+
+    return telemetry_from(source)
+
+
 def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: Any) -> OnlineOptions:
     from fastsim.engine.online.closing_stages import Inflation
     from fastsim.engine.online.run import OnlineOptions
     from fastsim.engine.totals.pod_totals import prices_for
-    from fastsim.policies.deschedule import deschedule_from
-    from fastsim.telemetry.telemetry import telemetry_from
 
     return OnlineOptions(
         seed=scenario.seed,
         sample_s=scenario.sample_s,
         until_s=scenario.until_s,
         record=scenario.record,
-        deschedule=tuple(deschedule_from(step) for step in scenario.deschedule),
+        deschedule=tuple(map(_deschedule, scenario.deschedule)),
         inflation=None if scenario.inflation is None else Inflation(scenario.inflation, scenario.seed),
         retarget=None if scenario.retarget is None else texts.typical_from(scenario.retarget, untuned, cluster),
         rules=rules_from(scenario),
-        telemetry=None if scenario.telemetry is None else telemetry_from(scenario.telemetry),
+        telemetry=None if scenario.telemetry is None else _telemetry(scenario.telemetry),
         prices=prices_for(scenario.prices, cluster),
         **rest,
     )
