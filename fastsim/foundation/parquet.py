@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from fastsim.errors import InputError, ResultError
 from fastsim.foundation import interrupts
@@ -22,6 +21,9 @@ from fastsim.foundation.columns.physical_types import PLAIN, converted, refuse_s
 from fastsim.foundation.durable_file import flush, flush_names, refuse_other_bytes, sweep_partials
 from fastsim.foundation.limits.work_budget import Work, refuse_excess
 from fastsim.foundation.written_folder import exchange, refuse_replacing
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq  # loads clients of object stores, so it is imported where a file is opened
 
 ROW_GROUP = 122_880
 """Rows of a Parquet row group; a multiple of 2,048, about 1.4 MB compressed for pods."""
@@ -143,6 +145,8 @@ class TableWriter:
 
         Row groups keep their least and largest value of all columns, or of the ``extremes``.
         """
+        import pyarrow.parquet as pq
+
         self.rows = 0
         self._stamp = {**(metadata or {}), "fastsim.sorted_by": ",".join(sorted_by)}
         self._held: list[pa.RecordBatch] = []
@@ -203,6 +207,8 @@ class TableWriter:
 
 def _layout(schema: pa.Schema, sorted_by: Sequence[str], level: int) -> dict[str, Any]:
     """Writer options: deltas for ids, split streams for times, dictionaries for everything else."""
+    import pyarrow.parquet as pq
+
     deltas = [f.name for f in schema if pa.types.is_int64(f.type) and f.name.endswith("_id")]
     splits = [f.name for f in schema if pa.types.is_float64(f.type)]
     encodings = dict.fromkeys(deltas, "DELTA_BINARY_PACKED") | dict.fromkeys(splits, "BYTE_STREAM_SPLIT")
@@ -235,6 +241,8 @@ def _ordered(kind: pa.DataType) -> bool:
 
 def open_parquet(path: str | os.PathLike[str]) -> pq.ParquetFile:
     """The opened file; InputError if it is missing, cut short or no Parquet at all, or names columns with odd bytes."""
+    import pyarrow.parquet as pq
+
     try:
         file = pq.ParquetFile(path, memory_map=False, pre_buffer=False)
         for field in file.schema_arrow:

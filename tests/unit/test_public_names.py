@@ -56,6 +56,7 @@ def test_a_plain_run_of_pods_loads_nothing_of_kubernetes_telemetry_or_jobs() -> 
     code = (
         "import sys, fastsim as fs; fs.simulate('openb:20', 'synth:openb?pods=9', policy='fgd');"
         "rooms = {name.split('.')[1] for name in sys.modules if name.startswith('fastsim.')};"
-        "assert not rooms & {'kubernetes', 'telemetry', 'performance', 'reports', 'cli'}, rooms"
+        "assert not rooms & {'kubernetes', 'telemetry', 'performance', 'reports', 'cli'}, rooms;"
+        "assert not {'pyarrow.fs', 'ssl', 'altair', 'scipy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
