@@ -22,7 +22,7 @@ US_DATE = r"\d{1,2}/\d{1,2}/\d{4}"
 """Beginning of a date as spreadsheets of the United States write it."""
 SPAN = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$"
 EXPECTED = {"iso": "a date and time such as 2024-03-15 10:00:00", "hms": "[D-]HH:MM:SS"}
-"""What cells with these units look like."""
+"""Forms of cells with these units."""
 
 
 def is_unit(unit: str) -> bool:

@@ -1,4 +1,4 @@
-"""What is explained: a result, a scenario or the folder of a saved run; and the pods or jobs of it."""
+"""The source of an explanation: a result, a scenario or the folder of a saved run; and its pods or jobs."""
 
 from __future__ import annotations
 

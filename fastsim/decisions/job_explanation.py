@@ -152,7 +152,7 @@ def _taken_by(lost: frozenset[tuple[int, int]], others: pl.DataFrame) -> list[in
 
 
 def _started(job: dict[str, Any], span: _Span, free: int) -> str:
-    """What a span with GPUs begins and ends with."""
+    """The beginning and the end of a span with GPUs, in words."""
     end = "until they are taken away or changed for others"
     if span.until_s is None:
         end = "to the end of the run"

@@ -173,7 +173,7 @@ class LiveSnapshot:
             self._objects.close()
 
     def _watched(self) -> ClusterState:
-        """The state by what an API server has said until now."""
+        """The state by the answers of an API server so far."""
         if self._objects is None:
             base = base_address(self.source, "--snapshot", "http://127.0.0.1:8001")
             self._objects = WatchedObjects(base, self.refresh_s, self.timeout_s, self.clock)

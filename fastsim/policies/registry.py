@@ -146,7 +146,7 @@ def policy_class(name: str) -> type[Any]:
 
 
 def _meant(name: str) -> str:
-    """What an unknown policy may be: a rule of the queue, or the policy of the closest name."""
+    """A guess at an unknown policy: a rule of the queue, or the policy of the closest name."""
     from fastsim.engine.online.plan import QUEUES
 
     known = {plain_name(rule): f"{GUESS} the rule of the queue, queue={rule!r}?" for rule in QUEUES}

@@ -30,7 +30,7 @@ POLICY = (
 
 
 class PageContent(Protocol):
-    """What a page shows, as :class:`fastsim.reports.report.Report` has it."""
+    """The content of a page, as :class:`fastsim.reports.report.Report` has it."""
 
     @property
     def title(self) -> str:

@@ -262,7 +262,7 @@ class Scenario:
         return known[key]
 
     def check(self) -> dict[str, Any]:
-        """What checks have made of fields, such as the policy of a text, by field.
+        """Objects that checks have made of fields, such as the policy of a text, by field.
 
         Raises the one mistake itself, or one :class:`ScenarioError` that lists all of them.
         """

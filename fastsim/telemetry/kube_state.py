@@ -65,7 +65,7 @@ class _Record(NamedTuple):
 
 @dataclass
 class _Pod:
-    """What the series say about one pod: Unix seconds, and the most that its containers requested."""
+    """The life of one pod by its series: Unix seconds, and the largest requests of its containers."""
 
     last_ms: int = 0
     first_ms: int | None = None

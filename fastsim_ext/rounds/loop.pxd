@@ -1,4 +1,4 @@
-# What all runs in rounds have in common: time, arrivals, records.
+# The common part of all runs in rounds: time, arrivals, records.
 from libc.stdint cimport int64_t
 from fastsim_ext.rounds.cluster_metrics cimport ClusterMetrics
 from fastsim_ext.rounds.job_table cimport Job, JobTable

@@ -1,4 +1,4 @@
-"""What all runs in rounds have in common: the order of a round, jobs to come, prices, and records of what ran.
+"""The common part of all runs in rounds: the order of a round, jobs to come, prices, and records of what ran.
 
 Subclasses say how time goes on, which jobs are admitted, when the policy decides, and what runs in a round.
 """

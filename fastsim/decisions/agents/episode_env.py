@@ -1,4 +1,4 @@
-"""What environments have in common, whatever their decisions are: an episode for each reset, and its result."""
+"""The common part of all environments: an episode for each reset, and its result."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def adaptive_rows(driver: AdaptiveDriver, t_s: float, ids: Ids) -> PlayedRound:
 
 
 def _offers(driver: AdaptiveDriver) -> list[Offer]:
-    """The offers of the decision that comes next; none of a decider that does not say them."""
+    """The offers of the next decision; none from a decider without a method ``offers``."""
     decider, view = driver.plan.decider, driver.view()
     if not hasattr(decider, "offers"):
         return []
@@ -76,7 +76,7 @@ class AdaptiveRound:
     # ------------------------------------------------------------------ rows
 
     def rows(self, job: int) -> Iterator[Row]:
-        """The rows of a job: the best configurations first, or one row if the policy says nothing about them."""
+        """The rows of a job: the best configurations first, or one row if the policy has no offers."""
         offers = sorted(self.offers.get(job, ()), key=lambda offer: (-offer.value, offer.gpus, offer.group))
         chosen = self.chosen(job, offers)
         if chosen is None:

@@ -51,7 +51,7 @@ class Arrival(NamedTuple):
 
 @dataclass
 class History:
-    """What is noted before each round: the order of the last one, and the jobs that were read."""
+    """Notes before each round: the order of the last round, and the jobs that were read."""
 
     driver: OrderedDriver
     order: list[int] = field(default_factory=list)
@@ -82,7 +82,7 @@ class History:
 
 
 class Found(NamedTuple):
-    """What a job found when its turn came: free GPUs, and what was left of each resource, by server."""
+    """The cluster when the turn of a job came: free GPUs, and the rest of each resource, by server."""
 
     turn: int
     free__s: npt.NDArray[np.int64]

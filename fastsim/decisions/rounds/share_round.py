@@ -66,12 +66,12 @@ class Candidate(NamedTuple):
 
     @property
     def rank(self) -> tuple[float, ...]:
-        """What a line is sorted by."""
+        """The sort key of a line."""
         return (-self.priority, -self.deficit_s, -self.share, self.order)
 
 
 class Turn(NamedTuple):
-    """What a candidate found when its turn came: its place, free GPUs, whether it was after the last that ran."""
+    """The turn of a candidate: its place, the free GPUs, and whether it came after the last that ran."""
 
     place: int
     free: int

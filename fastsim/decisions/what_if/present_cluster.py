@@ -31,7 +31,7 @@ MET = {"fastsim.source": "kubernetes"}
 
 @dataclass(frozen=True)
 class Spare:
-    """What pods that run leave of a node without its free boards: milli-CPU, MiB, milli-GPU, instances by resource."""
+    """Free resources of a node without its free boards: milli-CPU, MiB, milli-GPU, instances by resource."""
 
     cpu_milli: int
     memory_mib: int
@@ -88,7 +88,7 @@ class PresentCluster:
         return [g for g, layout in enumerate(self.layouts[n]) if g not in used and not (layout and kept)]
 
     def spare(self, n: int, free: Collection[int]) -> Spare:
-        """What is left of a node beside its ``free`` boards."""
+        """Free resources of a node beside its ``free`` boards."""
         row, rows = self.nodes[n], self.on_node[n]
         kept = [layout for g, layout in enumerate(self.layouts[n]) if g not in free]
         instances = Counter(dict(mig.instances(mig.layout_text(kept), len(kept))[1])) if kept else Counter[str]()

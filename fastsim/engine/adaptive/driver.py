@@ -174,7 +174,7 @@ class AdaptiveDriver(Driver):
 
 
 def _smaller(setting: AdaptiveSetting, jobs: Sequence[AdaptiveJob]) -> str:
-    """What to do about jobs that ask for more GPUs than any model has; nothing where there are none."""
+    """Advice about jobs that ask for more GPUs than any model has; empty if there are none."""
     most = max(group.gpus for group in setting.groups)
     wide = sum(job.num_gpu > most for job in jobs)
     return f"{wide} ask for more than the {most} GPUs of one model: {smaller_jobs('drop or shrink')}" if wide else ""

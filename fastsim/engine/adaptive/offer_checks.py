@@ -1,4 +1,4 @@
-"""Checks of the offers that a decider says it compares: whole numbers of active jobs, groups, nodes and GPUs."""
+"""Checks of the offers of a decider: whole numbers of active jobs, groups, nodes and GPUs."""
 
 from __future__ import annotations
 

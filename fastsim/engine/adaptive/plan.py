@@ -134,7 +134,7 @@ class Offer(NamedTuple):
 
 
 class OfferingDecider(Decider, Protocol):
-    """A decider that can say what it compares."""
+    """A decider that lists the offers that it compares."""
 
     def offers(self, view: AdaptiveView) -> Sequence[Offer]:
         """The configurations that the next decision about these jobs compares; nothing changes."""

@@ -51,7 +51,7 @@ NUMBERS = {"now_s": TIME, "measured": (0, 1), "quiet": (0, 1 << 30), **dict.from
 MOST_SAMPLES = 1 << 40
 """More than any batch size."""
 STAYS = (0, np.iinfo(GANG["restarts"]).max)
-"""As many as the record of a job can tell."""
+"""The range of stays that the record of a job can hold."""
 
 
 def check_state(rounds: AdaptiveDriver, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:

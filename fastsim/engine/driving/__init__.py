@@ -1,4 +1,4 @@
-"""How every engine's loop is driven: why it stops, what is done then, and how much work it may do.
+"""The drive of every engine's loop: reasons to stop, handlers of stops, and budgets of work.
 
 In comes a loop that advances, out goes a run that has reached its end.
 Open ``drive`` first, then ``headway``.

@@ -32,7 +32,7 @@ class Stop(IntEnum):
 
 
 Handlers = Mapping[Stop, Callable[[], object]]
-"""What to do at each stop."""
+"""The handler of each stop."""
 
 
 def drive(advance: Callable[[], int], handlers: Handlers) -> None:

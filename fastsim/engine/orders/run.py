@@ -166,7 +166,7 @@ def ordered_driver(
 
 
 def _of_orders(needs: ServerDemands, decided: dict[str, Any]) -> dict[str, Any]:
-    """What decides a run of orders, of which the servers and the demands of the jobs are a part."""
+    """The properties that decide a run of orders, servers and demands of jobs among them."""
     return decided | {"policies": "of orders", "estimates": "none", "rates": f"{decided['rates']} {_tables(needs)}"}
 
 

@@ -33,7 +33,7 @@ class Driver(ABC):
     progress: Callable[[int], None] | None = None
     """A function that takes the number of jobs that have ended."""
     decisions: Callable[[], dict[str, Any]] = dict
-    """Makes what decides the run besides its jobs and its policy. Only a state needs it: it reads whole tables."""
+    """Makes the properties that decide the run. Only a state needs them: they are read off whole tables."""
     clock: CheckpointClock | None = None
     headway: Headway = field(default_factory=lambda: Headway("jobs", ROUND_S, DECISIONS, GENERATIONS))
     paused: int = 0
@@ -66,7 +66,7 @@ class Driver(ABC):
 
     @abstractmethod
     def begin(self, resumed: bool) -> None:
-        """What comes before the first stop of a new or a resumed run."""
+        """Prepare the first stop of a new or a resumed run."""
 
     @abstractmethod
     def play_on(self, rounds: int) -> int:
@@ -96,7 +96,7 @@ class Driver(ABC):
 
     @cached_property
     def decided(self) -> dict[str, Any]:
-        """What decides the run besides its jobs and its policy."""
+        """The properties that decide the run, besides its jobs and its policy."""
         return self.decisions()
 
     def play(self, checkpoint: CheckpointSchedule | None, resume: RunState | None) -> None:
@@ -117,7 +117,7 @@ class Driver(ABC):
             self.state().write(checkpoint.path)
 
     def handlers(self) -> Handlers:
-        """What is done at each stop of the loop."""
+        """The handler of each stop of the loop."""
         return {
             Stop.ASK_POLICY: self.decide, Stop.PAUSE: self.pause, Stop.DRAIN: self.collect_records,
             Stop.DEADLOCK: self.report_deadlock,

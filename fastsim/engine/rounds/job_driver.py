@@ -86,7 +86,7 @@ class JobDriver(Driver):
         return stop
 
     def handlers(self) -> Handlers:
-        """What is done at each stop of the loop, arrivals and prices among them."""
+        """The handler of each stop of the loop, arrivals and prices included."""
         return {
             **super().handlers(), Stop.WANT_ARRIVALS: self.take_arrivals, Stop.PRICE_CHANGE: self.price_changed,
         }  # fmt: skip
@@ -125,7 +125,7 @@ class JobDriver(Driver):
             self.rows.append(np.frombuffer(self.loop.metrics.drained(), ROW))
 
     def outcome(self, kind: type[Outcome], gpus: tuple[int, ...], end_s: float, **further: Any) -> Outcome:
-        """What the run has come to, which ended at ``end_s``; ``further`` are fields of this kind of outcomes."""
+        """The outcome of the run, which ended at second ``end_s``; ``further`` are fields of this kind of outcomes."""
         loop = self.loop
         if loop.metrics is not None:
             loop.metrics.close(end_s)

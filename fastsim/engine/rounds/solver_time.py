@@ -1,4 +1,4 @@
-"""The CPU seconds that policies say they have spent in solvers."""
+"""The CPU seconds that policies report for their solvers."""
 
 from __future__ import annotations
 

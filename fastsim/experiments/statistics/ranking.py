@@ -29,7 +29,7 @@ POWER = 0.8
 
 @dataclass(frozen=True)
 class Method:
-    """How candidates are compared: confidence level, method of intervals, and the seed of its draws.
+    """The method of a comparison: confidence level, kind of intervals, and the seed of its draws.
 
     ``equivalence`` is the part of the best mean within which a difference counts for nothing; None = no difference is
     too small to count.
@@ -52,7 +52,7 @@ class Method:
 
 
 OTHER_PAIRS = "pairs= (--pairs) names the column whose values are repetitions, such as workload"
-"""What to do in a table without the column of repetitions."""
+"""Advice for a table without the column of repetitions."""
 
 
 def winners(
@@ -146,7 +146,7 @@ def _compared(mine: pl.DataFrame, best: pl.DataFrame, metric: str, keys: list[st
 
 
 def _verdict(far: Interval, p_value: float, best: float, how: Method) -> str:
-    """What the pairs tell about a candidate that is not the best one.
+    """The verdict of the pairs about a candidate that is not the best one.
 
     A difference is within the bound if its interval of two one-sided tests is, so at the level 0.95 that of 0.9.
     """

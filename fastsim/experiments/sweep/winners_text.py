@@ -28,7 +28,7 @@ def winners_text(ranking: pl.DataFrame, metric: str, keys: Sequence[str]) -> str
 
 
 def _failed_note(failed: int, metric: str) -> Iterator[str]:
-    """What runs without a figure mean, if there are some."""
+    """A note about runs without a figure, if there are some."""
     if failed:
         runs = "1 run has" if failed == 1 else f"{failed:,} runs have"
         yield f"{runs} no {metric} and count in no mean: a candidate that fails on hard cases looks better than it is"

@@ -83,7 +83,7 @@ class Limits(NamedTuple):
 
 
 class Answering(Protocol):
-    """What answers the requests of connections; a :class:`fastsim.foundation.http.service.Service` does."""
+    """Answers the requests of connections, such as a :class:`fastsim.foundation.http.service.Service`."""
 
     host: str
     port: int

@@ -1,4 +1,4 @@
-"""What a process needs before libraries are loaded: variables that are whole numbers, and room for addresses.
+"""Needs of a process before libraries are loaded: variables that are whole numbers, and room for addresses.
 
 polars panics at 0 threads, and a number that is too large keeps the whole machine busy with starting threads. Where
 addresses are limited too tightly, its memory cannot be reserved, and the process is aborted.

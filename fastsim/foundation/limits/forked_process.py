@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 from fastsim.errors import FastsimError
 
 THREADS = Path("/proc/self/task")
-"""Where Linux names the threads of this process."""
+"""The folder in which Linux names the threads of this process."""
 Entry = TypeVar("Entry", bound=Callable[..., Any])
 
 

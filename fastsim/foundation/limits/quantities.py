@@ -13,7 +13,7 @@ MOST_SECONDS_TEXT = "2**53 s"
 UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 """Seconds of the units that lengths of time may have in texts."""
 WITH_UNITS = "a length of time such as 90s, 30min, 1h or 1d12h"
-"""What such a text may be, in messages, beside seconds."""
+"""Forms of such a text besides seconds, in messages."""
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _PART = re.compile(rf"\s*({_NUMBER})\s*({'|'.join(UNITS)})(?![a-zA-Z])", re.ASCII)
 

@@ -53,7 +53,7 @@ SHARED = f"{DEVICES}shared:"
 
 
 class Asked(NamedTuple):
-    """What a claim takes: amounts of demands, whole GPUs, and sets of which a node must have a number of devices."""
+    """The demands of a claim: amounts, whole GPUs, and sets of which a node must have a number of devices."""
 
     amounts: tuple[tuple[Demanded, int], ...] = ()
     gpus: int = 0
@@ -80,7 +80,7 @@ class Supply:
         return FreeDevices(self.nodes.get(node, ()), self.published.counters)
 
     def asked(self, spec: ClaimSpec) -> Asked:
-        """What a claim takes; UnknownRequest if it cannot be honoured."""
+        """The demands of a claim; UnknownRequest if it cannot be honoured."""
         if spec not in self._asked:
             try:
                 self._asked[spec] = self._read(spec)
@@ -123,7 +123,7 @@ class Supply:
                      any(part.unequal for part in parts))  # fmt: skip
 
     def _request(self, request: DeviceRequest) -> Asked:
-        """What a request takes that no constraint is about."""
+        """The demands of a request that no constraint is about."""
         first = request.alternatives[0]
         if len(request.alternatives) > 1:
             return self._alternatives(request)
@@ -271,7 +271,7 @@ class DeviceResources:
         return not demands.isdisjoint(self.inside), not demands.isdisjoint(self.crossing)
 
     def _weights(self) -> dict[Demanded, Counter[str]]:
-        """What one of each demand takes of every resource."""
+        """The amount of every resource for one of each demand."""
         nodes = list(self._kinds_of_nodes())
         taken: dict[Demanded, Counter[str]] = {}
         for place, demanded in enumerate(self._order):

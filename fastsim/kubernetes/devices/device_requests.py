@@ -73,7 +73,7 @@ class DeviceConstraint(NamedTuple):
 
 
 class ClaimSpec(NamedTuple):
-    """What a claim asks for."""
+    """The requests of a claim."""
 
     requests: tuple[DeviceRequest, ...] = ()
     constraints: tuple[DeviceConstraint, ...] = ()
@@ -135,7 +135,7 @@ def tolerated(asked: Alternative, device: PublishedDevice) -> bool:
 
 
 def claim_spec(spec: Mapping[str, Any], where: str) -> ClaimSpec:
-    """What the ``spec`` of a claim or of a template's claim asks for."""
+    """The requests in the ``spec`` of a claim or of a template's claim."""
     devices = mapping(spec, "devices", where)
     if unknown := sorted(key for key in devices if key not in (*OF_CLAIM, *HARMLESS)):
         raise UnknownRequest(f"claim with {unknown[0]}")

@@ -66,7 +66,7 @@ OFFERED, LACKING = "resource:", "without:"
 
 
 def allocatable(node: Manifest) -> Mapping[str, Any]:
-    """What a node offers: its allocatable amounts; without that field its capacity, as the API server has it."""
+    """Amounts that a node offers: the allocatable ones; without that field its capacity, as in the API server."""
     stated = node.part("status").get("allocatable") is not None
     return node.part("status", "allocatable" if stated else "capacity")
 

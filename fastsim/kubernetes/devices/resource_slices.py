@@ -213,7 +213,7 @@ def _reach(own: Mapping[str, Any], where: str, nodes: Mapping[str, Mapping[str, 
 
 
 def _seen(driver: str, body: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """What selectors see of a device."""
+    """The view of a device for selectors."""
     attributes, capacity = Domains(), Domains()
     for name, value in mapping(body, "attributes", where).items():
         _put(attributes, driver, str(name), _attribute(value, f"{where}: attributes: {name}"))
@@ -282,7 +282,7 @@ def _selects(selector: Mapping[str, Any], identity: Identity) -> bool:
 def _consumed(
     driver: str, pool: str, body: Mapping[str, Any], where: str
 ) -> Iterator[tuple[tuple[str, ...], Fraction]]:
-    """What a device takes of the counters of its pool."""
+    """Amounts that a device takes of the counters of its pool."""
     for entry in sequence(body, "consumesCounters", where):
         for counter, amount in _counters(entry, where):
             yield (driver, pool, str(entry.get("counterSet")), counter), amount

@@ -24,7 +24,7 @@ class PodAdmission(NamedTuple):
 
     @classmethod
     def of(cls, objects: Sequence[Manifest]) -> PodAdmission:
-        """What admission knows from these objects."""
+        """Facts that admission takes from these objects."""
         return cls(default_amounts(objects), {item.name: item for item in objects if item.kind == "RuntimeClass"})
 
     def admitted(self, spec: Mapping[str, Any], namespace: str, where: str) -> Mapping[str, Any]:

@@ -109,7 +109,7 @@ class KeptParts:
         return value
 
     def same(self, value: Hashable, make: Callable[[], Value]) -> Value:
-        """What ``make`` made of the first value that equals this one."""
+        """The result of ``make`` for the first value that equals this one."""
         if value not in self._first:
             self._first[value] = make()
         made: Value = self._first[value]

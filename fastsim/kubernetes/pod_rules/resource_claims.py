@@ -143,7 +143,7 @@ class ClaimedDevices:
         )
 
     def spec(self, item: Manifest) -> ClaimSpec:
-        """What a claim, or a claim of a template, asks for; UnknownRequest if it cannot be honoured."""
+        """The requests of a claim, or of a template's claim; UnknownRequest if it cannot be honoured."""
         place = (item.kind, _key(item))
         if place not in self._specs:
             try:
@@ -321,7 +321,7 @@ class ResourceClaims:
         return Needs(tuple(asked), tuple(expressions), tuple(refusals), own)
 
     def _asked(self, spec: ClaimSpec) -> Asked:
-        """What a claim takes; nothing that is counted where the devices themselves are looked up."""
+        """The demands of a claim; none that is counted where the devices themselves are looked up."""
         try:
             return self.devices.supply.asked(spec)
         except UnknownRequest:
@@ -330,7 +330,7 @@ class ResourceClaims:
             return Asked()
 
     def _of_resource(self, name: str, amount: Fraction) -> Asked:
-        """What a request for a resource takes of the devices that it stands for."""
+        """The demands of a request for a resource on the devices that it stands for."""
         supply, count = self.devices.supply, ceil(amount)
         plain = supply.asked(of_resource(supply.classes.resources[name], count))
         if not self.devices.plugins[name]:

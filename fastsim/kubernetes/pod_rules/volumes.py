@@ -57,7 +57,7 @@ ZONES = {
 OF_VOLUME, OF_ZONE = "persistentvolume nodes:", "persistentvolume zone:"
 """Beginnings of keys of expressions for nodes that reach a volume, and for those of its zone; its name follows."""
 SEVERAL = "__"
-"""What stands between the values of such a label of a volume."""
+"""The separator of the values of such a label of a volume."""
 
 
 class Volumes:

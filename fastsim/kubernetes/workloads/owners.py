@@ -92,7 +92,7 @@ class Belonging:
         return None
 
     def _above(self, item: Manifest) -> Iterator[Identity]:
-        """What an object may belong to, nearest first, whether it is among the objects or not."""
+        """Possible owners of an object, nearest first, whether they are among the objects or not."""
         labels = mapping(item.part("metadata"), "labels", item.where)
         namespace = _namespace(item)
         for kind, _, name in chain(owners(item), _labelled(item, labels)):

@@ -35,7 +35,7 @@ def imported_scorer(place: str) -> object:
 
 
 def failed_import(module: str, error: BaseException) -> str:
-    """What went wrong: the module or its attribute is missing, or its own code failed, with the line where it did."""
+    """The cause of a failure: the module or its attribute is missing, or its own code failed, with the line."""
     if isinstance(error, ModuleNotFoundError) and error.name and module.startswith(error.name):
         return f"no module {error.name!r}"
     if isinstance(error, AttributeError) and error.obj is sys.modules.get(module):

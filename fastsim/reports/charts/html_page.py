@@ -15,7 +15,7 @@ HEAD = '<meta charset="utf-8"><meta name="viewport" content="width=device-width,
 SIGNS = {"<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 """Signs that JSON has in texts only and that mean something to a browser or in JavaScript, with other spellings."""
 TAGS = re.compile(r"</?script|<!--", re.IGNORECASE)
-"""What a program must not have inside its element."""
+"""Text that a program must not have inside its element."""
 CHART = """
 const place = document.getElementById("chart");
 vegaEmbed(place, JSON.parse(document.getElementById("spec").textContent), { renderer: "svg" })

@@ -1,4 +1,4 @@
-"""How the scenario of each engine is prepared and played.
+"""The scenario of each engine, prepared and played.
 
 In come a scenario and its policy, out goes a ``PreparedRun``; playing it gives a result. ``rounds`` is for shares and
 orders, and for jobs without rounds.

@@ -1,4 +1,4 @@
-"""What every engine is to a scenario: it prepares a run, which is played and has messages for the user."""
+"""The interface of every engine to scenarios: it prepares a run, which is played and has messages for the user."""
 
 from __future__ import annotations
 

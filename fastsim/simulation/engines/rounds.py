@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 STREAM_ROWS = 1024
 """Jobs drawn at once from a stream without end."""
 BY_DURATION = "without a column workload jobs run for their durations, on any GPU model"
-"""What to do with jobs of kinds that have no rates."""
+"""Advice about jobs of kinds that have no rates."""
 ESTIMATED_ROWS = 32
 """The same where rates are estimated, which takes milliseconds for each job, whether it will arrive or not."""
 

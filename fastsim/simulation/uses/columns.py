@@ -40,7 +40,7 @@ NEUTRAL: dict[str, Any] = {
 
 
 class ColumnFacts(NamedTuple):
-    """What decides whether an engine uses a column: its options, its queue rule, the columns that there are.
+    """Facts that decide whether an engine uses a column: its options, its queue rule, the columns of the table.
 
     ``counted``: rounds count the CPU and memory that jobs hold. ``preferred``: the policy has scores of preferences;
     ``policy`` is its text.

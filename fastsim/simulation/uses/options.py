@@ -43,7 +43,7 @@ REASONS = {
     "profiling": "nothing: policy {policy} lets no jobs share GPUs",
     "references": "nothing: policy {policy} lets no jobs share GPUs",
 }
-"""What is expected in place of a refused option: by engine, or by option in rounds of shares and orders."""
+"""Expectations in place of a refused option: by engine, or by option in rounds of shares and orders."""
 IDEAL_REASONS = {
     "log": "none: the ideal has no tasks to log",
     "telemetry": "none: the ideal places jobs nowhere",
@@ -52,7 +52,7 @@ IDEAL_REASONS = {
 
 
 class OptionFacts(NamedTuple):
-    """What decides whether an engine uses an option, beside the scenario itself.
+    """Facts that decide whether an engine uses an option, besides the scenario itself.
 
     ``columns`` of the pod table · ``queue`` the rule of the plan · ``leaving``: some nodes leave the cluster ·
     ``unread``: words of ``compat`` whose switches nothing in this run reads · ``pairs``: jobs may share GPUs.

@@ -172,7 +172,7 @@ def _oracle(rates: Oracle | str | os.PathLike[str] | None) -> Oracle:
 
 
 def _parameters(recipe: JobRecipe, jobs: int) -> dict[str, Any]:
-    """What fixes the jobs, as metadata."""
+    """The properties that fix the jobs, as metadata."""
     return {
         "jobs": jobs, "seed": recipe.seed, "mean_gap_s": recipe.mean_gap_s, "rates": recipe.oracle.name,
         "multi_gpu": recipe.multi_gpu, "priorities": recipe.priorities, "slos": recipe.slos,
