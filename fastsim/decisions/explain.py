@@ -253,7 +253,7 @@ def explanation_of(
         return job_explanation(scenario, saved, names, sample)
     inputs = prepared(scenario, progress=progress)
     if saved is not None:
-        refuse_other_inputs(scenario, inputs, saved.provenance)
+        refuse_other_inputs(scenario, inputs.cluster, inputs.workload, saved.provenance)
     selected = selected_pods(inputs.workload, names) if names else sampled_pods(inputs.workload, sample)
     decisions = replayed(inputs, selected, attempt)
     if saved is not None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from fastsim.engine.result import Result
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.option_texts import elements, path_of
 from fastsim.scenario.scenario import Scenario
+
+if TYPE_CHECKING:
+    from fastsim.cluster.cluster import Cluster
+    from fastsim.workload import Workload
 
 Source = Result | Scenario | str | os.PathLike[str]
 Names = Sequence[int | str] | int | str
@@ -27,29 +31,12 @@ def origin_of(source: Source, allow_code: bool, objects: dict[str, Any]) -> tupl
     return result.origin(where, allow_code, **objects), result
 
 
-class Content(Protocol):
-    """Rows that have a checksum."""
-
-    def checksum(self) -> str:
-        """A checksum of all that a run reads."""
-
-
-class Inputs(Protocol):
-    """The objects of a scenario, as every engine prepares them."""
-
-    @property
-    def cluster(self) -> Content:
-        """The nodes."""
-
-    @property
-    def workload(self) -> Content:
-        """The pods or jobs."""
-
-
-def refuse_other_inputs(scenario: Scenario, inputs: Inputs, provenance: Mapping[str, Any]) -> None:
+def refuse_other_inputs(
+    scenario: Scenario, cluster: Cluster, workload: Workload, provenance: Mapping[str, Any]
+) -> None:
     """InputError if the cluster or the workload is another one than that of the saved run."""
-    for field in ("cluster", "workload"):
-        now, then = getattr(inputs, field).checksum(), provenance[field]["sha256"]
+    for field, content in (("cluster", cluster), ("workload", workload)):
+        now, then = content.checksum(), provenance[field]["sha256"]
         if now != then:
             found, expected = f"content with checksum {now[:12]}", f"{then[:12]} as when the run was made"
             raise InputError(f"{field} {getattr(scenario, field)!r}", found, expected, "run it again")

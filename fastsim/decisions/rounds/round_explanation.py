@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +23,7 @@ from fastsim.foundation.limits.quantities import WITH_UNITS, is_span, seconds_of
 from fastsim.policies.registry import engine_of, policy_of
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.engines import adaptive, rounds
-
-Progress = Callable[[int], None]
+from fastsim.simulation.simulate import Progress
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ def round_explanation(
     prepared = adaptive.prepared_adaptive if engine == "adaptive" else rounds.prepared_rounds
     inputs: Any = prepared(scenario, policy)
     if saved is not None:
-        refuse_other_inputs(scenario, inputs, saved.provenance)
+        refuse_other_inputs(scenario, inputs.cluster, inputs.workload, saved.provenance)
     ids = JobIds(inputs.workload)
     chosen = ids.selected(names)
     played = _played(scenario, inputs, engine, t_s, ids, progress)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, Offer
 from fastsim.errors import PolicyError, kind_of, short
+from fastsim.foundation.limits.quantities import is_whole
 
 LEAST = {"group": -1, "nodes": 1, "gpus": 1}
 """The least number of each field."""
@@ -27,11 +28,11 @@ def _offer(offer: Any, active: set[int], most: Mapping[str, int], where: str) ->
     """One offer."""
     if not isinstance(offer, Offer):
         raise PolicyError(where, kind_of(offer), "an Offer(job, group, nodes, gpus, goodput, value)")
-    if not _is_whole(offer.job) or offer.job not in active:
+    if not is_whole(offer.job) or offer.job not in active:
         raise PolicyError(f"{where}: job", short(offer.job), "the id of an active job")
     for name, least in LEAST.items():
         value = getattr(offer, name)
-        if not _is_whole(value) or not least <= value <= most.get(name, value):
+        if not is_whole(value) or not least <= value <= most.get(name, value):
             expected = f"a number of {least} to {most[name]}" if name in most else f"a number of {least} or more"
             raise PolicyError(f"{where}: {name}", short(value), expected)
     for name in ("goodput", "value"):
@@ -40,8 +41,3 @@ def _offer(offer: Any, active: set[int], most: Mapping[str, int], where: str) ->
             raise PolicyError(f"{where}: {name}", short(value), "a finite number")
     job, group, nodes, gpus = map(int, (offer.job, offer.group, offer.nodes, offer.gpus))
     return Offer(job, group, nodes, gpus, float(offer.goodput), float(offer.value), bool(offer.kept))
-
-
-def _is_whole(value: Any) -> bool:
-    """Whether a value is a whole number, and no truth value."""
-    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from numbers import Integral
 from operator import attrgetter
 from types import NoneType
 from typing import Any
 
 from fastsim.engine.adaptive.plan import AdaptiveSetting, AdaptiveView, JobView, Place
 from fastsim.errors import PolicyError, kind_of, short
+from fastsim.foundation.limits.quantities import is_whole
 
 Places = dict[int, Place]
 JOB_ID = attrgetter("id")
@@ -94,7 +94,7 @@ def _by_job(answer: Any, view: AdaptiveView, where: str, expected: str) -> dict[
 
 
 def _job(job: Any, active: set[int], where: str) -> int:
-    if not _is_whole(job) or int(job) not in active:
+    if not is_whole(job) or int(job) not in active:
         raise PolicyError(where, f"{short(job)} as a job", f"ids of active jobs: {_listed(sorted(active))}")
     return int(job)
 
@@ -120,15 +120,15 @@ def _place(place: Any, job: JobView, setting: AdaptiveSetting, where: str) -> Pl
     if isinstance(place.nodes, str | bytes | Mapping) or not isinstance(place.nodes, Iterable):
         raise PolicyError(f"{where}: nodes", kind_of(place.nodes), expected)
     nodes = tuple(place.nodes)
-    if not nodes or not all(_is_whole(node) and 0 <= node < count for node in nodes):
-        found = next((short(node) for node in nodes if not (_is_whole(node) and 0 <= node < count)), "none")
+    if not nodes or not all(is_whole(node) and 0 <= node < count for node in nodes):
+        found = next((short(node) for node in nodes if not (is_whole(node) and 0 <= node < count)), "none")
         raise PolicyError(f"{where}: nodes", found, expected)
     plain = type(place.nodes) is tuple and type(place.group) is int and all(type(node) is int for node in nodes)
     return place if plain else Place(group, tuple(map(int, nodes)))
 
 
 def _group(group: Any, setting: AdaptiveSetting, where: str) -> int:
-    if not _is_whole(group) or not 0 <= group < len(setting.groups):
+    if not is_whole(group) or not 0 <= group < len(setting.groups):
         models = ", ".join(f"{number} = {group.gpu_model}" for number, group in enumerate(setting.groups))
         raise PolicyError(f"{where}: group", short(group), f"the number of a group: {models}")
     return int(group)
@@ -140,11 +140,6 @@ def _check_model(job: JobView, group: int, setting: AdaptiveSetting, where: str)
     if model not in app.steps:
         expected = f"a GPU model that {app.name} can use: {', '.join(app.steps)}"
         raise PolicyError(where, f"group {group} ({model})", expected)
-
-
-def _is_whole(value: Any) -> bool:
-    """Whether a value is a whole number, and no truth value."""
-    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
 def _listed(ids: list[int]) -> str:

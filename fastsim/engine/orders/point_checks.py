@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 from fastsim.engine.orders.plan import ResourcePoint
 from fastsim.errors import PolicyError, kind_of
+from fastsim.foundation.limits.quantities import is_whole
 
 AMOUNTS = {"cpu": "CPUs", "memory_gb": "GB", "speedup": "times the fair share's speed"}
 """Numbers of a point, with their units."""
@@ -38,15 +39,11 @@ def checked_points(answer: Any, count__k: Sequence[int], where: str) -> dict[int
 
 def _check(point: Any, kinds: int, where: str) -> None:
     """PolicyError for a point of no kind, or with a number that is none."""
-    if not _is_whole(point.kind) or not 0 <= point.kind < kinds:
+    if not is_whole(point.kind) or not 0 <= point.kind < kinds:
         raise PolicyError(f"{where}: kind", kind_of(point.kind), f"the number of a kind, 0 to {kinds - 1}")
-    if not _is_whole(point.jobs) or point.jobs < 0:
+    if not is_whole(point.jobs) or point.jobs < 0:
         raise PolicyError(f"{where}: jobs", kind_of(point.jobs), "a number of jobs, 0 or more")
     for name, unit in AMOUNTS.items():
         value = getattr(point, name)
         if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < math.inf:  # false for NaN
             raise PolicyError(f"{where}: {name}", kind_of(value), f"{unit}, 0 or more")
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)

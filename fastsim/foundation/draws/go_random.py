@@ -104,7 +104,7 @@ class GoRandom:
             last -= len(others)
 
     def _exchanges(self, last: int) -> Integers:
-        """The places with which the items at ``last`` and before are exchanged; fewer where one takes a second word."""
+        """The places with which the items at ``last`` and before are exchanged, up to one that takes a second word."""
         bounds = np.arange(last + 1, max(last + 1 - AT_ONCE, 1), -1, dtype=np.uint64)
         products = (self._words_ahead(len(bounds)) >> np.uint64(31) & LOW) * bounds
         low = products & LOW

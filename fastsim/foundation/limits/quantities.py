@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from numbers import Integral
 
 MOST_SECONDS = 2.0**53
 """Largest distance of a time from 0 and largest length of time, s; beyond it neighbours are one number."""
@@ -30,6 +31,11 @@ def seconds_of(text: str) -> float | None:
     while match := _PART.match(text, at):
         total, at = total + float(match[1]) * UNITS[match[2]], match.end()
     return total if at and not text[at:].strip() else None
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number, of Python or NumPy, and no truth value."""
+    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
 def is_span(value: object, least: float = 0.0) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
-from fastsim.foundation.limits.quantities import MOST_SECONDS, is_span, seconds_of
+from fastsim.foundation.limits.quantities import MOST_SECONDS, is_span, is_whole, seconds_of
 
 
 def test_beyond_the_largest_time_neighbouring_seconds_are_one_number() -> None:
@@ -19,6 +20,14 @@ def test_beyond_the_largest_time_neighbouring_seconds_are_one_number() -> None:
 ])  # fmt: skip
 def test_lengths_of_time(value: object, least: float, good: bool) -> None:
     assert is_span(value, least) is good
+
+
+@pytest.mark.parametrize(("value", "good"), [
+    (0, True), (-3, True), (2**70, True), (np.int64(3), True), (np.uint8(3), True), (True, False), (np.True_, False),
+    (3.0, False), (np.float64(3), False), ("3", False), (None, False),
+])  # fmt: skip
+def test_whole_numbers(value: object, good: bool) -> None:
+    assert is_whole(value) is good
 
 
 SPANS = {
