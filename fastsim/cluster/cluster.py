@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from fastsim.errors import InputError, ScenarioError, suggestion
 from fastsim.foundation.columns.checksum import content_checksum
 from fastsim.foundation.columns.content_equality import ComparedByContent
 from fastsim.foundation.csv_table import map_text
-from fastsim.foundation.displays import chart_of, html_table
+from fastsim.foundation.displays import Completable, chart_of, html_table
 from fastsim.foundation.draws.go_random import STARTING_DRAWS, DrawnPods, GoRandom, drawn_by
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.work_budget import Work
@@ -32,12 +32,13 @@ from fastsim.hardware.model_catalog import Catalog
 
 if TYPE_CHECKING:
     import altair as alt
+    import polars as pl
 
     from fastsim.cluster.column_mapping import Columns
     from fastsim.kubernetes.snapshot import Snapshot
 
-FOR_ENGINES = {"own_columns", "content", "offered", "partitioned_gpus"}
-"""Members that engines use, which completion leaves out."""
+FOR_ENGINES = frozenset({"own_columns", "content", "offered", "partitioned_gpus"})
+"""Members that engines use."""
 MODELS = 3
 """GPU models that the text of a cluster names, the most frequent ones."""
 PRESETS = {"openb": False, "openb-all": True}
@@ -46,7 +47,7 @@ PRESETS = {"openb": False, "openb-all": True}
 
 @whole_process
 @dataclass(frozen=True, eq=False)
-class Cluster(ComparedByContent):
+class Cluster(ComparedByContent, Completable):
     """Nodes as an Arrow table with the columns of `NODE_SCHEMA`, and the catalogue of their models.
 
     ``snapshot`` are the Kubernetes objects that the nodes were read from: pods that run there keep their nodes in every
@@ -54,6 +55,7 @@ class Cluster(ComparedByContent):
     object are equal.
     """
 
+    for_engines: ClassVar[frozenset[str]] = Completable.for_engines | FOR_ENGINES
     nodes: pa.Table
     catalog: Catalog = field(default_factory=Catalog.default)
     name: str = "cluster"
@@ -224,9 +226,6 @@ class Cluster(ComparedByContent):
 
     # ------------------------------------------------------------------ reading
 
-    def __dir__(self) -> Iterable[str]:
-        return [name for name in super().__dir__() if name not in FOR_ENGINES]
-
     def __len__(self) -> int:
         return int(self.nodes.num_rows)
 
@@ -367,6 +366,16 @@ class Cluster(ComparedByContent):
             if column.to_pylist() != nodes[name].to_pylist():
                 nodes = nodes.set_column(nodes.column_names.index(name), NODE_SCHEMA.field(name), column)
         return self if nodes is self.nodes else Cluster(nodes, self.catalog, self.name, snapshot=self.snapshot)
+
+    def table(self) -> pa.Table:
+        """All nodes at once: `nodes`, by the name that workloads have for it."""
+        return self.nodes
+
+    def frame(self) -> pl.DataFrame:
+        """All nodes at once, as a polars frame."""
+        import polars as pl
+
+        return pl.DataFrame(pl.from_arrow(self.nodes))
 
     def emptied(self) -> Cluster:
         """The same nodes without running pods."""

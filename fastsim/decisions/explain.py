@@ -349,8 +349,7 @@ def _warn_of_untried(workload: Workload, selected: Mapping[int, SelectedPod], de
     untried = selected.keys() - {decision.pod.seq for decision in decisions}
     incomplete = incomplete_gangs(workload, untried)
     for seq in sorted(untried & incomplete.keys()):
-        gang = incomplete[seq]
-        text = f"never tried: pod {selected[seq].pod_id}; its gang, that of job {gang.job}, has {gang.count_text}"
+        text = f"never tried: pod {selected[seq].pod_id}; {incomplete[seq].text}"
         warnings.warn(text, NeverTried, stacklevel=5)
     behind = rows_behind_gangs(workload, untried - incomplete.keys()).keys()
     if behind:

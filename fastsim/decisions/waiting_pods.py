@@ -11,12 +11,15 @@ from fastsim.decisions.explained_source import Source, origin_of
 from fastsim.engine.result import Result
 from fastsim.errors import ResultError
 from fastsim.foundation.limits.forked_process import whole_process
-from fastsim.simulation.run_warnings import rows_behind_gangs
+from fastsim.simulation.run_warnings import incomplete_gangs, rows_behind_gangs
 from fastsim.simulation.simulate import Progress, played
 
 WAITING = ("pending", "unplaced")
 """States of pods that have no place at the end."""
 AVAILABLE = " nodes are available: "
+REQUEST = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+AHEAD = "the run ended while other pods were ahead of it in the queue"
+"""Why a pod waits that was never tried and belongs to no gang."""
 SCHEMA = {
     "pod_id": pl.Int64, "native_id": pl.String, "tried_s": pl.Float64, "cpu_milli": pl.Int64, "memory_mib": pl.Int64,
     "num_gpu": pl.Int64, "gpu_milli": pl.Int64, "check": pl.String, "why": pl.String,
@@ -42,8 +45,8 @@ def waiting_pods(
     inputs: Source = scenario if saved is None else saved
     explanation = explained(inputs, ids, allow_code=allow_code, progress=progress, **objects)
     rows = {decision.pod.pod_id: _row(explanation, decision) for decision in explanation.decisions}
-    rows |= _behind_gangs(explanation, set(ids) - rows.keys())
-    return pl.DataFrame([rows[pod_id] for pod_id in ids if pod_id in rows], schema=SCHEMA, orient="row")
+    rows |= _untried(explanation, set(ids) - rows.keys())
+    return pl.DataFrame([rows[pod_id] for pod_id in ids], schema=SCHEMA, orient="row")
 
 
 def _waiting_ids(result: Result) -> list[int]:
@@ -63,17 +66,23 @@ def _row(explanation: Explanation, decision: Any) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _behind_gangs(explanation: Explanation, ids: set[int]) -> dict[int, tuple[Any, ...]]:
-    """Rows of pods that were never tried, because a gang of their job has not started."""
-    workload, places, first = explanation.inputs.workload, list[int](), 0
+def _untried(explanation: Explanation, ids: set[int]) -> dict[int, tuple[Any, ...]]:
+    """Rows of pods that were never tried: members of incomplete gangs, pods behind a gang, and pods in the queue."""
+    workload, rows, first = explanation.inputs.workload, dict[int, dict[str, Any]](), 0
     for batch in workload.batches() if ids else ():
-        places += [first + n for n, pod_id in enumerate(batch.column("pod_id").to_pylist()) if pod_id in ids]
+        places = (n for n, pod_id in enumerate(batch.column("pod_id").to_pylist()) if pod_id in ids)
+        rows |= {first + n: batch.slice(n, 1).to_pylist()[0] for n in places}
         first += batch.num_rows
-    request = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+    incomplete = incomplete_gangs(workload, rows.keys())
+    causes = {place: ("gang", gang.text) for place, gang in incomplete.items()}
+    causes |= dict.fromkeys(rows_behind_gangs(workload, rows.keys() - incomplete.keys()), ("gang", AFTER_GANG))
     return {
-        row["pod_id"]: (row["pod_id"], row.get("native_id"), None, *(row[name] for name in request), "gang", AFTER_GANG)
-        for row in rows_behind_gangs(workload, places).values()
-    }
+        row["pod_id"]: (
+            row["pod_id"], row.get("native_id"), None, *(row[name] for name in REQUEST),
+            *causes.get(place, ("queue", AHEAD)),
+        )
+        for place, row in rows.items()
+    }  # fmt: skip
 
 
 def by_cause(table: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Displays of objects in a notebook: small HTML tables, and charts.
+"""Displays of objects in a notebook: small HTML tables, charts, and the members that completion offers.
 
 Tables have no colours of their own, so that they can be read on light and on dark pages. Charts are drawn by a package
 above those whose objects have ``plot``; ``fastsim`` itself names the function that draws (`drawn_by`).
@@ -7,7 +7,7 @@ above those whose objects have ``plot``; ``fastsim`` itself names the function t
 TYPE_CHECKING = False  # ``fastsim`` loads this module first, and without ``typing``
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any, Protocol
+    from typing import Any, ClassVar, Protocol
 
     class Drawing(Protocol):
         """A function that draws an object."""
@@ -66,3 +66,21 @@ def _text(value: "Any") -> str:
         return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
     text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
     return text if len(text) <= LETTERS else f"{text[: LETTERS - 1]}…"
+
+
+class Completed(type):
+    """The type of classes whose ``for_engines`` are members that completion leaves out, of the class as of objects."""
+
+    for_engines: "frozenset[str]"
+
+    def __dir__(cls) -> "Iterable[str]":
+        return [name for name in super().__dir__() if name not in cls.for_engines]
+
+
+class Completable(metaclass=Completed):
+    """A class that completion shows without its members for engines; so are its objects."""
+
+    for_engines: "ClassVar[frozenset[str]]" = frozenset({"for_engines"})
+
+    def __dir__(self) -> "Iterable[str]":
+        return [name for name in super().__dir__() if name not in self.for_engines]

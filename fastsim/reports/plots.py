@@ -7,6 +7,7 @@ as well. Needs the extra ``report``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ def plot(shown: Any, chart: str | None = None, **options: Any) -> alt.TopLevelMi
     """
     if not (chart is None or isinstance(chart, str)):
         raise ScenarioError("plot: chart", kind_of(chart), "the name of a chart")
-    if isinstance(shown, list | tuple):
+    if isinstance(shown, list | tuple | str | os.PathLike):
         shown = compare(shown)
     if isinstance(shown, Comparison):
         return shown.plot(chart or KEYS[0], **options)

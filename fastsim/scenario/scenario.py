@@ -271,7 +271,9 @@ class Scenario:
         if len(problems) == 1 and problems[0].error is not None:
             raise problems[0].error
         if problems:
-            raise ScenarioError("scenario", _counted(len(problems)), "none", "; ".join(map(str, problems)))
+            raise ScenarioError(
+                "scenario", _counted(len(problems)), "values that a run takes", "; ".join(map(str, problems))
+            )
         return made
 
     def with_(self, **changes: Any) -> Scenario:

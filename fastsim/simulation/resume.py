@@ -54,7 +54,7 @@ def resume(
         state = stored_state(work)
         with restoring(work):
             state.check_parts(work)
-        scenario = _scenario(out, objects, allow_code, state.note["scenario"])
+        scenario = _scenario(out, work, objects, allow_code, state.note["scenario"])
         return simulation.run(scenario, progress, overwrite, Checkpoints(**state.note["checkpoints"]), state)
 
 
@@ -90,8 +90,8 @@ def fork(
         raise ScenarioError("fork: out", str(target), "another folder than that of the run")
     at_s, keeper = _time_of(at_s), _keeper(state, changes)
     _refuse_past(at_s, state)
-    before = _scenario(target, objects, allow_code, written)
-    after = _scenario(target, objects, allow_code, written, {"log": None} | changes)
+    before = _scenario(target, source, objects, allow_code, written)
+    after = _scenario(target, source, objects, allow_code, written, {"log": None} | changes)
     after.check()
     _refuse_engine(state, after)
     checkpoints = Checkpoints(**(state.note["checkpoints"] | {"keep": False}))
@@ -176,19 +176,20 @@ def _target(folder: Path) -> Path:
 
 def _scenario(
     out: Path,
+    checkpoint: Path,
     objects: dict[str, Any],
     allow_code: bool,
     stored: dict[str, Any],
     changes: dict[str, Any] | None = None,
 ) -> Scenario:
-    """The scenario that was ``stored`` with a checkpoint, completed by ``objects`` that cannot be stored."""
+    """The scenario that was ``stored`` in the folder ``checkpoint``, completed by ``objects`` that cannot be."""
     needed = [name for name in stored["objects"] if name not in {**objects, **(changes or {})}]
     if needed:
-        raise ResultError(f"{out}{SUFFIX}: {', '.join(needed)} was an object in memory; give it again: {needed[0]}=...")
+        raise ResultError(f"{checkpoint}: {', '.join(needed)} was an object in memory; give it again: {needed[0]}=...")
     stray = [name for name in objects if name not in stored["objects"]]
     if stray:
         raise ScenarioError(f"resume: {stray[0]}", "a new value", "nothing: the checkpoint has it")
     if "policy" in stored["fields"] and "policy" not in (changes or {}):
-        refuse_user_code(stored["fields"]["policy"], f"{out}{SUFFIX}", allow_code)
+        refuse_user_code(stored["fields"]["policy"], str(checkpoint), allow_code)
     fields = stored["fields"] | objects | (changes or {}) | {"out": str(out)}
     return Scenario.from_dict(fields, str(out))

@@ -15,7 +15,7 @@ from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.online.user_scorers import PointsRange
+    from fastsim.engine.online.user_scorers import MergedPoints
     from fastsim.scenario.run_rules import Rules
     from fastsim.workload import Workload
     from fastsim.workload.oversized_pods import Oversized
@@ -60,7 +60,7 @@ class OptionUnused(RunWarning):
 
 
 class PointsRounded(RunWarning):
-    """A scorer's points differ, and all of them are the same whole number."""
+    """Nodes have fewer points of a scorer than the best one, and the same whole number as it."""
 
 
 class TenantAbsent(RunWarning):
@@ -93,12 +93,13 @@ def unknown_memory(cluster: Cluster, name: str) -> list[Message]:
     return [(MemoryUnknown, text)] if models else []
 
 
-def rounded_points(points: PointsRange) -> list[Message]:
-    """The warning about points whose differences are lost; none if those of one decision or more remain."""
-    if points.low is None or points.kept:
+def rounded_points(points: MergedPoints) -> list[Message]:
+    """The warning about differences to the best node that rounding to whole numbers removes; none without any."""
+    if not points.merged:
         return []
-    text = f"points from {points.low:g} to {points.high:g} were rounded to the same whole number in every decision"
-    return [(PointsRounded, f"scorer {points.name}: {text}: scale them up")]
+    text = f"points from {points.low:g} to {points.high:g} are rounded to whole numbers, and in {points.merged:,} of"
+    text = f"{text} {points.decisions:,} decisions looked at other nodes became equal to the best one: scale them up"
+    return [(PointsRounded, f"scorer {points.name}: {text}")]
 
 
 def absent_tenants(workload: Workload, rules: Rules) -> list[Message]:
@@ -133,6 +134,11 @@ class IncompleteGang(NamedTuple):
     def count_text(self) -> str:
         """Its members out of those that it needs."""
         return f"{self.members} of {self.size} members"
+
+    @property
+    def text(self) -> str:
+        """Why a member of it waits."""
+        return f"its gang, that of job {self.job}, has {self.count_text}"
 
 
 class GangMembers:

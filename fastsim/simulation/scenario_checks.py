@@ -69,8 +69,12 @@ def _meant(field: str, value: Any, known: tuple[str, ...]) -> str:
     """A guess at the word that was meant; a queue may have the name of a policy."""
     if not isinstance(value, str):
         return ""
-    policy = {plain_name(name): name for name in registry.names()}.get(plain_name(value)) if field == "queue" else None
-    return f"{GUESS} the policy, policy={policy!r}?" if policy else suggestion(value, known)
+    plain = plain_name(value)
+    if field == "queue" and plain not in map(plain_name, known):
+        policy = {plain_name(name): name for name in registry.names()}.get(plain)
+        if policy:
+            return f"{GUESS} the policy, policy={policy!r}?"
+    return suggestion(value, known)
 
 
 def _check_deschedule(value: tuple[Any, ...]) -> None:

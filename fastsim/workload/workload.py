@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -14,7 +14,7 @@ import pyarrow as pa
 from fastsim.errors import InputError, ScenarioError, reading, suggestion
 from fastsim.foundation import interrupts
 from fastsim.foundation.columns.checksum import content_checksum
-from fastsim.foundation.displays import html_table
+from fastsim.foundation.displays import Completable, html_table
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.option_texts import refuse_options
 from fastsim.foundation.parquet import arrow_table, one_line, open_parquet, parquet_batches, rechunked, write_parquet
@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 BATCH_ROWS = 65_536
 """Rows of a batch by default."""
 
-FOR_ENGINES = {"known_checksum", "note_checksum", "found", "population", "source", "endless"}
-"""Members that engines use, which completion leaves out."""
+FOR_ENGINES = frozenset({"known_checksum", "note_checksum", "found", "population", "source", "endless"})
+"""Members that engines use."""
+FORMER = frozenset({"write"})
+"""Members that have another name now."""
 TIDY_ROWS = 65_536
 """Workloads in memory of so many rows are brought into their canonical form once."""
 
@@ -67,7 +69,7 @@ class Held:
 
 
 @whole_process
-class Workload:
+class Workload(Completable):
     """A stream of pods sorted by `submit_s` (seconds); every row is checked as it is read.
 
     Make one with `from_text`, `from_parquet`, `from_csv`, `from_polars`, `from_pandas`, `from_arrow`, `synth` or one of
@@ -76,6 +78,8 @@ class Workload:
     afterwards.
     A workload is equal to itself alone; `checksum` compares rows.
     """
+
+    for_engines = Completable.for_engines | FOR_ENGINES | FORMER
 
     def __init__(
         self,
@@ -266,9 +270,6 @@ class Workload:
         """Names of the columns present, in canonical order."""
         return list(self.schema.names)
 
-    def __dir__(self) -> Iterable[str]:
-        return [name for name in super().__dir__() if name not in FOR_ENGINES]
-
     def __len__(self) -> int:
         if self.rows is None:
             expected = "a workload whose rows are known"
@@ -347,10 +348,14 @@ class Workload:
         answer: Found = known[1]
         return answer
 
-    def write(self, path: str | os.PathLike[str]) -> int:
+    def to_parquet(self, path: str | os.PathLike[str]) -> int:
         """Writes canonical Parquet, complete or not at all, and returns the number of rows."""
         stamp = {"fastsim.schema": "pods", "fastsim.schema_version": s.SCHEMA_VERSION, "fastsim.time_unit": "s"}
         return write_parquet(path, self.batches(), self.schema, self.metadata | stamp, s.SORTED_BY)
+
+    def write(self, path: str | os.PathLike[str]) -> int:
+        """The former name of :meth:`to_parquet`."""
+        return self.to_parquet(path)
 
     def __repr__(self) -> str:
         return f"Workload({self.name!r}, rows={self.rows}, columns={self.columns})"

@@ -48,6 +48,9 @@ def test_completion_offers_what_people_use() -> None:
         (fs.Workload.synth("openb", pods=1), workload.FOR_ENGINES), (fs.Cluster.preset("openb:2"), cluster.FOR_ENGINES)
     ):  # fmt: skip
         assert all(hasattr(shown, name) for name in hidden) and not hidden & set(dir(shown))
+        assert not hidden & set(dir(type(shown))) and {"for_engines", "from_text"} & set(dir(type(shown))) == {
+            "from_text"
+        }
         assert {"frame", "checksum", "from_text"} & set(dir(type(shown))) <= set(dir(shown))
         assert [name for name in hidden if f".{name}(" in pages] == []
 

@@ -255,10 +255,12 @@ def test_rules_of_the_queue_are_no_policies_and_policies_no_rules(monkeypatch: p
         for spelled in (rule, rule.upper(), rule.replace("_", "-")):
             with pytest.raises(PolicyError, match=f"did you mean the rule of the queue, queue='{rule}'"):
                 fs.policies.parse(spelled)
-    known = {plain_name(rule) for rule in QUEUES}
-    for policy in (policy for policy in policies if plain_name(policy) not in known):
+    rules = {plain_name(rule): rule for rule in QUEUES}
+    for policy in policies:
         problems = {one.path: str(one) for one in fs.Scenario(CLUSTER, PODS, queue=policy.upper()).problems()}
-        assert problems.keys() == {"queue"} and f"did you mean the policy, policy='{policy}'?" in problems["queue"]
+        same = rules.get(plain_name(policy))
+        guess = f"did you mean '{same}'?" if same else f"did you mean the policy, policy='{policy}'?"
+        assert problems.keys() == {"queue"} and guess in problems["queue"]
 
 
 def test_names_are_guessed_whatever_their_capitals_and_hyphens(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ from fastsim.engine.online.memo_pool import MEMOS, memo_key, target
 from fastsim.engine.online.plan import RULES, OnlinePlan
 from fastsim.engine.online.recorder import FileTables, MemoryTables, Recorder, node_names, tables_and_provenance
 from fastsim.engine.online.rule_columns import RuleColumns, needs_rules
-from fastsim.engine.online.user_scorers import PointsRange, UserScorers
+from fastsim.engine.online.user_scorers import MergedPoints, UserScorers
 from fastsim.engine.result import Result
 from fastsim.engine.tables import OUTCOME, ROW, named_columns
 from fastsim.engine.totals.pod_totals import Tenants, charge
@@ -75,10 +75,10 @@ class OnlineOptions:
 
     ``sample_s`` is the distance of timeline rows in seconds (None: a row for every event), ``until_s`` the end of the
     run, ``progress`` a function of the number of pods that have arrived; ``oversized`` counts pods larger than any
-    node, ``each_batch`` is called with every batch of pods, ``range_seen`` has the range of scorers' points. Tables are
-    streamed to files in the existing ``folder``, or stay in memory. With ``checkpoint_writer`` they are written there
-    at the end, and checkpoints to another folder meanwhile. ``telemetry`` adds a table of samples. ``prices`` has all
-    GPU models of the cluster.
+    node, ``each_batch`` is called with every batch of pods, ``merged`` counts points that rounding makes equal. Tables
+    are streamed to files in the existing ``folder``, or stay in memory. With ``checkpoint_writer`` they are written
+    there at the end, and checkpoints to another folder meanwhile. ``telemetry`` adds a table of samples. ``prices`` has
+    all GPU models of the cluster.
     """
 
     seed: int = 0
@@ -91,7 +91,7 @@ class OnlineOptions:
     progress: Callable[[int], None] | None = None
     rules: Rules = NO_RULES
     oversized: Oversized | None = None
-    range_seen: PointsRange | None = None
+    merged: MergedPoints | None = None
     each_batch: Callable[[pa.RecordBatch], None] | None = None
     folder: Path | None = None
     checkpoint_writer: OnlineCheckpointWriter | None = None
@@ -121,7 +121,7 @@ class OnlineRun:
             self.columns,
             self.classes,
             {} if self.telemetry_hook is None else self.telemetry_hook.columns,
-            options.range_seen,
+            options.merged,
         )
         self.memo: tuple[str, Memo] | None = None
         self.nodes = NodeTable(self.columns, self._target(typical))

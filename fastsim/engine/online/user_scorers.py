@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import traceback
 from contextlib import suppress
 from functools import cached_property
@@ -25,29 +26,27 @@ LOOKED_AT = 1000
 """Decisions in which the rounding of points is looked at."""
 
 
-class PointsRange:
-    """Range of a scorer's points in decisions where they differ between nodes but their whole numbers do not.
+class MergedPoints:
+    """Decisions in which rounding gives nodes with fewer points than the best node its whole number.
 
-    ``kept``: in one decision or more the whole numbers differ, too. ``low`` is None while no points differ.
+    ``decisions`` were looked at, ``merged`` of them are such decisions. ``low`` and ``high`` are the fewest and the
+    most points of a node in them, of the scorer called ``name``.
     """
 
     def __init__(self) -> None:
-        self.name, self.kept = "", False
-        self.low: float | None = None
-        self.high = 0.0
-        self._decisions = 0
+        self.name = ""
+        self.decisions = self.merged = 0
+        self.low, self.high = math.inf, -math.inf
 
     def note(self, scorer: Any, points: Any, whole: Any) -> None:
         """Look at the points of one decision, and at the whole numbers that they become."""
-        if self.kept or self._decisions >= LOOKED_AT or len(points) < 2:
+        if self.decisions >= LOOKED_AT or len(points) < 2:
             return
-        self._decisions += 1
-        low, high = float(points.min()), float(points.max())
-        if low == high:
-            return
-        self.kept = bool(whole.min() != whole.max())
-        self.name = _name(scorer)
-        self.low, self.high = (low, high) if self.low is None else (min(self.low, low), max(self.high, high))
+        self.decisions += 1
+        if bool((whole.max() == whole)[points < points.max()].any()):
+            self.merged += 1
+            self.name = _name(scorer)
+            self.low, self.high = min(self.low, float(points.min())), max(self.high, float(points.max()))
 
 
 class UserScorers:
@@ -55,12 +54,12 @@ class UserScorers:
 
     def __init__(
         self, plan: OnlinePlan, columns: dict[str, Any], classes: PodClasses, readings: dict[str, Any] | None = None,
-        range_seen: PointsRange | None = None,
+        merged: MergedPoints | None = None,
     ) -> None:  # fmt: skip
         self.terms, self.classes = plan.node_terms, classes
         self.feasible = np.zeros(len(columns["cpu_cap"]), np.uint8)
         self._seen = columns, readings or {}
-        self._range_seen = range_seen or PointsRange()
+        self._merged = merged or MergedPoints()
 
     @cached_property
     def nodes(self) -> Any:
@@ -95,7 +94,7 @@ class UserScorers:
             last = traceback.extract_tb(error.__traceback__)[-1]
             found = f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
             do = "the function is not part of fastsim; --debug or FASTSIM_TRACEBACK=1 shows all of its traceback"
-            raise PolicyError(f"scorer {_name(scorer)}", found, "points, but it failed", do) from error
+            raise PolicyError(f"scorer {_name(scorer)}", found, "points of every node", do) from error
 
     def _points(self, answer: Any, scorer: Any) -> Any:
         """The answer as an array of a number for each node that has them all."""
@@ -120,8 +119,7 @@ class UserScorers:
             raise PolicyError(f"scorer {_name(scorer)}", f"{points[node]} for the node at position {node}", expected)
         here = self.feasible != 0
         whole = np.rint(np.where(here, points, 0.0))
-        if not self._range_seen.kept:
-            self._range_seen.note(scorer, points[here], whole[here])
+        self._merged.note(scorer, points[here], whole[here])
         return whole
 
 

@@ -27,11 +27,6 @@ PRINTED_TABLE, LAST_TABLE, EARLY_TABLE = "2020-05", "2020-08", "2019-09"
 """Tables of types from which jobs are drawn: that of the runs whose values the paper's notebooks print, the last
 revision's, of which are the sweep over clusters and the sample of the instructions, and the first, of which are the
 makespans on other clusters."""
-PRINTED_NAMES = {
-    name: f"{text.removesuffix(')')}, hold=all)" for name, text in ORIGINAL_NAMES.items() if "program_compat" in text
-    and "water_filling" in text
-}  # fmt: skip
-"""Water filling of the printed runs: their machine lacked the solver GLPK_MI, without which no job rises twice."""
 STATIC_ROUND_S = 1920.0
 """Rounds of the printed runs whose jobs all arrive at 0: the default of their script in May 2020."""
 LAST = (360.0, LAST_TABLE)
@@ -291,7 +286,7 @@ def _scenario(point: Point, rates: str, early_rates: str = "") -> Scenario:
     options += "&slos=true" if priced else ""
     options += "" if rates == "default" else f"&rates={rates}"
     series, _, setting = point.policy.removesuffix("]").partition(" [")
-    policy = PRINTED_NAMES.get(series, ORIGINAL_NAMES[series])
+    policy = ORIGINAL_NAMES[series]
     more |= SETTINGS.get(setting, {}) | ({"prices": Prices.fixed(PRICES)} if priced else {})
     return Scenario(
         cluster, f"synth:gavel?{options}", policy, seed=point.seed, window=window, rates=rates,

@@ -35,7 +35,7 @@ class Mistakes:
         if len(errors) == 1:
             raise errors[0]
         if errors:
-            raise ScenarioError(where, f"{len(errors)} mistakes", "none", "; ".join(self.errors))
+            raise ScenarioError(where, f"{len(errors)} mistakes", "values that runs take", "; ".join(self.errors))
 
 
 class Axis(NamedTuple):

@@ -31,7 +31,7 @@ class Work(Enum):
     WRITTEN_ROWS = "rows of the timeline", 1_000_000_000
     SAMPLES = "samples of the cluster", 1_000_000_000
     READINGS = "readings of GPUs", 2_000_000_000
-    REFRESHES = "refreshes and samples of exporters", 50_000_000
+    REFRESHES = "refreshes and samples of exporters", 3_000_000
     NODE_CHANGES = "failures and repairs of nodes", 100_000_000
     ROUNDS = "rounds since a job ended", 2_000_000
     DECISIONS = "decisions of the policy since a job ended", 100_000

@@ -14,7 +14,7 @@ from fastsim.engine.checkpoints.state import RunState
 from fastsim.engine.online.arrivals import arrived_by
 from fastsim.engine.online.checkpointing import OnlineCheckpointWriter
 from fastsim.engine.online.plan import OnlinePlan, OnlinePolicy
-from fastsim.engine.online.user_scorers import PointsRange
+from fastsim.engine.online.user_scorers import MergedPoints
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.policies import registry
@@ -73,7 +73,7 @@ class PodsRun:
     unused: UnusedColumns
     missing: MissingValues
     oversized: Oversized
-    points: PointsRange = field(default_factory=PointsRange)
+    points: MergedPoints = field(default_factory=MergedPoints)
 
     @property
     def cluster(self) -> Cluster:
@@ -90,7 +90,7 @@ class PodsRun:
             hooks.writer.refuse_many(workload.rows)
             telemetry = telemetry_of_placements(self.scenario, options)
         options = dataclasses.replace(
-            options, oversized=self.oversized, each_batch=self._look, range_seen=self.points, progress=hooks.progress,
+            options, oversized=self.oversized, each_batch=self._look, merged=self.points, progress=hooks.progress,
             folder=hooks.folder, checkpoint_writer=hooks.writer,
             telemetry=options.telemetry if telemetry is None else None,
         )  # fmt: skip

@@ -89,7 +89,7 @@ def spelled_out(written: Signature) -> Signature:
     defaults = {item.name: item.default for item in dataclasses.fields(Scenario)}
     options = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name, False if name.startswith("keep") else None),
-                  annotation=kind)
+                  annotation=getattr(kind, "__forward_arg__", kind))
         for name, kind in Options.__annotations__.items()
     ]  # fmt: skip
     places = [item for item in own if item.kind is not Parameter.KEYWORD_ONLY]

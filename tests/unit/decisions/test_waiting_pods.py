@@ -9,6 +9,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.cli.main import exit_code
+from fastsim.decisions.explain import NeverTried
 from fastsim.decisions.waiting_pods import by_cause, waiting_pods
 from fastsim.simulation.simulate import played
 from tests.objects import node, pod, written
@@ -53,6 +54,22 @@ def test_rules_that_hold_a_pod_back_are_the_cause(tmp_path: Path) -> None:
     ]
     empty = waiting_pods(fs.Scenario("openb:20?seed=1", "synth:openb?pods=3", "fgd"))
     assert empty.is_empty() and empty.columns == table.columns and by_cause(empty).is_empty()
+
+
+def test_pods_that_were_never_tried_have_a_row_each() -> None:
+    rows = {"submit_s": [0.0] * 5, "num_gpu": [4, 1, 1, 4, 4], "duration_s": [9.0] * 5}
+    gangs = fs.Workload.from_polars(pl.DataFrame(rows | {"job_id": [1, 7, 7, 2, 3], "gang_size": [1, 4, 4, 1, 1]}))
+    cluster = fs.Cluster.uniform(nodes=1, gpu="V100M32", gpus=4)
+    result = fs.simulate(cluster, gangs, "best_fit", queue="fifo", until_s=5.0)
+    with pytest.warns(NeverTried):
+        table = waiting_pods(result)
+    assert table.select("pod_id", "check", "why").rows() == [
+        (1, "gang", "its gang, that of job 7, has 2 of 4 members"),
+        (2, "gang", "its gang, that of job 7, has 2 of 4 members"),
+        (3, "no_gpu", "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."),
+        (4, "queue", "the run ended while other pods were ahead of it in the queue"),
+    ]
+    assert table["pod_id"].to_list() == result.jobs.filter(pl.col("state") == "pending")["pod_id"].to_list()
 
 
 def test_runs_without_a_table_of_pods_are_refused() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from fastsim.foundation.displays import LETTERS, ROWS, html_table
+from fastsim.foundation.displays import LETTERS, ROWS, Completable, html_table
 
 
 def test_texts_are_escaped_and_numbers_stand_to_the_right() -> None:
@@ -20,3 +20,15 @@ def test_a_table_is_small_and_has_no_colours() -> None:
     assert "#" not in text and "rgb" not in text and "background:transparent" in text
     assert "x" * (LETTERS - 1) + "…" in html_table("c", [], [["x" * 500]])
     assert ">nan<" in html_table("c", [], [[math.nan]])
+
+
+class Shown(Completable):
+    """A class with a member for users and one for engines."""
+
+    for_engines = Completable.for_engines | {"inner"}
+    outer, inner = 1, 2
+
+
+def test_completion_leaves_out_members_for_engines_of_classes_and_of_objects() -> None:
+    for shown in (Shown, Shown()):
+        assert {"outer", "inner", "for_engines"} & set(dir(shown)) == {"outer"} and shown.inner == 2

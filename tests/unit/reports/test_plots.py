@@ -54,6 +54,8 @@ def test_a_saved_run_is_drawn_as_well(tmp_path: Any) -> None:
 
     reports.passing().save(tmp_path / "run")
     assert "Waits" not in Result.load(tmp_path / "run").plot("jct").to_json()
+    for folder in (tmp_path / "run", str(tmp_path / "run")):
+        assert isinstance(fs.plot(folder, "jct"), altair.LayerChart)
 
 
 def test_fragmentation_and_power_of_nodes_have_their_own_scales() -> None:

@@ -120,6 +120,16 @@ def test_verbs_say_how_to_allow_it(planted: Path, tmp_path: Path, capsys: pytest
     assert planted.exists()
 
 
+def test_a_fork_names_the_checkpoint_whose_policy_it_refuses(planted: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "run.checkpoint"
+    out = tmp_path / "run"
+    fs.simulate(SMALL["cluster"], SMALL["workload"], POLICY, out=out, checkpoint_pods=2, keep_checkpoint=True)
+    planted.unlink()
+    with pytest.raises(ScenarioError, match=f"^{kept}: .*{TOLD}"):
+        fs.fork(out, tmp_path / "new")
+    assert not planted.exists() and not (tmp_path / "new").exists()
+
+
 def test_an_edited_record_runs_nothing(planted: Path, tmp_path: Path) -> None:
     fs.simulate(SMALL["cluster"], SMALL["workload"], out=tmp_path / "run")
     record = json.loads((tmp_path / "run" / "run.json").read_text())

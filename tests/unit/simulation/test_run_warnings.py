@@ -141,17 +141,25 @@ def test_models_of_unknown_memory_are_named_once_when_pods_ask(policy: str) -> N
 @pytest.mark.parametrize(
     ("scorer", "lost"),
     [
-        (lambda nodes, pod: nodes.cpu_free / 1e6, True), (lambda nodes, pod: nodes.cpu_free / 1e3, False),
-        (lambda nodes, pod: nodes.cpu_free, False), (lambda nodes, pod: np.full(len(nodes.cpu_free), 0.3), False),
+        (lambda nodes, pod: nodes.cpu_free / 1e6, "0.066 to 0.096 are rounded to whole numbers, and in 3 of 4"),
+        (lambda nodes, pod: nodes.cpu_free / nodes.cpu_milli, "0.6875 to 1 are rounded to whole numbers, and in 3"),
+        (lambda nodes, pod: nodes.cpu_free / 1e3, ""), (lambda nodes, pod: nodes.cpu_free, ""),
+        (lambda nodes, pod: np.full(len(nodes.cpu_free), 0.3), ""),
     ],
 )  # fmt: skip
-def test_points_that_rounding_makes_equal_are_named_once(scorer: Any, lost: bool) -> None:
+def test_points_that_rounding_makes_equal_are_named_once(scorer: Any, lost: str) -> None:
     found = warned(pods(cpu_milli=[10_000] * 4), policy=PythonScorer(scorer))
-    assert len(found) == lost
+    assert len(found) == bool(lost)
     if lost:
-        assert "points from 0.066 to 0.096 were rounded to the same whole number in every decision" in found[0]
+        assert f"points from {lost}" in found[0]
         with pytest.warns(PointsRounded):
             fs.simulate(CLUSTER, pods(cpu_milli=[10_000] * 4), PythonScorer(scorer))
+
+
+def test_points_that_differ_by_one_beside_the_best_node_lose_nothing() -> None:
+    points = np.array([0.4, 1.0])
+    assert warned(pods(), policy=PythonScorer(lambda nodes, pod: points)) == []
+    assert len(warned(pods(), policy=PythonScorer(lambda nodes, pod: points + 0.2))) == 1
 
 
 def test_tenants_of_a_type_without_texts_are_one_clear_error() -> None:

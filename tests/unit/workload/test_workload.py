@@ -91,7 +91,7 @@ def test_write_scan_round_trip_bytes_and_metadata(tmp_path: Path) -> None:
 
 def test_empty_workload(tmp_path: Path) -> None:
     empty = Workload.from_arrow(pa.table(GOOD).slice(0, 0))
-    assert empty.write(tmp_path / "e.parquet") == 0
+    assert empty.to_parquet(tmp_path / "e.parquet") == empty.write(tmp_path / "e.parquet") == 0
     assert Workload.scan(tmp_path / "e.parquet").table().num_rows == 0
 
 

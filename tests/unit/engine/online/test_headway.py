@@ -107,7 +107,7 @@ def test_samples_that_are_not_recorded_are_counted_too(record: str, small_budget
     ({"failures": "mtbf=1e-9,mttr=1e-9"}, "failures: found 16,000,000,000 failures and repairs of nodes"),
     ({"telemetry": "10?refresh_s=1e-9"}, "telemetry: refresh_s: found 16,000,000,000 refreshes and samples"),
     ({"telemetry": "10?refresh_s=1e-9:3e-9"}, "telemetry: refresh_s: found 8,000,000,000 refreshes and samples"),
-    ({"telemetry": "0.001"}, "telemetry: found 16,000 refreshes and samples of exporters, expected at most 10,000"),
+    ({"telemetry": "0.001"}, "telemetry: found 16,000 refreshes and samples of exporters, expected at most 600"),
 ])  # fmt: skip
 def test_pods_of_a_file_are_estimated_as_they_are_read(
     options: dict[str, Any], message: str, small_budget: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -34,10 +34,10 @@ def test_a_cluster_without_gpus_is_sampled_as_often() -> None:
 
 
 def test_looks_are_counted_while_others_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(CHOICE, "0.00001")  # 500
-    with pytest.raises(ScenarioError, match=r"telemetry: refresh_s: found 501 refreshes and samples of exporters"):
+    monkeypatch.setenv(CHOICE, "0.0002")  # 600
+    with pytest.raises(ScenarioError, match=r"telemetry: refresh_s: found 601 refreshes and samples of exporters"):
         sampling("10?refresh_s=0.5").skip(1e6)
-    with pytest.raises(ScenarioError, match=r"telemetry: refresh_s: found 501 refreshes and samples of exporters"):
+    with pytest.raises(ScenarioError, match=r"telemetry: refresh_s: found 601 refreshes and samples of exporters"):
         sampling("60?refresh_s=50").take(NO_STAYS, 24_000.0)  # 480 refreshes, 400 samples
 
 

@@ -185,11 +185,11 @@ def test_jobs_are_those_of_the_revision_that_made_the_figure() -> None:
                 assert scenario.round_s == (360.0 if last else 1920.0)
 
 
-def test_water_filling_is_that_of_a_machine_without_its_solver() -> None:
+def test_runs_with_priorities_fill_to_the_end_and_entities_one_level() -> None:
     name = "priorities-multiple (repository figure)"
     for policy, mode in zip(figure.LOADS[name][0].policies, ("base", "perf"), strict=True):
         scenario = figure._scenario(figure.LoadPoint(True, policy, 0.8, 0, priorities=True), "default")
-        expected = f"max_min_fairness_water_filling(mode={mode}, program_compat=True, hold=all)"
+        expected = f"max_min_fairness_water_filling(mode={mode}, program_compat=True)"
         assert scenario.policy == expected and parse(expected)
 
 

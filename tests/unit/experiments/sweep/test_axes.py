@@ -57,7 +57,9 @@ def test_mistakes(values: dict[str, Any], match: str) -> None:
 
 
 def test_all_mistakes_are_told() -> None:
-    with pytest.raises(ScenarioError, match=r"x: found 2 mistakes, expected none; x: zip\[0\]: .*; x: policy"):
+    with pytest.raises(
+        ScenarioError, match=r"x: found 2 mistakes, expected values that runs take; x: zip\[0\]: .*; x: policy"
+    ):
         listed({"zip": [3], "policy": []})
 
 

@@ -24,6 +24,8 @@ def test_notebooks_complete_every_option_with_its_default() -> None:
     assert {*INPUTS, *Options.__annotations__} <= set(parameters)
     defaults = {item.name: item.default for item in dataclasses.fields(fs.Scenario) if item.name not in INPUTS}
     assert {name: parameters[name].default for name in defaults} == defaults
+    kinds = {name: parameters[name].annotation for name in Options.__annotations__}
+    assert kinds["seed"] == "int" and not {name for name, kind in kinds.items() if not isinstance(kind, str | type)}
     code = fs.simulate.__code__
     assert code.co_argcount + code.co_kwonlyargcount <= 8, "options are written as **options"
 
