@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given, settings
 
-from fastsim.engine.online.plan import DIMS, GPU_PICKS, NORMS
+from fastsim import TypicalPods, Workload
+from fastsim.engine.online.plan import DIMS, GPU_PICKS, NORMS, PodRequest
 from tests.backends import BACKENDS, GPU_WATTS, NodeState, Twin
 from tests.reference.online.nodes import fits
 from tests.strategies import DETERMINISTIC, Situation, scenarios_per_run, situations
@@ -44,6 +45,15 @@ def test_raw_scores(name: str, situation: Situation) -> None:
         for dim, norm in variants:
             found = other.raw(kernel, dim, norm, state, pod)
             assert found == twin.raw(kernel, dim, norm, state, pod), (kernel, dim, norm)
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize(("memory_mib", "points"), [(0, 100), (1, 50)])
+def test_a_pod_that_asks_for_nothing_has_all_points_of_fgd(name: str, memory_mib: int, points: int) -> None:
+    state = NodeState("T4", 8000, 8000, 9000, (1000, 400))
+    pod = PodRequest(0, memory_mib, 0, 0, ())
+    backend = BACKENDS[name](TypicalPods.of(Workload.synth("openb", pods=50, seed=1)))
+    assert backend.raw("fgd", "merge", "max", state, pod) == points
 
 
 @pytest.mark.parametrize("name", OTHERS)
