@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,7 @@ from urllib.parse import quote
 import polars as pl
 
 from fastsim.engine.result import Result
-from fastsim.errors import ResultError, ScenarioError, kind_of, short, suggestion
+from fastsim.errors import ResultError, ScenarioError, kind_of, reading, short, suggestion
 from fastsim.foundation.csv_table import without_formulas
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.option_texts import elements, names_file, names_folder
@@ -45,6 +46,8 @@ MAPS = tuple(key for key, *_ in NODES)
 RUNS = "a list of results, or of folders of saved runs"
 Runs = Result | str | os.PathLike[str] | Sequence[Result | str | os.PathLike[str]]
 """Results and folders of saved runs, one or several."""
+FAILED = "failed.json"
+"""The file of a sweep's folder that lists its failed runs; a copy, because the sweep would load the engine."""
 NO_MOMENT = -1
 """Step of time in pictures of nodes over time, the ``MAPS``: no line stands there."""
 
@@ -194,6 +197,10 @@ def window_of(bounds: tuple[float, float] | None) -> Window | None:
     return Window(float(begin_s), float(end_s))
 
 
+class RunsFailed(UserWarning):
+    """Runs of a sweep failed, so that they are in no table, mean or chart."""
+
+
 def loaded_runs(folders: Sequence[str | os.PathLike[str]]) -> list[Result]:
     """The runs in these folders; each is the folder of a run, or has folders of runs in it, as that of a sweep."""
     return [Result.load(folder) for folder in run_folders(folders)]
@@ -203,12 +210,22 @@ def run_folders(folders: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """The folders of runs that these are or have in them at any depth, such as a level for each axis of a sweep."""
     runs: list[Path] = []
     for folder in map(Path, folders):
+        _warn_of_failed(folder / FAILED)
         alone = names_file(folder / "run.json") or not names_folder(folder)
         inside = [] if alone else sorted(folder.rglob("run.json"))
         # Unfinished folders have names with a leading dot.
         whole = [path.parent for path in inside if not any(part[0] == "." for part in path.relative_to(folder).parts)]
         runs += whole or [folder]
     return runs
+
+
+def _warn_of_failed(path: Path) -> None:
+    """Warn of the runs that the file of failed runs in a sweep's folder lists, if it is there."""
+    if path.is_file():
+        with reading(str(path), "what a sweep wrote", (TypeError, AttributeError)):
+            count = len(json.loads(path.read_text()))
+        runs = "1 run" if count == 1 else f"{count:,} runs"
+        warnings.warn(f"{runs} of {path.parent} failed, see {path}; no mean has them", RunsFailed, stacklevel=2)
 
 
 def still(figure: ReportChart, columns: int | None = None) -> str:

@@ -6,7 +6,7 @@ A series is named after the fields of its scenario in which it differs from the 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def series_of(results: Sequence[Result], names: Sequence[str] | None = None, *, 
     for key, result in zip(keys, results, strict=True):
         grouped.setdefault(tuple(key.items()), []).append(result)
     fields = [dict(key) for key in grouped]
-    labels = [_name(field, _differing(fields)) for field in fields]
+    labels = [candidate_name(field, _differing(fields)) for field in fields]
     pairs = zip(_numbered(labels), grouped.values(), strict=True)
     return [RunSeries(name, tuple(runs), names is not None) for name, runs in pairs]
 
@@ -80,7 +80,8 @@ def _differing(fields: Sequence[dict[str, str]]) -> list[str]:
     return [name for name in names if len({field.get(name) for field in fields}) > 1]
 
 
-def _name(field: dict[str, str], differing: Sequence[str]) -> str:
+def candidate_name(field: Mapping[str, str], differing: Sequence[str]) -> str:
+    """The name of runs with these fields among others that differ from them in the fields ``differing``."""
     words = [
         field[name] if name in ("policy", "cluster", "workload", "name") else f"{name}={field[name]}"
         for name in differing

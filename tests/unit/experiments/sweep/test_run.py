@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from fastsim.experiments.sweep.run import LongestFirst, sweep_table
 from fastsim.experiments.sweep.sweep import FAILED, PLAN, TABLE, State, Sweep, SweepFailed, Where, sweep_of, swept
 from fastsim.experiments.sweep.winners_text import winners_text
 from fastsim.foundation.folder_lock import held
+from fastsim.reports.report import RunsFailed
 from fastsim.scenario.scenario import Scenario
 from tests.needs import needs
 
@@ -67,6 +69,17 @@ def test_what_fails_fails_alone_and_is_tried_again(scorers: str, tmp_path: Path)
     ranking = winners(rows, "gpu_alloc_pct", pairs="run")
     assert ranking.select("n", "failed", "verdict").rows() == [(1, 0, "best"), (0, 1, "failed")]
     assert "1 run has no gpu_alloc_pct and count in no mean" in winners_text(ranking, "gpu_alloc_pct", ["policy"])
+    for read in (
+        fs.compare,
+        fs.report,
+        partial(fs.stats, metric="gpu_alloc_pct"),
+        partial(fs.paired_jobs, b=tmp_path / "runs" / "policy=fgd"),
+    ):
+        with pytest.warns(RunsFailed, match=f"^1 run of {tmp_path / 'runs'} failed, see .*{FAILED}; no mean has them"):
+            read(tmp_path / "runs")
+    with pytest.warns(RunsFailed):
+        ranked = fs.stats(tmp_path / "runs", "gpu_alloc_pct").select("run", "n", "failed").rows()
+    assert ranked == [("fgd", 1, 0), (f"python(scorer='{scorers}:broken')", 0, 1)]
     (tmp_path / f"{scorers}.py").write_text("def broken(nodes, pod):\n    return nodes.memory_free\n")
     import sys
 
