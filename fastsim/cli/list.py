@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 from pathlib import Path
 
@@ -12,17 +13,9 @@ from fastsim.cli.grammar.json_output import print_json
 KINDS = ("policies", "clusters", "workloads", "importers", "gpus", "mig")
 POLICY_KINDS = ("placement", "order", "shares", "adaptive")
 METRICS, KUBERNETES = "metrics", "kubernetes"
-PUBLISHED = {
-    "helios": "jobs of SenseTime's Helios traces (cluster_log.csv)",
-    "acme": "jobs of Shanghai AI Lab's Acme traces, Seren or Kalos (CSV)",
-    "pai": "tasks, machines and simulator jobs of Alibaba's cluster-trace-gpu-v2020 (CSV)",
-    "swf": "jobs of the Parallel Workloads Archive (Standard Workload Format)",
-    "slurm": "jobs of Slurm's accounting (sacct --parsable2 --format=ALL, sacct --json, or squeue --json)",
-    "alibaba": "instances of cluster-trace-gpu-v2025, jobs and nodes of v2026, requests of its GenAI part (CSV)",
-    "tiresias": "job lists of Tiresias, and of Chronus with deadlines (CSV)",
-    "opendc": "tasks of OpenDC's workload traces, version 2 (Parquet)",
-}
-"""Published traces whose importers go by name, and what they read."""
+with (Path(__file__).parents[1] / "workload" / "tables" / "published_traces.csv").open(newline="") as _rows:
+    PUBLISHED = {row["name"]: row["reads"] for row in csv.DictReader(_rows)}
+"""What importers of published traces read; `workload.texts` has the same table, and needs large libraries."""
 IMPORTERS = {
     "openb": "pod and node lists of Alibaba's cluster-trace-gpu-v2023",
     "gavel": "job traces of Gavel (10 fields), of its Philly-like kind (7) and of Shockwave (12)",

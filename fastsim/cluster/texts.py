@@ -101,7 +101,7 @@ def _built_cluster(head: str, options: dict[str, Any], text: str, beside: Mappin
     if head in ("uniform", "mix"):
         return _cluster_called(text, getattr(Cluster, head), {**options, **beside})
     if kind == TABLE and rest:
-        return _cluster_called(text, Cluster.from_csv, {**table_arguments(rest, options), **beside})
+        return _cluster_called(text, Cluster.from_csv, {**table_options(options), **beside, "data": rest})
     if kind in ARGUMENTS and rest:
         return _cluster_called(text, _maker(kind), {**options, **beside, ARGUMENTS[kind]: rest})
     raise unknown_name("cluster", head, PRESETS)
@@ -130,12 +130,12 @@ def _cluster_called(text: str, maker: Callable[..., Cluster], options: Mapping[s
     return cluster
 
 
-def table_arguments(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of `from_csv` for a table under other names."""
+def table_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of `from_csv` for a table under other names."""
     from fastsim.cluster.column_mapping import columns_of
 
     maps = [str(value) for name, value in options.items() if name == MAP]
-    return {"data": path, "columns": columns_of(maps)} | {k: value for k, value in options.items() if k != MAP}
+    return {"columns": columns_of(maps)} | {name: value for name, value in options.items() if name != MAP}
 
 
 def _catalog(watts: Any) -> Catalog | None:

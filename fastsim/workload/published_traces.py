@@ -21,7 +21,7 @@ from fastsim.foundation.limits.packed_file import file_checksum, is_archived
 from fastsim.foundation.option_texts import refuse_options
 from fastsim.workload import schema as s
 from fastsim.workload.mapped_pods import pods_of
-from fastsim.workload.texts import TRACES
+from fastsim.workload.texts import PUBLISHED
 
 if TYPE_CHECKING:
     from fastsim.workload.workload import Workload
@@ -37,8 +37,8 @@ NODE_PODS = {
 
 def import_trace(kind: str, path: str | os.PathLike[str], **options: Any) -> Workload:
     """The jobs of a published trace; options as in `import_jobs` of its module."""
-    if kind not in TRACES:
-        raise ScenarioError("trace", repr(kind), f"one of: {', '.join(TRACES)}", suggestion(kind, TRACES))
+    if kind not in PUBLISHED:
+        raise ScenarioError("trace", repr(kind), f"one of: {', '.join(PUBLISHED)}", suggestion(kind, PUBLISHED))
     importer = import_module(f"fastsim.workload.importers.{kind}").import_jobs
     known = dict(list(inspect.signature(importer).parameters.items())[1:])
     refuse_options(f"{kind} {path}", options, tuple(known))

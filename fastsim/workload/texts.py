@@ -18,6 +18,8 @@ workload          ``synth:openb?pods=1000&seed=1`` (``load=1``: as much demand a
                   · a job list of Sia or Pollux (``sia:FILE``) · a published trace (``helios:FILE``, ``acme:FILE``,
                   ``pai:FILE``, ``swf:FILE``, ``slurm:FILE``, ``alibaba:FILE``, ``tiresias:FILE``, ``opendc:FOLDER``;
                   ``where=gpu_num>0`` keeps rows, further options as in the module of its importer);
+                  ``KIND:PATH`` of another package that has an entry point KIND in the group ``fastsim.importers``, a
+                  function of the path and of options that returns a Workload;
                   every one takes ``tune=1.3`` (GPU demand relative to the cluster) and ``tune_seed=0``, and
                   ``oversized=drop`` or ``shrink`` for jobs on more GPUs than the cluster has of one model
 typical pods      a workload text, or ``same`` for the run's own, with ``threshold=95``, ``step=1``,
@@ -27,14 +29,21 @@ typical pods      a workload text, or ``same`` for the run's own, with ``thresho
 
 from __future__ import annotations
 
+import csv
+import inspect
 import math
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastsim.cluster.table_sources import JSON_LINES
-from fastsim.cluster.texts import TABLE, cluster_from, table_arguments
-from fastsim.errors import InputError, ScenarioError, reading, suggestion
+from fastsim.cluster.texts import cluster_from, table_options
+from fastsim.errors import FastsimError, InputError, ScenarioError, reading, suggestion
 from fastsim.foundation.object_cache import OBJECTS
 from fastsim.foundation.option_texts import (
     called,
@@ -51,8 +60,10 @@ if TYPE_CHECKING:
     from fastsim.workload import Workload
     from fastsim.workload.typical_pods import TypicalPods
 
-TRACES = ("helios", "acme", "pai", "swf", "slurm", "alibaba", "tiresias", "opendc")
-"""Published traces whose importers go by name, `helios:FILE`."""
+with (Path(__file__).parent / "tables" / "published_traces.csv").open(newline="") as _rows:
+    PUBLISHED = {row["name"]: row["reads"] for row in csv.DictReader(_rows)}
+"""Published traces: the names of their modules in `importers`, each with `import_jobs`, and what they read."""
+ENTRY_POINT_GROUP = "fastsim.importers"
 HELD_ROWS = 1_000_000
 """Workloads of at most so many rows are read into memory; longer ones are streamed by every run."""
 
@@ -72,9 +83,14 @@ JSON = ("kubernetes", "philly", "slurm")
 """Kinds of workloads that are JSON files."""
 OVERSIZED = "oversized"
 """Option of every workload, see `oversized_pods.fitting`."""
+GENERAL = (*TUNE_OPTIONS, OVERSIZED)
+"""Options of every workload, which are looked at before a file is read."""
 SAME = ("", "same")
 OF_A_CLUSTER = "synth:openb"
 """Generator whose option `load` is relative to a cluster: that of the run, unless `cluster=` names another."""
+
+
+Options = Mapping[str, Any]
 
 
 class OfferedPods(NamedTuple):
@@ -214,56 +230,104 @@ def _typical_of(workload: Workload, **chosen: Any) -> TypicalPods:
     return workload.found(key, lambda: TypicalPods.of(workload, **chosen))
 
 
-def _read_pods(head: str, options: dict[str, Any]) -> Workload:
-    from fastsim.workload import Workload
+def _drop_listed(options: Options) -> Options:
+    return {name: str(value).split(",") if name == "drop" else value for name, value in options.items()}
 
-    kind, _, rest = head.partition(":")
-    if kind == "synth" and rest:
-        generated: Workload = called(f"workload {head!r}", _generator(rest), options)
+
+def _read_as(options: Options) -> Options:
+    return {"read_as" if name == "as" else name: value for name, value in options.items()}
+
+
+@dataclass(frozen=True)
+class TextKind:
+    """A kind of files: its importer, ``module:function`` in package ``fastsim.workload``.
+
+    ``arguments`` are the importer's for the options of a text. ``names_files``: the path is that of one file, and
+    ``KIND:`` before anything else is no text of this kind.
+    """
+
+    importer: str
+    arguments: Callable[[Options], Options] = dict
+    names_files: bool = True
+
+    def open(self, where: str, path: str, options: Options) -> Workload:
+        """The pods of a file; ScenarioError for options that its importer does not have."""
+        module, _, function = self.importer.partition(":")
+        importer = attrgetter(function)(import_module(f"fastsim.workload.{module}"))
+        return opened(where, importer, path, self.arguments(options))
+
+
+KINDS = {
+    "openb": TextKind("importers.openb:import_pods", _drop_listed),
+    "gavel": TextKind("importers.gavel:import_jobs"),
+    "sia": TextKind("importers.sia:import_jobs"),
+    "synergy": TextKind("importers.synergy:import_jobs"),
+    "philly": TextKind("importers.philly:import_jobs"),
+    "kubernetes": TextKind("importers.kubernetes:import_pods", _read_as, names_files=False),
+    "csv": TextKind("workload:Workload.from_csv", table_options, names_files=False),
+}
+"""Kinds of files that have a format or a mapping of their own."""
+
+
+def opened(where: str, importer: Callable[..., Any], path: str, options: Options) -> Workload:
+    """What an importer makes of a path and options; ScenarioError for options that it does not have."""
+    parameters = list(inspect.signature(importer).parameters.values())
+    if not any(one.kind is one.VAR_KEYWORD for one in parameters):
+        refuse_options(where, options, (*(one.name for one in parameters[1:]), *GENERAL))
+    workload: Workload = called(where, partial(importer, path), options)
+    return workload
+
+
+def installed_importer(kind: str) -> Callable[..., Any] | None:
+    """The importer that another package has for a kind of files; None if none has."""
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=ENTRY_POINT_GROUP, name=kind):
+        try:
+            importer: Callable[..., Any] = point.load()
+        except FastsimError:
+            raise
+        except Exception as error:
+            found = f"{type(error).__name__}: {error}"
+            raise ScenarioError(f"importer {kind!r} of entry point {point.value}", found, "a function") from error
+        return importer
+    return None
+
+
+def _read_pods(head: str, options: dict[str, Any]) -> Workload:
+    kind, _, path = head.partition(":")
+    where = f"workload {head!r}"
+    if kind == "synth" and path:
+        generated: Workload = called(where, _generator(path), options)
         return generated
-    if kind == "kubernetes" and rest:
-        if "as" in options:
-            options["read_as"] = options.pop("as")
-        objects: Workload = called(f"workload {head!r}", _kubernetes_pods, {**options, "path": rest})
-        return objects
-    if kind == TABLE and rest:
-        mapped: Workload = called(f"workload {head!r}", Workload.from_csv, table_arguments(rest, options))
-        return mapped
-    if kind in TRACES and rest:
+    if kind in PUBLISHED and path:
         from fastsim.workload.published_traces import import_trace
 
-        return import_trace(kind, rest, **options)
-    path = rest if kind in ("openb", "gavel", "synergy", "philly", "sia") and rest else head
+        return import_trace(kind, path, **options)
+    if kind in KINDS and path:
+        if KINDS[kind].names_files and not names_file(path):
+            raise unknown_name("workload", path, SYNTHETIC)
+        return KINDS[kind].open(where, path, options)
+    importer = None if names_file(head) or not path else installed_importer(kind)
+    if importer is not None:
+        return opened(where, importer, path, options)
+    return _read_file(head, options)
+
+
+def _read_file(path: str, options: dict[str, Any]) -> Workload:
+    """The pods of a file whose text has no word for its kind."""
+    from fastsim.workload import Workload
+
     if not names_file(path):
         raise unknown_name("workload", path, SYNTHETIC)
-    if path == head:
-        refuse_objects("workload", head, ("kubernetes",) if head.endswith((".yaml", ".yml")) else JSON)
-    if path.endswith(".parquet") and path == head:
-        refuse_options("workload", options, TUNE_OPTIONS)
-        return Workload.scan(path)
-    if kind == "gavel" or path.endswith((".trace", ".trace.gz")):
-        refuse_options("workload", options, TUNE_OPTIONS)
-        return Workload.from_gavel(path)
-    if kind == "sia" and path == rest:
-        refuse_options("workload", options, TUNE_OPTIONS)
-        return Workload.from_sia(path)
-    if kind == "synergy":
-        refuse_options("workload", options, TUNE_OPTIONS)
-        return Workload.from_synergy(path)
-    if kind == "philly":
-        from fastsim.workload.importers.philly import import_jobs
-
-        logged: Workload = called(f"workload {head!r}", import_jobs, {**options, "path": path})
-        return logged
-    if path == head and (path.removesuffix(".gz").endswith(JSON_LINES) or _is_own(path)):
-        refuse_options("workload", options, TUNE_OPTIONS)
-        return Workload.from_csv(path)
-    if "drop" in options:
-        options["drop"] = str(options["drop"]).split(",")
-    from fastsim.workload.importers.openb import import_pods
-
-    imported: Workload = called(f"workload {head!r}", import_pods, {**options, "path": path})
-    return imported
+    refuse_objects("workload", path, ("kubernetes",) if path.endswith((".yaml", ".yml")) else JSON)
+    own = path.endswith(".parquet")
+    if not own and path.endswith((".trace", ".trace.gz")):
+        return KINDS["gavel"].open("workload", path, options)
+    if not own and not path.removesuffix(".gz").endswith(JSON_LINES) and not _is_own(path):
+        return KINDS["openb"].open(f"workload {path!r}", path, options)
+    refuse_options("workload", options, GENERAL)
+    return Workload.scan(path) if own else Workload.from_csv(path)
 
 
 def _is_own(path: str) -> bool:
@@ -278,15 +342,6 @@ def _is_own(path: str) -> bool:
         do = f"name them: csv:{path}?map={s.SUBMIT_S}=COLUMN,{s.NUM_GPU}=COLUMN"
         raise InputError(f"{path}:1", found, expected, do)
     return s.SUBMIT_S in header
-
-
-def _kubernetes_pods(
-    path: str, nodes: str | None = None, memory_unit: str = "GiB", read_as: str = "now", unpin: str | bool = ""
-) -> Workload:
-    from fastsim.workload import Workload
-
-    further = [nodes] if nodes else []
-    return Workload.from_kubernetes(path, *further, memory_unit=memory_unit, read_as=read_as, unpin=unpin)
 
 
 def _generator(kind: str) -> Callable[..., Workload]:

@@ -15,7 +15,7 @@ from fastsim.cli.main import exit_code
 from fastsim.errors import InputError
 from fastsim.reports.charts.job_charts import completion_hours
 from fastsim.workload import Workload, importers
-from fastsim.workload.texts import TRACES
+from fastsim.workload.texts import PUBLISHED
 from tests.unit.workload.importers.test_importers import TEXTS
 
 pytestmark = pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.ColumnIgnored")
@@ -232,7 +232,7 @@ def test_explain_takes_an_id_below_zero() -> None:
 def test_every_public_maker_is_a_way_in() -> None:
     makers = {name for name, value in vars(Workload).items() if isinstance(value, classmethod)}
     ways = {entry.partition(",")[0] for entry in ENTRIES} & makers
-    assert makers == ways | {"from_trace", "synth"} | {f"from_{kind}" for kind in RECORDED if kind not in TRACES}
+    assert makers == ways | {"from_trace", "synth"} | {f"from_{kind}" for kind in RECORDED if kind not in PUBLISHED}
 
 
 OPENB = """name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time
@@ -278,6 +278,6 @@ def test_importers_keep_the_names_of_the_source(kind: str, tmp_path: Path) -> No
     name, text, expected = RECORDED[kind]
     path = tmp_path / name
     path.write_text(text)
-    pods = Workload.from_trace(kind, path) if kind in TRACES else getattr(Workload, f"from_{kind}")(path)
+    pods = Workload.from_trace(kind, path) if kind in PUBLISHED else getattr(Workload, f"from_{kind}")(path)
     assert pods.table()["native_id"].to_pylist() == expected
     assert pods.table()["pod_id"].to_pylist() == list(range(len(expected)))

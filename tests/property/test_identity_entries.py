@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 import fastsim as fs
-from fastsim.cli.list import PUBLISHED
 from fastsim.cli.main import exit_code
 from fastsim.errors import InputError
 from fastsim.telemetry.jobs_from_readings import jobs_of
@@ -20,6 +19,7 @@ from fastsim.telemetry.readings_table import ordered, write
 from fastsim.workload import Workload
 from fastsim.workload.importers.running_pods import with_running
 from fastsim.workload.oversized_pods import JobOversized, fitting
+from fastsim.workload.texts import PUBLISHED
 from tests.hostile_files import verbs
 from tests.objects import node, pod, written
 from tests.property import test_identity as identity
@@ -40,13 +40,13 @@ MAKERS = {
     "workload/load_tuning.py": {LOAD: {"ordered", "shuffled", "tuned", "inflated"}},
     "workload/mapped_pods.py": {ENTRY: {"pods_of"}},
     "workload/published_traces.py": {SOURCE: {"import_trace", "table_of"}},
-    "workload/texts.py": {ENTRY: {"in_memory"}},
+    "workload/texts.py": {ENTRY: {"in_memory"}, SOURCE: {"open", "opened"}},
     "workload/oversized_pods.py": {"test_jobs_that_fit_keep_their_ids": {"fitting"}},
     **{f"workload/importers/{kind}.py": {SOURCE: {"import_jobs"}} for kind in RECORDED},
     "workload/importers/openb.py": {SOURCE: {"import_pods"}},
     "workload/importers/sia.py": {SOURCE: {"import_jobs", "job_list"}},
     "workload/importers/kubernetes.py": {"test_gangs_of_objects_have_the_names_of_their_owners": {
-        "trace_of", "workload_of", "workload_of_rows"}},
+        "import_pods", "trace_of", "workload_of", "workload_of_rows"}},
     "workload/importers/running_pods.py": {"test_pods_beside_those_that_run_are_told_apart": {"with_running"}},
     **{f"workload/generators/{kind}.py": {DRAWN: {f"synth_{kind}"}} for kind in ("sia", "synergy")},
     "workload/generators/detectors.py": {DRAWN: {"detectors"}},

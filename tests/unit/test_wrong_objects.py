@@ -21,7 +21,7 @@ from fastsim.policies import registry
 from fastsim.scenario.carbon import Carbon
 from fastsim.telemetry.telemetry import Telemetry
 from fastsim.workload.generators.recipes import GENERATORS
-from fastsim.workload.texts import TRACES
+from fastsim.workload.texts import PUBLISHED
 from tests.needs import skip_without
 
 skip_without("altair")
@@ -284,7 +284,7 @@ def test_columns_of_uniform_nodes_are_keywords() -> None:
 def test_options_of_importers_are_named() -> None:
     path = "none.csv"
     makers: list[Callable[[], object]] = [partial(fs.Workload.synth, kind, nonsense=1) for kind in GENERATORS]
-    makers += [partial(fs.Workload.from_trace, kind, path, nonsense=1) for kind in TRACES]
+    makers += [partial(fs.Workload.from_trace, kind, path, nonsense=1) for kind in PUBLISHED]
     makers += [partial(one, path, nonsense=1) for one in (fs.Workload.from_openb, fs.Workload.from_philly)]
     for maker in makers:
         with pytest.raises(ScenarioError, match=r"found unknown option 'nonsense', expected options among \w+, "):

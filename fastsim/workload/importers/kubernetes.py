@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -38,6 +39,15 @@ def workload_of(snapshot: Snapshot, read_as: str = "now", marked: bool = False) 
     workload.snapshot = snapshot if read_as == "now" else None
     workload.metadata |= {MARKED: "true"} if marked else {}
     return workload
+
+
+def import_pods(
+    path: str | os.PathLike[str], nodes: str | None = None, memory_unit: str = "GiB", read_as: str = "now",
+    unpin: str | bool = "",
+) -> Workload:  # fmt: skip
+    """The pods among the Kubernetes objects of a file or folder; options as in `Workload.from_kubernetes`."""
+    further = [nodes] if nodes else []
+    return Workload.from_kubernetes(path, *further, memory_unit=memory_unit, read_as=read_as, unpin=unpin)
 
 
 def trace_of(snapshot: Snapshot) -> Workload:

@@ -14,7 +14,7 @@ from fastsim.cluster.texts import PRESETS, cluster_from
 from fastsim.errors import FastsimError, InputError, ScenarioError
 from fastsim.foundation.object_cache import OBJECTS
 from fastsim.workload import Workload, texts
-from fastsim.workload.texts import HELD_ROWS, RowsLeftOut, in_memory
+from fastsim.workload.texts import HELD_ROWS, PUBLISHED, RowsLeftOut, in_memory
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim.workload.workload import Held
 from tests.objects import node, pod, written
@@ -312,7 +312,7 @@ def test_rows_that_an_importer_leaves_out_are_named_once(tmp_path: Path) -> None
 def test_an_unknown_option_of_any_text_is_one_error_with_the_known_ones(files: Path) -> None:
     from fastsim.workload.generators.recipes import GENERATORS
 
-    heads = [f"synth:{kind}" for kind in GENERATORS] + [f"{kind}:jobs.csv" for kind in texts.TRACES]
+    heads = [f"synth:{kind}" for kind in GENERATORS] + [f"{kind}:jobs.csv" for kind in PUBLISHED]
     heads += ["pods.csv", "pods.parquet", "csv:pods.csv", "jobs.trace", "gavel:jobs.txt", "synergy:jobs.csv"]
     heads += ["philly:philly.csv", "sia:jobs.csv", "kubernetes:kube.json", "openb:pods.csv"]
     for head in heads:
