@@ -305,7 +305,6 @@ def reproduce(
     the page notes. `all` makes every figure that can be reproduced, the cheapest first; the same command goes on after
     a stop.
     """
-    import polars as pl
 
     from fastsim.experiments.reproduce import papers
     from fastsim.experiments.reproduce.published_numbers import figure_table
@@ -314,15 +313,22 @@ def reproduce(
     from fastsim.reports.progress import progress_bar
 
     if paper == ALL:
-        _reproduce_all(data, quick, whole, policies, figures, listed, workers, out, strict, as_json)
+        _reproduce_all(
+            data=data,
+            quick=quick,
+            whole=whole,
+            policies=policies,
+            figures=figures,
+            listed=listed,
+            workers=workers,
+            out=out,
+            strict=strict,
+            as_json=as_json,
+        )
         return
     if listed:
         papers.check_paper(paper)
-        table = figure_table(paper)
-        click.echo(
-            text_tables.table_json(table) if as_json else text_tables.text_table(table, FIGURE_COLUMNS, WORDS),
-            nl=as_json,
-        )
+        _echo_figures(figure_table(paper), as_json)
         return
     folder = out or Path(f"reproduced-{paper}")
     count = papers.run_count(paper, data, quick, policies, figures, whole)
@@ -335,16 +341,33 @@ def reproduce(
     if as_json:
         click.echo(text_tables.table_json(reproduction.cells))
     else:
-        known = reproduction.cells if policies else reproduction.cells.filter(pl.col("verdict") != "no reference")
-        if len(known) > MOST_CELLS:
-            click.echo(text_tables.text_table(reproduction.counts, COUNT_COLUMNS, WORDS), nl=False)
-            known = known.filter(pl.col("verdict") == "outside").head(MOST_CELLS)
-        if len(known):
-            click.echo(text_tables.reproduction_text(known), nl=False)
-        click.echo(f"{reproduction.source}\n{reproduction.verdict}; {reproduction.effort}")
-        click.echo(f"page: {folder / 'index.html'}")
+        _echo_cells(reproduction, folder, bool(policies))
     if strict and reproduction.count("outside"):
         sys.exit(1)
+
+
+def _echo_figures(table: Any, as_json: bool) -> None:
+    """Print the table of a paper's figures."""
+    from fastsim.reports import text_tables
+
+    text = text_tables.table_json(table) if as_json else text_tables.text_table(table, FIGURE_COLUMNS, WORDS)
+    click.echo(text, nl=as_json)
+
+
+def _echo_cells(reproduction: Any, folder: Path, every: bool) -> None:
+    """Print the cells that have a reference, or ``every`` one; of more than `MOST_CELLS` their counts."""
+    import polars as pl
+
+    from fastsim.reports import text_tables
+
+    known = reproduction.cells if every else reproduction.cells.filter(pl.col("verdict") != "no reference")
+    if len(known) > MOST_CELLS:
+        click.echo(text_tables.text_table(reproduction.counts, COUNT_COLUMNS, WORDS), nl=False)
+        known = known.filter(pl.col("verdict") == "outside").head(MOST_CELLS)
+    if len(known):
+        click.echo(text_tables.reproduction_text(known), nl=False)
+    click.echo(f"{reproduction.source}\n{reproduction.verdict}; {reproduction.effort}")
+    click.echo(f"page: {folder / 'index.html'}")
 
 
 def _reproduce_all(

@@ -48,11 +48,15 @@ def node_types() -> Mapping[str, NodeType]:
         rows = list(csv.DictReader(text))
     return {
         row["node_type"]: NodeType(
-            row["gpu_model"] or None, int(row["num_gpu"]), int(row["cpu_milli"]), int(row["memory_mib"]),
-            int(row["openb"]), row["openb_name"] or row["node_type"],
+            gpu_model=row["gpu_model"] or None,
+            num_gpu=int(row["num_gpu"]),
+            cpu_milli=int(row["cpu_milli"]),
+            memory_mib=int(row["memory_mib"]),
+            openb=int(row["openb"]),
+            openb_name=row["openb_name"] or row["node_type"],
         )
         for row in rows
-    }  # fmt: skip
+    }
 
 
 def openb_types() -> dict[str, NodeType]:

@@ -206,7 +206,18 @@ class Explanation:
         nodes, terms = len(self.inputs.cluster), len(self.inputs.plan.terms)
         zeros, table = np.zeros(nodes, np.int64), np.zeros((terms, nodes), np.int64)
         pod, request = SelectedPod(0, 0, None), PodRequest(0, 0, 0, 0, ())
-        return Decision(pod, 0, 0.0, request, zeros, zeros, zeros, table, table, zeros.astype(np.uint64))
+        return Decision(
+            pod=pod,
+            attempt=0,
+            t_s=0.0,
+            request=request,
+            reason__n=zeros,
+            found__n=zeros,
+            needed__n=zeros,
+            raw__tn=table,
+            points__tn=table,
+            gpus__n=zeros.astype(np.uint64),
+        )
 
 
 @whole_process

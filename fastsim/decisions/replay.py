@@ -237,7 +237,18 @@ class DecisionRecorder:
             self._score(cls, reason == 0, raw, points)
             (partial(picked, select) if ruled is None else ruled.picked)(cls, gpus)
         request = self.run.scorers.request(cls)
-        decision = Decision(pod, number, t_s, request, reason, found, needed, raw, points, gpus)
+        decision = Decision(
+            pod=pod,
+            attempt=number,
+            t_s=t_s,
+            request=request,
+            reason__n=reason,
+            found__n=found,
+            needed__n=needed,
+            raw__tn=raw,
+            points__tn=points,
+            gpus__n=gpus,
+        )
         if not (reason.all() or self.every_lack):
             return decision
         lacks, columns = np.zeros(nodes, np.int32), self.run.rule_columns

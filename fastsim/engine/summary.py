@@ -99,7 +99,17 @@ def summary_frame(
     means over time are null without it.
     ``typical_count`` is the typical pods' total count at the end and during the main run.
     """
-    return row_frame(summary_row(final, at_capacity, areas, seconds, typical_counts, waits, totals))
+    return row_frame(
+        summary_row(
+            final=final,
+            at_capacity=at_capacity,
+            areas=areas,
+            seconds=seconds,
+            typical_counts=typical_counts,
+            waits=waits,
+            totals=totals,
+        )
+    )
 
 
 def summary_row(

@@ -72,7 +72,15 @@ def profiles() -> Mapping[str, Mapping[str, MigProfile]]:
             numbers = ("compute_slices", "gpu_slices", "memory_slices", "memory_mib", "instances")
             compute, slices, memory, mib, most = (int(row[name]) for name in numbers)
             starts = tuple(int(start) for start in row["starts"].split())
-            profile = MigProfile(row["profile"], compute, slices, memory, mib, most, starts)
+            profile = MigProfile(
+                name=row["profile"],
+                compute_slices=compute,
+                gpu_slices=slices,
+                memory_slices=memory,
+                memory_mib=mib,
+                instances=most,
+                starts=starts,
+            )
             for model in row["gpu_models"].split():
                 profiles_of.setdefault(model, {})[profile.name] = profile
     return profiles_of

@@ -233,17 +233,27 @@ def _written(item: Manifest, admission: PodAdmission) -> PodManifest:
     if not metadata.get("uid") and not spec.get("nodeName"):
         spec = admission.with_class(spec, item.where)
     return PodManifest(
-        item.where, item.name, _namespace(metadata), mapping(metadata, "labels", item.where),
-        mapping(metadata, "annotations", item.where), _text(metadata.get("creationTimestamp")), spec,
-        item.part("status"), "/".join(owner) if owner else "", _text(spec.get("nodeName")),
+        where=item.where,
+        name=item.name,
+        namespace=_namespace(metadata),
+        labels=mapping(metadata, "labels", item.where),
+        annotations=mapping(metadata, "annotations", item.where),
+        created=_text(metadata.get("creationTimestamp")),
+        spec=spec,
+        status=item.part("status"),
+        owner="/".join(owner) if owner else "",
+        node=_text(spec.get("nodeName")),
         terminating=bool(metadata.get("deletionTimestamp")),
-    )  # fmt: skip
+    )
 
 
 def _expanded(
-    item: Manifest, admission: PodAdmission, places: Places, notices: Counter[str],
+    item: Manifest,
+    admission: PodAdmission,
+    places: Places,
+    notices: Counter[str],
     succeeded: int | None = None,
-) -> Iterator[PodManifest]:  # fmt: skip
+) -> Iterator[PodManifest]:
     """The pods of a workload; of a Job of which some have ``succeeded`` those that may run now."""
     body, group = item, _group(item)
     if is_gang_kind(item):
@@ -305,11 +315,16 @@ def _template(item: Manifest, body: Manifest, admission: PodAdmission) -> PodMan
     copied = {key: value for key, value in above.items() if str(key).startswith(COPIED_DOWN)}
     queue = {KUEUE_QUEUE: queue_of(item)} if queue_of(item) else {}
     return PodManifest(
-        item.where, item.name, _namespace(own), {**queue, **mapping(metadata, "labels", item.where)},
-        {**copied, **mapping(metadata, "annotations", item.where)}, _text(own.get("creationTimestamp")),
-        admission.admitted(mapping(part, "spec", item.where), _namespace(own), item.where), {},
-        "/".join(identity(item)),
-    )  # fmt: skip
+        where=item.where,
+        name=item.name,
+        namespace=_namespace(own),
+        labels={**queue, **mapping(metadata, "labels", item.where)},
+        annotations={**copied, **mapping(metadata, "annotations", item.where)},
+        created=_text(own.get("creationTimestamp")),
+        spec=admission.admitted(mapping(part, "spec", item.where), _namespace(own), item.where),
+        status={},
+        owner="/".join(identity(item)),
+    )
 
 
 def _pod_counts(kind: str, body: Manifest, succeeded: int | None = None) -> tuple[int, int]:

@@ -175,7 +175,14 @@ def _kept_request(pod: PodManifest, facts: Facts, kept: KeptParts, notices: Coun
 def _request(pod: PodManifest, facts: Facts, notices: Counter[str]) -> _Request:
     amounts = pod_amounts(pod.spec, pod.where)
     plain = facts.claims.remaining(amounts)
-    columns = request_columns(plain, pod.labels, pod.annotations, pod.where, facts.surroundings, notices)
+    columns = request_columns(
+        amounts=plain,
+        labels=pod.labels,
+        annotations=pod.annotations,
+        where=pod.where,
+        surroundings=facts.surroundings,
+        notices=notices,
+    )
     return _Request(columns, requested_devices(amounts, pod.labels, pod.annotations), amounts)
 
 

@@ -181,7 +181,17 @@ def request_columns(
     surroundings: Surroundings, notices: Counter[str],
 ) -> dict[str, Any]:  # fmt: skip
     """The request as columns of a pod table."""
-    share, steps = _share(amounts, labels, annotations, where, surroundings, notices), surroundings.steps
+    share, steps = (
+        _share(
+            amounts=amounts,
+            labels=labels,
+            annotations=annotations,
+            where=where,
+            surroundings=surroundings,
+            notices=notices,
+        ),
+        surroundings.steps,
+    )
 
     def rounded(name: str) -> Callable[[Fraction], int]:
         return steps.get(name, IN_MIB).request

@@ -43,13 +43,15 @@ GPUS = {
 }
 """Peak GFLOP/s in single precision, memory in MiB, and MiB/s between the GPUs of one gang."""
 NETWORKS = {
-    "ResNet-18": _Network(0.012, 1.7, 900, 6, 45, True),
-    "ResNet-50": _Network(0.030, 12.3, 1300, 85, 98, True),
-    "Transformer": _Network(0.022, 6.0, 900, 25, 230, True),
-    "LM": _Network(0.014, 4.2, 800, 30, 110, True),
-    "Recommendation": _Network(0.008, 0.15, 1000, 0.6, 200, False),
-    "A3C": _Network(0.140, 20.0, 1500, 0, 5, False),
-    "CycleGAN": _Network(0.055, 900.0, 4000, 0, 90, False),
+    "ResNet-18": _Network(fixed_s=0.012, gflop_sample=1.7, base_mib=900, sample_mib=6, gradient_mib=45, gangs=True),
+    "ResNet-50": _Network(fixed_s=0.030, gflop_sample=12.3, base_mib=1300, sample_mib=85, gradient_mib=98, gangs=True),
+    "Transformer": _Network(fixed_s=0.022, gflop_sample=6.0, base_mib=900, sample_mib=25, gradient_mib=230, gangs=True),
+    "LM": _Network(fixed_s=0.014, gflop_sample=4.2, base_mib=800, sample_mib=30, gradient_mib=110, gangs=True),
+    "Recommendation": _Network(
+        fixed_s=0.008, gflop_sample=0.15, base_mib=1000, sample_mib=0.6, gradient_mib=200, gangs=False
+    ),
+    "A3C": _Network(fixed_s=0.140, gflop_sample=20.0, base_mib=1500, sample_mib=0, gradient_mib=5, gangs=False),
+    "CycleGAN": _Network(fixed_s=0.055, gflop_sample=900.0, base_mib=4000, sample_mib=0, gradient_mib=90, gangs=False),
 }
 """Seconds and MiB independent of the batch, cost and MiB of a sample, MiB of gradients, and whether there are gangs."""
 GANGS = (1, 2, 4, 8)

@@ -161,7 +161,16 @@ class Sensitivity:
         cpu, memory, storage, speedup = (np.array([d[i] for d in demands], np.float64) for i in range(4))
         iteration_s = np.array([p.iteration_s for p in profiles], np.float64)
         grids = tuple(p.grid for p in profiles)
-        return Demands(kinds, server, cpu, memory, storage, speedup, iteration_s, grids)
+        return Demands(
+            kinds=kinds,
+            server=server,
+            cpu__k=cpu,
+            memory_gb__k=memory,
+            storage_mb_s__k=storage,
+            speedup__k=speedup,
+            iteration_s__k=iteration_s,
+            grids=grids,
+        )
 
     def oracle(self, gpu_models: Sequence[str], sizes: Sequence[int] = SIZES) -> Oracle:
         """Iterations per second at the fair share, the same on every GPU model, GPUs never shared: for any policy."""

@@ -163,9 +163,16 @@ def _profile(workload: str, rows: list[dict[str, Any]], name: str) -> WorkloadPr
         raise InputError(f"{name}: {workload}", f"{len(demand_rows)} rows with its demand {ratios}", "exactly one")
     row = demand_rows[0]
     return WorkloadProfile(
-        workload, row["task"] or workload, row["batch_size"] or 0, row["iteration_s"], row["cpu"], row["memory_gb"],
-        row["storage_mb_s"] or 0.0, row["speedup"], _grid(workload, [r for r in rows if r["point"] == GRID], name),
-    )  # fmt: skip
+        workload=workload,
+        task=row["task"] or workload,
+        batch_size=row["batch_size"] or 0,
+        iteration_s=row["iteration_s"],
+        cpu=row["cpu"],
+        memory_gb=row["memory_gb"],
+        storage_mb_s=row["storage_mb_s"] or 0.0,
+        speedup=row["speedup"],
+        grid=_grid(workload, [r for r in rows if r["point"] == GRID], name),
+    )
 
 
 def _grid(workload: str, rows: list[dict[str, Any]], name: str) -> Grid | None:

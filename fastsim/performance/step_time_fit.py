@@ -21,7 +21,7 @@ from fastsim_ext.adaptive.step_time_fit import Observations
 
 Floats = npt.NDArray[np.float64]
 
-START = Perf(0.1, 0.01, 0.1, 0.01, 0.1, 0.01, 1.001)
+START = Perf(alpha_c=0.1, beta_c=0.01, alpha_n=0.1, beta_n=0.01, alpha_r=0.1, beta_r=0.01, gamma=1.001)
 """Start of the search."""
 FREE = 1e-8
 """Fixed value of a time without measurements, seconds; also the lower bound of all times."""

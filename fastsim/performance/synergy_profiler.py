@@ -162,6 +162,13 @@ def modelled_profile(
     grid = Grid(np.array(cpus) / n, np.array(cached) / n, fair_s / epoch_s__cm)
     storage_mb_s = measured.storage_mb_s(requested_cpus, requested_gb) / n
     return WorkloadProfile(
-        workload, task or workload, measured.batch_size, fair_s / measured.iterations, requested_cpus / n,
-        requested_gb / n, storage_mb_s, fair_s / requested_s, grid,
-    )  # fmt: skip
+        workload=workload,
+        task=task or workload,
+        batch_size=measured.batch_size,
+        iteration_s=fair_s / measured.iterations,
+        cpu=requested_cpus / n,
+        memory_gb=requested_gb / n,
+        storage_mb_s=storage_mb_s,
+        speedup=fair_s / requested_s,
+        grid=grid,
+    )

@@ -136,10 +136,18 @@ class Order(RoundRule):
 
             chooser = PointChooser()
         return OrderPlan(
-            self.terms, self.mechanism, self.place, self.level_s, 3600 * self.starving_h, self.narrow,
-            sticky=self.sticky, blocking=self.blocking, admit=self.admit, chooser=chooser,
+            order=self.terms,
+            mechanism=self.mechanism,
+            place=self.place,
+            level_s=self.level_s,
+            starving_s=3600 * self.starving_h,
+            narrow=self.narrow,
+            sticky=self.sticky,
+            blocking=self.blocking,
+            admit=self.admit,
+            chooser=chooser,
             skewed=tuple(filter(None, map(str.strip, self.skewed.split("|")))),
-        )  # fmt: skip
+        )
 
     @property
     def terms(self) -> tuple[str, ...]:

@@ -252,7 +252,14 @@ def describe(name: str) -> Description:
         for field in dataclasses.fields(cls)
         if field.init
     )
-    return Description(name, text.partition("\n")[0], text, fields, getattr(cls, "citation", ""), engine_of(cls))
+    return Description(
+        name=name,
+        title=text.partition("\n")[0],
+        text=text,
+        parameters=fields,
+        citation=getattr(cls, "citation", ""),
+        engine=engine_of(cls),
+    )
 
 
 def parse(text: str) -> OnlinePolicy | RoundPolicy:

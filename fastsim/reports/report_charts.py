@@ -226,7 +226,14 @@ def _classes(with_lines: Sequence[tuple[RunSeries, list[Timeline]]], by_time: bo
     parts = [part for part in CLASSES.values() if part not in empty]
     spec = specs.areas(parts, title, "free GPU (% of capacity)", SHADES)
     note = "free GPUs by what a typical pod finds there; all but the last is fragmented"
-    yield ReportChart("classes", "Free GPUs by class", note, spec, data.filter(pl.col("part").is_in(parts)), True)
+    yield ReportChart(
+        key="classes",
+        title="Free GPUs by class",
+        note=note,
+        spec=spec,
+        data=data.filter(pl.col("part").is_in(parts)),
+        single=True,
+    )
 
 
 def _readings(series: Sequence[RunSeries], keys: Sequence[str]) -> Iterator[ReportChart]:
@@ -238,7 +245,14 @@ def _readings(series: Sequence[RunSeries], keys: Sequence[str]) -> Iterator[Repo
         if single:
             parts = data["part"].unique(maintain_order=True).to_list()
             spec = specs.traces(parts, title, reading.axis, zero=reading.zero)
-            yield ReportChart(reading.detail, f"{reading.title}, by GPU", "means over steps of time", spec, data, True)
+            yield ReportChart(
+                key=reading.detail,
+                title=f"{reading.title}, by GPU",
+                note="means over steps of time",
+                spec=spec,
+                data=data,
+                single=True,
+            )
             continue
         data = data if several else data.drop("low", "high")
         note = "mean of all GPUs over steps of time" + (f"; {SHADED}" * several)
@@ -259,7 +273,14 @@ def _details(series: Sequence[RunSeries], window: Window | None, keys: Sequence[
         data = data.with_columns((pl.col("x", "x2") / scale).round_sig_figs(6))
         note = "the first GPUs and pods" if window is None else "the first GPUs in the window that was asked for"
         rows = data["row"].unique(maintain_order=True).to_list()
-        yield ReportChart("window", "Pods on their GPUs", note, specs.gantt(f"time ({unit})", rows), data, True)
+        yield ReportChart(
+            key="window",
+            title="Pods on their GPUs",
+            note=note,
+            spec=specs.gantt(f"time ({unit})", rows),
+            data=data,
+            single=True,
+        )
 
 
 def _nodes(
@@ -275,10 +296,26 @@ def _nodes(
         least = float(values.min()) if column == "power" else 0.0
         shown = specs.NodeQuantity(column, axis, least, max(float(values.max()), least + (column != "frag" or 0.01)))
         over = f"{note}, mean; neighbouring nodes share a row where there are many"
-        yield ReportChart(key, "Nodes over time", over, specs.heat(title, shown), data, True, choice)
+        yield ReportChart(
+            key=key,
+            title="Nodes over time",
+            note=over,
+            spec=specs.heat(title, shown),
+            data=data,
+            single=True,
+            choice=choice,
+        )
         at = f"{note}, mean over the step of time that the slider chooses"
         key = key.replace("nodes", "nodes_at")
-        yield ReportChart(key, "Nodes at one moment", at, specs.heat_at(shown), data, True, choice)
+        yield ReportChart(
+            key=key,
+            title="Nodes at one moment",
+            note=at,
+            spec=specs.heat_at(shown),
+            data=data,
+            single=True,
+            choice=choice,
+        )
 
 
 def _shares(with_stays: Sequence[tuple[RunSeries, pl.DataFrame]], title: str, scale: float) -> Iterator[ReportChart]:
@@ -288,7 +325,7 @@ def _shares(with_stays: Sequence[tuple[RunSeries, pl.DataFrame]], title: str, sc
         data = _named([(one, shares(part, parts, scale)) for one, part in by_application])
         note = "GPUs held by the jobs of each application, mean over steps of time"
         spec = specs.areas(parts, title, "GPUs", {OTHERS: "#7b879499"})
-        yield ReportChart("shares", "Who has the GPUs", note, spec, data, True)
+        yield ReportChart(key="shares", title="Who has the GPUs", note=note, spec=spec, data=data, single=True)
 
 
 def _named(frames: Sequence[tuple[RunSeries, pl.DataFrame]]) -> pl.DataFrame:

@@ -97,10 +97,14 @@ def rules_from(scenario: Any) -> Rules:
     """The rules of a scenario, from fields named as in :class:`Rules`, ``failures`` and ``maintenance``."""
     mtbf_s, mttr_s = failures_from(scenario.failures)
     return Rules(
-        scenario.preempt, scenario.on_node_loss, scenario.checkpoint_every_s, scenario.restart_s,
-        quotas_from(scenario.quotas), weights_from(scenario.weights),
-        Outages(mtbf_s, mttr_s, maintenance_from(scenario.maintenance)),
-    )  # fmt: skip
+        preempt=scenario.preempt,
+        on_node_loss=scenario.on_node_loss,
+        checkpoint_every_s=scenario.checkpoint_every_s,
+        restart_s=scenario.restart_s,
+        quotas=quotas_from(scenario.quotas),
+        weights=weights_from(scenario.weights),
+        outages=Outages(mtbf_s, mttr_s, maintenance_from(scenario.maintenance)),
+    )
 
 
 def quotas_from(value: Quotas | str) -> dict[str, dict[str, int]]:

@@ -91,7 +91,7 @@ def fork(
     at_s, keeper = _time_of(at_s), _keeper(state, changes)
     _refuse_past(at_s, state)
     before = _scenario(target, source, objects, allow_code, written)
-    after = _scenario(target, source, objects, allow_code, written, {"log": None} | changes)
+    after = _scenario(target, source, objects, allow_code, written, changes={"log": None} | changes)
     after.check()
     _refuse_engine(state, after)
     checkpoints = Checkpoints(**(state.note["checkpoints"] | {"keep": False}))

@@ -99,7 +99,14 @@ def run(
     keep_inputs: bool = False,
 ) -> Result:
     """The result of one scenario; ``overwrite`` allows its folder to replace another."""
-    result, messages = played(scenario, progress, overwrite, checkpoints, start, keep_inputs)
+    result, messages = played(
+        scenario=scenario,
+        progress=progress,
+        overwrite=overwrite,
+        checkpoints=checkpoints,
+        start=start,
+        keep_inputs=keep_inputs,
+    )
     warn(messages, depth=2)
     return result
 
@@ -128,7 +135,15 @@ def played(
             stack.enter_context(held(out, overwrite))
         made = engine.prepared(scenario, policy)
         warn(made.ahead, depth=3)
-        writer = _opened_writer(stack, engine, scenario, out, overwrite, checkpoints, start)
+        writer = _opened_writer(
+            stack=stack,
+            engine=engine,
+            scenario=scenario,
+            out=out,
+            overwrite=overwrite,
+            checkpoints=checkpoints,
+            start=start,
+        )
         folder = None if out is None else stack.enter_context(replacing_folder(out))
         result = with_emissions(made.play(Hooks(progress, writer, folder)), carbon_from(scenario.carbon), folder)
         refuse_impossible(result.summary)

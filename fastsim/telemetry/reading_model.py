@@ -119,7 +119,16 @@ def readings(residents: Sequence[Resident], device: Device, begin_s: float = 0.0
     power = np.clip(power + np.where(holding > 0, extra, 0.0), 0.0, device.peak_w)
     begin = times[last]
     temperature, energy = _integrated(begin, power, device)
-    return Readings(begin, holding, memory, util, util * device.copy_share, power, temperature, energy)
+    return Readings(
+        begin_s=begin,
+        pods=holding,
+        memory_mib=memory,
+        util_pct=util,
+        copy_pct=util * device.copy_share,
+        power_w=power,
+        temperature_c=temperature,
+        energy_j=energy,
+    )
 
 
 LEAST_SPARE = 2.0**-60

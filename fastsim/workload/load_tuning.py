@@ -60,8 +60,8 @@ def tuned(workload: Workload, ratio: float, cluster_gpu_milli: int, seed: int = 
     if ratio == 0:
         return _order_only(workload, table, note, _drawn(seed, draws))
     rows, clones = tune_rows(
-        table[s.GPU_MILLI].to_numpy(), table[s.NUM_GPU].to_numpy(), ratio * cluster_gpu_milli,
-        draws, _by_name(table), _instances_milli(table),
+        gpu_milli=table[s.GPU_MILLI].to_numpy(), num_gpu=table[s.NUM_GPU].to_numpy(), target=ratio * cluster_gpu_milli,
+        draws=draws, source=_by_name(table), instances_milli=_instances_milli(table),
     )  # fmt: skip
     return _order_only(workload, _with_clones(table, rows, clones, "tuned"), note, _drawn(seed, draws))
 
@@ -97,7 +97,9 @@ def tune_rows(
     if total < target:
         pool = all_rows if source is None else source
         TUNE.refuse(len(demand), target, total)
-        return all_rows, _cloned(per_device, demand, total, target, draws, pool)
+        return all_rows, _cloned(
+            per_device=per_device, demand=demand, total=total, target=target, draws=draws, pool=pool
+        )
     return all_rows, all_rows[:0]
 
 

@@ -63,7 +63,7 @@ def round_explanation(
         refuse_other_inputs(scenario, inputs.cluster, inputs.workload, saved.provenance)
     ids = JobIds(inputs.workload)
     chosen = ids.selected(names)
-    played = _played(scenario, inputs, engine, t_s, ids, progress)
+    played = _played(scenario=scenario, inputs=inputs, engine=engine, t_s=t_s, ids=ids, progress=progress)
     if missing := [job for job in chosen if job not in played.rows]:
         raise ids.absent(missing[0], played.began_s)
     table = _table(engine, played, chosen or sorted(played.rows), ids)

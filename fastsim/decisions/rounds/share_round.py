@@ -215,7 +215,14 @@ class ShareRound:
         share, received_s = float(account["share"]), float(account["received"])
         part = self.part(at.model, received_s)
         priority = (share / part if part > 0 else share * LARGE) if share else 0.0
-        return Candidate(at, priority, share, received_s, float(account["deficit"]), order)
+        return Candidate(
+            at=at,
+            priority=priority,
+            share=share,
+            received_s=received_s,
+            deficit_s=float(account["deficit"]),
+            order=order,
+        )
 
     def part(self, model: int, received_s: float) -> float:
         """Time on a model over that of all jobs together."""

@@ -66,10 +66,16 @@ class ProgramAnswer:
 def pod_classes(present: PresentCluster) -> Counter[PodClass]:
     """The waiting pods by class."""
     return Counter(
-        PodClass(row[s.CPU_MILLI], row[s.MEMORY_MIB], row[s.NUM_GPU], row[s.GPU_MILLI] if row[s.NUM_GPU] else 0,
-                 frozenset(row.get(s.GPU_MODELS) or ()), conditions_of(row)._replace(spread=(), spread_sets=()))
+        PodClass(
+            cpu_milli=row[s.CPU_MILLI],
+            memory_mib=row[s.MEMORY_MIB],
+            num_gpu=row[s.NUM_GPU],
+            gpu_milli=row[s.GPU_MILLI] if row[s.NUM_GPU] else 0,
+            gpu_models=frozenset(row.get(s.GPU_MODELS) or ()),
+            conditions=conditions_of(row)._replace(spread=(), spread_sets=()),
+        )
         for row in present.waiting
-    )  # fmt: skip
+    )
 
 
 def groups_of(present: PresentCluster, free: Mapping[int, Sequence[int]], classes: Sequence[PodClass]) -> list[Group]:

@@ -134,7 +134,15 @@ class _Search:
                        tuple(present.after(n, boards)))
             for n in changed
         )  # fmt: skip
-        return MigPlan(nodes, present.divided(boards), len(present.waiting), now, greedy, hosted, bound)
+        return MigPlan(
+            nodes=nodes,
+            cluster=present.divided(boards),
+            waiting=len(present.waiting),
+            hosted_now=now,
+            greedy=greedy,
+            hosted=hosted,
+            bound=bound,
+        )
 
     def _divided(self, boards: Boards) -> int:
         return sum(bool(layout) for of_node in boards.values() for layout in of_node.values())

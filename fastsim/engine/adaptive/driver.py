@@ -155,9 +155,19 @@ class AdaptiveDriver(Driver):
         app = self.setting.applications[request.application]
         noise = None if gradients is None else Noise(*gradients, app.init_batch)
         return JobView(
-            job.id, request, app, self.loop.now_s - job.submit_s, max(job.restarts, 0), job.restart_left_s,
-            job.service_s, job.epoch, job.progress, noise, self.estimates_of(job), self.places.get(job.id),
-        )  # fmt: skip
+            id=job.id,
+            job=request,
+            application=app,
+            age_s=self.loop.now_s - job.submit_s,
+            restarts=max(job.restarts, 0),
+            restart_left_s=job.restart_left_s,
+            service_s=job.service_s,
+            epoch=job.epoch,
+            progress=job.progress,
+            noise=noise,
+            estimates=self.estimates_of(job),
+            place=self.places.get(job.id),
+        )
 
     def estimates_of(self, job: TrainingJob) -> dict[int, SpeedEstimate]:
         """The fits of a job, by group; none of groups without measurements."""

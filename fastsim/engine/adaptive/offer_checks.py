@@ -40,4 +40,12 @@ def _offer(offer: Any, active: set[int], most: Mapping[str, int], where: str) ->
         if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
             raise PolicyError(f"{where}: {name}", short(value), "a finite number")
     job, group, nodes, gpus = map(int, (offer.job, offer.group, offer.nodes, offer.gpus))
-    return Offer(job, group, nodes, gpus, float(offer.goodput), float(offer.value), bool(offer.kept))
+    return Offer(
+        job=job,
+        group=group,
+        nodes=nodes,
+        gpus=gpus,
+        goodput=float(offer.goodput),
+        value=float(offer.value),
+        kept=bool(offer.kept),
+    )

@@ -92,7 +92,15 @@ def adaptive_driver(
         name: _initial_fits(name, setting, plan, ground, performance) for name in {job.application for job in jobs}
     }
     training_jobs = [
-        _training_job(number, job, setting, plan, ground, performance, initial[job.application])
+        _training_job(
+            number=number,
+            job=job,
+            setting=setting,
+            plan=plan,
+            ground=ground,
+            performance=performance,
+            initial=initial[job.application],
+        )
         for number, job in enumerate(jobs)
     ]
     sizes = [gpus for group in setting.groups for gpus in group.gpus__n]
@@ -100,9 +108,16 @@ def adaptive_driver(
     loop = AdaptiveLoop(training_jobs, setting.round_s, base, record, metrics, setting.interference)
     firsts = accumulate((len(group.gpus__n) for group in setting.groups), initial=0)
     return AdaptiveRounds(
-        loop, setting, plan, jobs, ground, performance, tuple(firsts), generations=plan.generations,
+        loop=loop,
+        setting=setting,
+        plan=plan,
+        jobs=jobs,
+        ground=ground,
+        performance=performance,
+        first__g=tuple(firsts),
+        generations=plan.generations,
         decisions=partial(decisions, setting, record, metrics is not None),
-    )  # fmt: skip
+    )
 
 
 def _training_job(
@@ -177,11 +192,26 @@ def _finished(names: Setting, rounds: AdaptiveDriver) -> AdaptiveOutcome:
     rounds.collect_records()
     rows, trained = np.frombuffer(b"".join(rounds.rows), ROW), trained_records(jobs)
     return AdaptiveOutcome(
-        names, RoundOptions(round_s=setting.round_s), gangs, np.array([tuple(at) for at in loop.tasks], MOMENT),
-        np.array(loop.gpus, np.int32), rows, loop.rounds, rounds.calls, last, loop.max_active, loop.job_rounds, 0, 0,
-        np.array(loop.busy_s), tuple(group.gpus for group in setting.groups), rounds.solver_s,
-        loop.metrics, float(trained["wasted_gpu_s"].sum()), trained,
-    )  # fmt: skip
+        setting=names,
+        options=RoundOptions(round_s=setting.round_s),
+        jobs=gangs,
+        tasks=np.array([tuple(at) for at in loop.tasks], MOMENT),
+        held=np.array(loop.gpus, np.int32),
+        rows=rows,
+        rounds=loop.rounds,
+        calls=rounds.calls,
+        makespan_s=last,
+        max_active=loop.max_active,
+        job_rounds=loop.job_rounds,
+        extensions=0,
+        opportunities=0,
+        busy_s=np.array(loop.busy_s),
+        gpus__g=tuple(group.gpus for group in setting.groups),
+        solver_s=rounds.solver_s,
+        metrics=loop.metrics,
+        wasted_gpu_s=float(trained["wasted_gpu_s"].sum()),
+        trained=trained,
+    )
 
 
 def trained_records(jobs: Sequence[TrainingJob]) -> npt.NDArray[Any]:

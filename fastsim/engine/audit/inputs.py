@@ -170,9 +170,17 @@ def evidence(result: RunTables, scenario: Scenario | None = None) -> Evidence:
     jobs = _by_arrival(result.jobs, workload)
     pods, missing = _pods(engine, jobs, workload)
     return Evidence(
-        engine, scenario, result.summary.row(0, named=True), jobs, result.frames["timeline"], pods,
-        _stays(engine, result, pods), _nodes(cluster), typical, missing,
-    )  # fmt: skip
+        engine=engine,
+        scenario=scenario,
+        summary=result.summary.row(0, named=True),
+        jobs=jobs,
+        timeline=result.frames["timeline"],
+        pods=pods,
+        stays=_stays(engine, result, pods),
+        nodes=_nodes(cluster),
+        typical=typical,
+        missing=missing,
+    )
 
 
 def _by_arrival(jobs: pl.DataFrame, workload: Workload) -> pl.DataFrame:

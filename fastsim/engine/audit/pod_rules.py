@@ -51,7 +51,9 @@ def _misplaced(run: Evidence) -> Iterator[tuple[int, float, str]]:
         first = all(rule["pods"] in own and not _held(labels, rule, members, pod_id, start_s) for rule in besides)
         for rule in rules:
             place = labels[node].get(rule["topology"])
-            there = _held(labels, rule, members, pod_id, start_s, rule["rule"] == BESIDE)
+            there = _held(
+                labels=labels, rule=rule, members=members, pod_id=pod_id, t_s=start_s, perhaps=rule["rule"] == BESIDE
+            )
             allowed = place in there or first if rule["rule"] == BESIDE else place is None or place not in there
             if not allowed or (rule["rule"] == BESIDE and place is None):
                 yield pod_id, start_s, f"{rule['rule']} by {rule['topology']}"

@@ -207,4 +207,12 @@ def stay_of(container: Container, end_s: float, killed: bool) -> Stay:
     name = container.profile.name
     if math.isfinite(container.cut_mib):
         name = container.profile.cut(container.cut_mib).name
-    return Stay(container, container.kills, container.started_s, end_s, killed, container.lost_s, name)
+    return Stay(
+        container=container,
+        attempt=container.kills,
+        start_s=container.started_s,
+        end_s=end_s,
+        killed=killed,
+        lost_s=container.lost_s,
+        profile=name,
+    )

@@ -116,10 +116,14 @@ def changes(histories: Iterable[PodHistory], stays: Sequence[Stay], last_s: floa
         listed.append(CountChange(request.submit_s, ARRIVAL, request.pod, counts))
     for stay in stays:
         pod, gpu = stay.container.pod, stay.container.gpu
-        listed.append(CountChange(stay.start_s, SAMPLE, pod, {"running": 1, "pending": -1}, gpu, 1))
+        listed.append(
+            CountChange(t_s=stay.start_s, kind=SAMPLE, pod=pod, counts={"running": 1, "pending": -1}, gpu=gpu, more=1)
+        )
         if stay.end_s <= last_s:
             kind, then = (SAMPLE, "pending") if stay.killed else (DEPARTURE, "finished")
-            listed.append(CountChange(stay.end_s, kind, pod, {"running": -1, then: 1}, gpu, -1))
+            listed.append(
+                CountChange(t_s=stay.end_s, kind=kind, pod=pod, counts={"running": -1, then: 1}, gpu=gpu, more=-1)
+            )
     return sorted(listed, key=lambda one: (one.t_s, ORDER[one.kind]))
 
 

@@ -73,9 +73,14 @@ def measured(
         last_s = max(last_s, run.now_s)
     held = parts(stays, last_s)
     return MeasuredRun(
-        run, gpus, course(SharedDevices(cluster, typical, gpus), changes(histories, stays, last_s), last_s), ended,
-        gpu_seconds(held), None if tariff is None else costs(held, gpus, tariff), max(typical.kept, 1),
-    )  # fmt: skip
+        run=run,
+        gpus=gpus,
+        course=course(SharedDevices(cluster, typical, gpus), changes(histories, stays, last_s), last_s),
+        ended=ended,
+        gpu_s=gpu_seconds(held),
+        cost=None if tariff is None else costs(held, gpus, tariff),
+        typical_count=max(typical.kept, 1),
+    )
 
 
 def too_large(one: PodHistory) -> bool:
@@ -220,9 +225,14 @@ def summary(measurements: MeasuredRun) -> pl.DataFrame:
     ]
     waits.jct.add(np.array(jct_s, np.float64))
     frame = summary_frame(
-        rows[-1], measurements.course.at_capacity, measurements.course.areas, float(rows["t"][-1] - rows["t"][0]),
-        (measurements.typical_count, measurements.typical_count), waits, totals(measurements),
-    )  # fmt: skip
+        final=rows[-1],
+        at_capacity=measurements.course.at_capacity,
+        areas=measurements.course.areas,
+        seconds=float(rows["t"][-1] - rows["t"][0]),
+        typical_counts=(measurements.typical_count, measurements.typical_count),
+        waits=waits,
+        totals=totals(measurements),
+    )
     waits.close()
     queue_s = float(np.mean(queued)) if queued else None
     return frame.with_columns(

@@ -65,7 +65,14 @@ def bound(batch: pa.RecordBatch, positions: Mapping[str, int]) -> tuple[Any, Any
 
 
 NO_NUMBERS = np.zeros(0, np.int32)
-NO_ARRIVALS = Arrivals(np.zeros(0, np.int64), NO_NUMBERS, np.zeros(0), np.zeros(0), NO_NUMBERS, NO_NUMBERS)
+NO_ARRIVALS = Arrivals(
+    pod_id=np.zeros(0, np.int64),
+    cls=NO_NUMBERS,
+    submit_s=np.zeros(0),
+    duration_s=np.zeros(0),
+    priority=NO_NUMBERS,
+    tenant=NO_NUMBERS,
+)
 """A batch without pods, which marks the end of the workload."""
 
 

@@ -265,7 +265,15 @@ def tables_and_provenance(run: OnlineRun) -> tuple[Frames, dict[str, Any]]:
     seconds = max(0.0, float(final["t"]) - (run.first_s or 0.0))
     waits = run.recorder.waits
     totals = totals_of(run, areas["gpu_milli_alloc"] / 1000)
-    row = summary_row(final, at_capacity, areas, seconds, (typical_count, run.main_typical_count), waits, totals)
+    row = summary_row(
+        final=final,
+        at_capacity=at_capacity,
+        areas=areas,
+        seconds=seconds,
+        typical_counts=(typical_count, run.main_typical_count),
+        waits=waits,
+        totals=totals,
+    )
     makers = {"summary": partial(row_frame, row), "stages": partial(_stages_frame, tuple(run.stages))}
     tables = run.recorder.tables.close()
     folder = run.options.folder

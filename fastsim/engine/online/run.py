@@ -129,14 +129,9 @@ class OnlineRun:
         self.positions = positions(cluster, workload)
         charge(self.work, cluster, options.prices)
         self.select = self._selector(plan_columns(plan, len(cluster)))
-        self.rule_columns: RuleColumns | None = None
         stored_rules = options.checkpoint_writer is not None and options.checkpoint_writer.has_rules
-        if stored_rules or needs_rules(plan, options.rules, workload.columns):
-            width, weights = self.nodes.width, plan.preference_weights
-            sorting = SortColumns(queue_key(plan.queue), workload)
-            self.rule_columns = RuleColumns(
-                cluster, options.rules, options.seed, width, workload.columns, weights, sorting
-            )
+        ruled = stored_rules or needs_rules(plan, options.rules, workload.columns)
+        self.rule_columns = self._rules() if ruled else None
         self.queue_loop: QueueLoop | None = None
         self.online = self._loop()
         self.main_typical_count = max(typical.kept, 1)  # count of the main run; closing stages may retarget
@@ -151,6 +146,17 @@ class OnlineRun:
         self.ahead = WorkAhead(cluster, options, options.folder is None)
         self.writer: Inline | Background = Inline() if options.folder is None else Background()
         self._batches: Iterator[tuple[Any, bool]] = iter(())
+
+    def _rules(self) -> RuleColumns:
+        return RuleColumns(
+            cluster=self.cluster,
+            rules=self.options.rules,
+            seed=self.options.seed,
+            width=self.nodes.width,
+            asked=self.workload.columns,
+            weights=self.plan.preference_weights,
+            sorting=SortColumns(queue_key(self.plan.queue), self.workload),
+        )
 
     def _telemetry_hook(self, options: OnlineOptions) -> TelemetryHook | None:
         """The telemetry of the run, for a table or for scorers that read samples; None without either."""

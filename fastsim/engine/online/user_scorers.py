@@ -74,7 +74,14 @@ class UserScorers:
         """The request of pods of this class."""
         cpu_milli, memory_mib, num_gpu, gpu_milli, models = self.classes.row(cls).item()
         names, conditions = self.classes.model_lists[models], self.classes.conditions[models]
-        return PodRequest(cpu_milli, memory_mib, num_gpu, gpu_milli, names, conditions)
+        return PodRequest(
+            cpu_milli=cpu_milli,
+            memory_mib=memory_mib,
+            num_gpu=num_gpu,
+            gpu_milli=gpu_milli,
+            gpu_models=names,
+            conditions=conditions,
+        )
 
     def __call__(self, term: int, cls: int) -> Any:
         """Integer points of every node from the scorer of one term, for a pod of one class."""

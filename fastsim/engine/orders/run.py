@@ -158,9 +158,17 @@ def ordered_driver(
     loop = ordered_loop_of(needs, plan, options, record_tasks, metrics)
     jobs = usable_jobs(setting, plan, needs, batches)
     driver = OrderedDriver(
-        loop, setting, plan, options, jobs, tenants, np.zeros(len(gpus)), needs=needs, progress=progress,
+        loop=loop,
+        setting=setting,
+        plan=plan,
+        options=options,
+        batches=jobs,
+        tenants=tenants,
+        price=np.zeros(len(gpus)),
+        needs=needs,
+        progress=progress,
         values=() if values is None else values,
-    )  # fmt: skip
+    )
     driver.decisions = lambda: _of_orders(needs, decisions(setting, options, gpus, record_tasks, metrics is not None))
     return driver
 

@@ -162,7 +162,16 @@ def needs_on(
     profiles = [sensitivity.profile(workload) for workload, _ in kinds]
     cpu, memory, storage, speedup = np.array(demand__k, np.float64).reshape(len(kinds), 4).T.copy()
     iteration_s = np.array([p.iteration_s for p in profiles], np.float64)
-    demands = Demands(kinds, server, cpu, memory, storage, speedup, iteration_s, tuple(p.grid for p in profiles))
+    demands = Demands(
+        kinds=kinds,
+        server=server,
+        cpu__k=cpu,
+        memory_gb__k=memory,
+        storage_mb_s__k=storage,
+        speedup__k=speedup,
+        iteration_s__k=iteration_s,
+        grids=tuple(p.grid for p in profiles),
+    )
     need = np.column_stack([cpu * 1000, memory * GB_MIB, storage])
     step_s = np.where(setting.oracle.alone__kg == 0, 0.0, iteration_s[:, None])
     return ServerDemands(

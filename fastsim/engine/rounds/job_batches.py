@@ -83,9 +83,14 @@ class JobBatches:
         if self.sorting:
             self.values.append(self.sorting.values(batch, ideal))
         return JobBatch(
-            submit, kind, num_gpu, self._steps(batch, kind), filled(batch, s.WEIGHT, 1.0),
-            np.nan_to_num(deadlines(batch, ideal), nan=np.inf, posinf=np.inf), self._tenants(batch),
-        )  # fmt: skip
+            submit_s=submit,
+            kind=kind,
+            num_gpu=num_gpu,
+            total_steps=self._steps(batch, kind),
+            weight=filled(batch, s.WEIGHT, 1.0),
+            deadline_s=np.nan_to_num(deadlines(batch, ideal), nan=np.inf, posinf=np.inf),
+            tenant=self._tenants(batch),
+        )
 
     def kinds(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
         """The kind of every row."""
@@ -186,7 +191,14 @@ def runnable(batches: Iterable[JobBatch], setting: Setting, gpus: tuple[int, ...
         fits = batch.num_gpu[:, None] <= most
         _refuse(batch, start, (np.isnan(rates) & fits).any(axis=1), oracle.kinds, "no rate on some GPU model")
         expected = f"at most {most.max(initial=0)} GPUs of one model"
-        _refuse(batch, start, ~fits.any(axis=1), oracle.kinds, expected, f"leave such jobs out: {smaller_jobs('drop')}")
+        _refuse(
+            batch=batch,
+            start=start,
+            wrong=~fits.any(axis=1),
+            kinds=oracle.kinds,
+            expected=expected,
+            do=f"leave such jobs out: {smaller_jobs('drop')}",
+        )
         _refuse(batch, start, ~((rates > 0) & fits).any(axis=1), oracle.kinds, "a rate above 0 on some GPU model")
         start += len(batch.kind)
         yield batch

@@ -170,7 +170,13 @@ def summary(run: RoundOutcome, typical_count: int, slo_compare_absolute: bool = 
     waits = _waits(run)
     held_s = areas["gpu_milli_alloc"] / 1000
     frame = summary_frame(
-        final, at_capacity, areas, run.span_s, (typical_count, typical_count), waits, _totals(run, held_s)
+        final=final,
+        at_capacity=at_capacity,
+        areas=areas,
+        seconds=run.span_s,
+        typical_counts=(typical_count, typical_count),
+        waits=waits,
+        totals=_totals(run, held_s),
     )
     waits.close()
     extra = {**_round_figures(run, slo_compare_absolute), **run.kind_figures()}

@@ -36,7 +36,9 @@ def sampled(
     """The result with its telemetry if it has one."""
     if telemetry is None:
         return result
-    return with_telemetry(result, telemetry, cluster, scenario.seed, scenario.record, folder)
+    return with_telemetry(
+        result=result, telemetry=telemetry, cluster=cluster, seed=scenario.seed, record=scenario.record, folder=folder
+    )
 
 
 def with_telemetry(

@@ -61,15 +61,29 @@ def run_ideal(
         options_on(options, models),
     )
     arrivals = JobArrivals(runnable(batches, setting_used, gpus))
-    run = IdealRun(setting_used, plan, options_used, arrivals, realloc_s, tenants)
+    run = IdealRun(
+        setting=setting_used, plan=plan, options=options_used, arrivals=arrivals, realloc_s=realloc_s, tenants=tenants
+    )
     drive(run.advance, {Stop.PAUSE: lambda: None if progress is None else progress(run.ended)})
     jobs = np.concatenate([*run.ended_jobs, run.jobs])
     outcome = RoundOutcome(
-        setting_used, options_used, jobs[np.argsort(jobs["id"])],
-        np.zeros(0, MOMENT), np.zeros(0, np.int32), np.zeros(0, ROW),
-        run.events, run.calls, run.now_s, run.max_active, run.job_events, 0, 0,
-        np.repeat(run.busy_s__g / gpus, gpus), gpus, run.solver_s,
-    )  # fmt: skip
+        setting=setting_used,
+        options=options_used,
+        jobs=jobs[np.argsort(jobs["id"])],
+        tasks=np.zeros(0, MOMENT),
+        held=np.zeros(0, np.int32),
+        rows=np.zeros(0, ROW),
+        rounds=run.events,
+        calls=run.calls,
+        makespan_s=run.now_s,
+        max_active=run.max_active,
+        job_rounds=run.job_events,
+        extensions=0,
+        opportunities=0,
+        busy_s=np.repeat(run.busy_s__g / gpus, gpus),
+        gpus__g=gpus,
+        solver_s=run.solver_s,
+    )
     return on_every_model(outcome, setting, options, gpus_of_all, models)
 
 

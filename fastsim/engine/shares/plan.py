@@ -210,7 +210,16 @@ def view_of(
     """The policy's view of these records (``GANG``) of active jobs at ``now_s`` seconds; prices in $/h."""
     tenant = tuple("" if code < 0 else tenants[code] for code in rows["tenant"].tolist()) if tenants else ()
     return RoundView(
-        setting, now_s, rows["id"].copy(), rows["kind"].astype(np.int64), rows["num_gpu"].astype(np.int64),
-        rows["weight"].copy(), rows["submit_s"].copy(), rows["total"] - rows["run"], rows["deadline_s"].copy(),
-        price__g.copy(), tenant, partner_rates,
-    )  # fmt: skip
+        setting=setting,
+        now_s=now_s,
+        job_id=rows["id"].copy(),
+        kind=rows["kind"].astype(np.int64),
+        num_gpu=rows["num_gpu"].astype(np.int64),
+        weight=rows["weight"].copy(),
+        submit_s=rows["submit_s"].copy(),
+        steps_left=rows["total"] - rows["run"],
+        deadline_s=rows["deadline_s"].copy(),
+        price__g=price__g.copy(),
+        tenant=tenant,
+        partner_rates=partner_rates,
+    )

@@ -42,7 +42,14 @@ class ShareDriver(JobDriver):
             self.collect_records()
             for job_a, job_b, model in self.loop.table.observed():
                 estimates.observe(job_a, job_b, model)
-        view = view_of(rows, self.setting, self.loop.now_s, self.price, self.tenants, estimates)
+        view = view_of(
+            rows=rows,
+            setting=self.setting,
+            now_s=self.loop.now_s,
+            price__g=self.price,
+            tenants=self.tenants,
+            partner_rates=estimates,
+        )
         allocation = checked_allocation(self.plan, view)
         if allocation is not None:
             self.solver_s += allocation.solver_s
@@ -136,9 +143,18 @@ def share_driver(
     models = models_with_gpus(every)
     gpus, used = tuple(every[g] for g in models), setting_on(setting, every, models)
     chosen = options_on(options, models)
-    loop = _loop(used, plan, chosen, gpus, record_tasks, metrics)
+    loop = _loop(setting=used, plan=plan, options=chosen, gpus=gpus, record=record_tasks, metrics=metrics)
     price = np.zeros(len(gpus))
-    driver = ShareDriver(loop, used, plan, chosen, runnable(batches, used, gpus), tenants, price, progress=progress)
+    driver = ShareDriver(
+        loop=loop,
+        setting=used,
+        plan=plan,
+        options=chosen,
+        batches=runnable(batches, used, gpus),
+        tenants=tenants,
+        price=price,
+        progress=progress,
+    )
     estimates = "none" if plan.estimates is None else str(plan.estimates)  # another policy that resumes keeps them
     driver.decisions = lambda: (
         decisions(used, chosen, gpus, record_tasks, metrics is not None) | {"estimates": estimates}

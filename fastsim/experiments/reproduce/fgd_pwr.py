@@ -58,7 +58,7 @@ def fgd_reproduction(
 ) -> Reproduction:
     """The FGD paper's evaluation: allocation and fragmentation over arrived demand."""
     names, seeds, began = _traces(data, "fgd", quick, figures), QUICK_SEEDS if quick else SEEDS, time.perf_counter()
-    runs = _runs(data, names, seeds, tuple(POLICIES), workers, progress)
+    runs = _runs(data=data, names=names, seeds=seeds, policies=tuple(POLICIES), workers=workers, progress=progress)
     wanted = figures or [*published_numbers("fgd")["figure"].unique(maintain_order=True), *PARTS]
     groups = _groups(data, runs)
     exact, comparable = _exact(data, names, seeds), data is not None and seeds == SEEDS
@@ -71,11 +71,21 @@ def fgd_reproduction(
         cells += part_cells(wanted, name, policy, mine, failures) if name in (DEFAULT, GENERATED) else []
     first = DEFAULT if DEFAULT in names else names[0]
     later = None if progress is None else lambda count: progress(len(runs) + count)
-    staged = stage_runs(data, first, figures, seeds, workers, later)
+    staged = stage_runs(data=data, name=first, figures=figures, seeds=seeds, workers=workers, progress=later)
     cells, curves = cells + stage_cells(staged), _fgd_curves(runs, first)
     title = "FGD: fragmentation-aware placement (USENIX ATC 2023)"
     wall_s, cpu_s = time.perf_counter() - began, sum(run.result.timing["cpu_s"] for run in staged)
-    made = _reproduction("fgd", title, data, names, runs, cells, curves, wall_s, FGD.citation)
+    made = _reproduction(
+        name="fgd",
+        title=title,
+        data=data,
+        traces=names,
+        runs=runs,
+        cells=cells,
+        curves=curves,
+        wall_s=wall_s,
+        citation=FGD.citation,
+    )
     return replace(made, runs=made.runs + len(staged), cpu_s=(made.cpu_s or 0.0) + cpu_s)
 
 
@@ -84,17 +94,36 @@ def pwr_reproduction(
 ) -> Reproduction:
     """The PWR paper's evaluation: power saved against FGD, GRAR, power at capacity and failed pods."""
     names, seeds, began = _traces(data, "pwr", quick, figures), QUICK_SEEDS if quick else SEEDS, time.perf_counter()
-    runs = _runs(data, names, seeds, (*POLICIES, *MIXES), workers, progress)
+    runs = _runs(data=data, names=names, seeds=seeds, policies=(*POLICIES, *MIXES), workers=workers, progress=progress)
     wanted = figures or [*published_numbers("pwr")["figure"].unique(maintain_order=True), "failed pods"]
     groups = _groups(data, runs)
     exact, comparable = _exact(data, names, seeds), data is not None and seeds == SEEDS
     cells = pwr_cells(wanted, groups, exact, comparable, None if data is not None else GENERATED)
     for (name, policy), mine in groups.items():
         compared = name in (DEFAULT, GENERATED)
-        cells += recorded_cells(wanted, name, policy, mine, groups[name, "fgd"], name in exact, comparable, compared)
+        cells += recorded_cells(
+            figures=wanted,
+            name=name,
+            policy=policy,
+            runs=mine,
+            base=groups[name, "fgd"],
+            exact=name in exact,
+            comparable=comparable,
+            compared=compared,
+        )
     curves = _pwr_curves(groups, DEFAULT if DEFAULT in names else names[0])
     title = "PWR: power- and fragmentation-aware placement (CCGrid 2025)"
-    return _reproduction("pwr", title, data, names, runs, cells, curves, time.perf_counter() - began, PWR.citation)
+    return _reproduction(
+        name="pwr",
+        title=title,
+        data=data,
+        traces=names,
+        runs=runs,
+        cells=cells,
+        curves=curves,
+        wall_s=time.perf_counter() - began,
+        citation=PWR.citation,
+    )
 
 
 def _exact(data: Path | None, names: Sequence[str], seeds: int) -> set[str]:
@@ -161,7 +190,14 @@ def _fgd_curves(runs: Sequence[PlacementRun], name: str) -> pl.DataFrame:
             for curve, title in (("alloc_pct", "GPU allocation (%)"), ("frag_pct", "fragmented GPUs (%)")):
                 x = np.arange(LAST_PCT + 1)
                 lines.append(
-                    points(f"{title[:-4]}, {name}", "arrived demand (%)", title, policy, x, mean_curve(mine, curve))
+                    points(
+                        chart=f"{title[:-4]}, {name}",
+                        x_title="arrived demand (%)",
+                        y_title=title,
+                        policy=policy,
+                        x=x,
+                        y=mean_curve(mine, curve),
+                    )
                 )
     return pl.concat(lines)
 
@@ -173,8 +209,26 @@ def _pwr_curves(groups: Mapping[tuple[str, str], list[PlacementRun]], name: str)
             x = 100 * GRID_STEP * np.arange(len(base))
             saving = power_saving_pct(base, mean_curve(mine, "power_w"))
             title = "power saved (% of FGD's)"
-            lines.append(points(f"Power savings, {name}", "arrived demand (%)", title, policy, x[8:], saving[8:]))
-            lines.append(points(f"GRAR, {name}", "arrived demand (%)", "GRAR", policy, x, mean_curve(mine, "grar")))
+            lines.append(
+                points(
+                    chart=f"Power savings, {name}",
+                    x_title="arrived demand (%)",
+                    y_title=title,
+                    policy=policy,
+                    x=x[8:],
+                    y=saving[8:],
+                )
+            )
+            lines.append(
+                points(
+                    chart=f"GRAR, {name}",
+                    x_title="arrived demand (%)",
+                    y_title="GRAR",
+                    policy=policy,
+                    x=x,
+                    y=mean_curve(mine, "grar"),
+                )
+            )
     return pl.concat(lines)
 
 
@@ -189,7 +243,17 @@ def _reproduction(
     if data is not None:
         source = f"openb's lists: {_trace_count(traces)}, {orders} in the published orders, the others in our own"
         source += f"; not there: {', '.join(missing)}" if missing else ""
-    return Reproduction(name, title, source, cell_table(cells), curves, len(runs), wall_s, citation, cpu_s)
+    return Reproduction(
+        name=name,
+        title=title,
+        source=source,
+        cells=cell_table(cells),
+        curves=curves,
+        runs=len(runs),
+        wall_s=wall_s,
+        citation=citation,
+        cpu_s=cpu_s,
+    )
 
 
 def _trace_count(traces: Sequence[object]) -> str:

@@ -85,9 +85,18 @@ def _normalised(oracle: Oracle, inside: str, mode: str, count: int) -> Floats:
     weight: Floats = np.where(inside == "fairness", 1.0 + ids % 2, 1.0)
     tenant = tuple("abc"[job // MEMBERS] for job in range(count))
     view = RoundView(
-        setting, 0.0, ids, ids, np.ones(count, np.int64), weight, zeros, zeros + 1, zeros + np.inf,
-        np.zeros(len(models)), tenant,
-    )  # fmt: skip
+        setting=setting,
+        now_s=0.0,
+        job_id=ids,
+        kind=ids,
+        num_gpu=np.ones(count, np.int64),
+        weight=weight,
+        submit_s=zeros,
+        steps_left=zeros + 1,
+        deadline_s=zeros + np.inf,
+        price__g=np.zeros(len(models)),
+        tenant=tenant,
+    )
     policy = WaterFillingFairness(mode=mode, entities=ENTITIES[inside], hold="all", program_compat=True)
     allocation = policy.begin(setting).allocator.allocate(view)
     rate__jg = np.ones_like(view.rate__jg) if mode == "base" else view.rate__jg

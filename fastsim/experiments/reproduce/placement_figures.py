@@ -100,7 +100,16 @@ def task_runs(task: Task) -> list[PlacementRun]:
             count, timing = result.provenance["workload"]["pods"], result.timing
             run_curves = curves(result.timeline, cluster.total_gpus)
             failed = int(result.summary["pods_unplaced"][0])
-            run = PlacementRun(policy, task.trace, seed, count, timing["cpu_s"], timing["loop_s"], run_curves, failed)
+            run = PlacementRun(
+                policy=policy,
+                trace=task.trace,
+                seed=seed,
+                pods=count,
+                cpu_s=timing["cpu_s"],
+                loop_s=timing["loop_s"],
+                curves=run_curves,
+                failed=failed,
+            )
             runs.append(run._replace(parts=parts(result.timeline, cluster.total_gpus)))
     return runs
 

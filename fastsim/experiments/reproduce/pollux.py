@@ -113,10 +113,16 @@ def pollux_reproduction(
     comparable = data is not None and apps is not None
     cells = [one for one in _cells(done, comparable) if not figures or one.figure in figures]
     own = Reproduction(
-        "pollux", "Pollux: goodput shared out (OSDI 2021)", _source(data, apps, runs), cell_table(cells),
-        _curves(done), len(runs), time.perf_counter() - began, str(getattr(parse("pollux"), "citation", "")),
-        sum(result.timing["cpu_s"] for result in results),
-    )  # fmt: skip
+        name="pollux",
+        title="Pollux: goodput shared out (OSDI 2021)",
+        source=_source(data, apps, runs),
+        cells=cell_table(cells),
+        curves=_curves(done),
+        runs=len(runs),
+        wall_s=time.perf_counter() - began,
+        citation=str(getattr(parse("pollux"), "citation", "")),
+        cpu_s=sum(result.timing["cpu_s"] for result in results),
+    )
     if not _has_equal(figures, quick):
         return own
     later = None if progress is None else lambda count: progress(len(runs) + count)
@@ -126,10 +132,16 @@ def pollux_reproduction(
 def _joined(own: Reproduction, other: Reproduction) -> Reproduction:
     """Both as one."""
     return Reproduction(
-        own.name, own.title, f"{own.source}; {other.source}", pl.concat([own.cells, other.cells]),
-        pl.concat([own.curves, other.curves]), own.runs + other.runs, own.wall_s + other.wall_s, own.citation,
-        (own.cpu_s or 0.0) + (other.cpu_s or 0.0),
-    )  # fmt: skip
+        name=own.name,
+        title=own.title,
+        source=f"{own.source}; {other.source}",
+        cells=pl.concat([own.cells, other.cells]),
+        curves=pl.concat([own.curves, other.curves]),
+        runs=own.runs + other.runs,
+        wall_s=own.wall_s + other.wall_s,
+        citation=own.citation,
+        cpu_s=(own.cpu_s or 0.0) + (other.cpu_s or 0.0),
+    )
 
 
 def _source(data: Path | None, apps: str | None, runs: Sequence[Point]) -> str:
@@ -311,7 +323,14 @@ def _curves(done: Done) -> pl.DataFrame:
             line.setdefault(point.interval_s, []).append(mean_h)
     title = "mean completion time (h)"
     frames = [
-        points(chart, x, title, policy, list(line), [float(np.mean(each)) for each in line.values()])
+        points(
+            chart=chart,
+            x_title=x,
+            y_title=title,
+            policy=policy,
+            x=list(line),
+            y=[float(np.mean(each)) for each in line.values()],
+        )
         for (chart, x, policy), line in lines.items()
-    ]  # fmt: skip
-    return pl.concat(frames or [points("", "", "", "", [], [])])
+    ]
+    return pl.concat(frames or [points(chart="", x_title="", y_title="", policy="", x=[], y=[])])

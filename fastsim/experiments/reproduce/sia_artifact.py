@@ -149,9 +149,13 @@ def _application(name: str, curve: TrainingCurve, places: pl.DataFrame, scale: p
         steps[machine] = StepTimes(f"{name} on {machine}", rows, high=high, stages=stages)
     usual = sia_folders.USUAL_RESTART_S
     return Application(
-        name, curve, steps, sia_folders.RESTART_S.get(name, usual), sia_folders.ESTIMATED_RESTART_S.get(name, usual),
-        sia_folders.SLOWDOWN.get(name, 1.0),
-    )  # fmt: skip
+        name=name,
+        curve=curve,
+        steps=steps,
+        restart_s=sia_folders.RESTART_S.get(name, usual),
+        believed_restart_s=sia_folders.ESTIMATED_RESTART_S.get(name, usual),
+        slowdown=sia_folders.SLOWDOWN.get(name, 1.0),
+    )
 
 
 def _steps(places: pl.DataFrame, scale: pl.DataFrame) -> Iterator[StepRow]:

@@ -114,7 +114,15 @@ def synergy_reproduction(
     citation = str(getattr(parse("fifo + tune"), "citation", ""))
     wall_s, cpu_s = time.perf_counter() - began, sum(result.timing["cpu_s"] for result in results)
     return Reproduction(
-        "synergy", title, source, cell_table(cells), _curves(outcomes), len(selected), wall_s, citation, cpu_s
+        name="synergy",
+        title=title,
+        source=source,
+        cells=cell_table(cells),
+        curves=_curves(outcomes),
+        runs=len(selected),
+        wall_s=wall_s,
+        citation=citation,
+        cpu_s=cpu_s,
     )
 
 
@@ -266,7 +274,14 @@ def _recorded_point(folder: Path, name: str, recording: Mapping[str, Any]) -> Fi
         compat="synergy", begin_s=1.0 if spec.get("static") else None, record="summary",
     )  # fmt: skip
     figure = f"{FAMILIES[name.partition('_')[0]]}, recorded"
-    return FigurePoint(figure, name, policy, float(spec["load"]), run, recording["metrics"]["mean_jct_h"])
+    return FigurePoint(
+        figure=figure,
+        case=name,
+        policy=policy,
+        at=float(spec["load"]),
+        run=run,
+        original_h=recording["metrics"]["mean_jct_h"],
+    )
 
 
 def _check_cells(outcomes: Iterable[tuple[FigurePoint, Result]]) -> list[Cell]:
@@ -324,8 +339,16 @@ def _curves(outcomes: Iterable[tuple[FigurePoint, Result]]) -> pl.DataFrame:
             part = 100 * np.arange(1, len(jct_h) + 1) / len(jct_h)
             step = max(1, len(jct_h) // 200)
             chart = f"Completion times, {'Philly' if point.figure == REPLAY else '9 jobs/h'}"
-            lines.append(points(chart, "completion time (h)", "jobs done (%)", point.policy,
-                                jct_h[::step], part[::step]))  # fmt: skip
+            lines.append(
+                points(
+                    chart=chart,
+                    x_title="completion time (h)",
+                    y_title="jobs done (%)",
+                    policy=point.policy,
+                    x=jct_h[::step],
+                    y=part[::step],
+                )
+            )
         elif point.figure in ("8", "1, 7", *X_TITLES) and point.original_h is None and point.at is not None:
             at = curves.setdefault((point.figure, point.policy), [])
             at.append((point.at, result.summary["jct_mean_s"][0] / HOUR_S))
@@ -333,9 +356,17 @@ def _curves(outcomes: Iterable[tuple[FigurePoint, Result]]) -> pl.DataFrame:
         if len(pairs) == 1:  # a point is no line
             continue
         x_title = X_TITLES.get(figure, "load (jobs/h)")
-        lines.append(points(f"Figure {figure}" if figure[0].isdigit() else figure, x_title, title, policy,
-                            [x for x, _ in pairs], [y for _, y in pairs]))  # fmt: skip
-    return pl.concat(lines or [points("", "", "", "", [], [])])
+        lines.append(
+            points(
+                chart=f"Figure {figure}" if figure[0].isdigit() else figure,
+                x_title=x_title,
+                y_title=title,
+                policy=policy,
+                x=[x for x, _ in pairs],
+                y=[y for _, y in pairs],
+            )
+        )
+    return pl.concat(lines or [points(chart="", x_title="", y_title="", policy="", x=[], y=[])])
 
 
 def _measured(result: Result, window: str) -> Any:

@@ -84,7 +84,9 @@ def winners(
     cases = table.partition_by(list(by), maintain_order=True, as_dict=True) if by else {(): table}
     for case, part in cases.items():
         failed = dict(part.group_by(over, maintain_order=True).agg(pl.col(metric).null_count()).rows())
-        ranked = _ranked(part.drop_nulls(metric), metric, over, keys, more, how, failed)
+        ranked = _ranked(
+            part=part.drop_nulls(metric), metric=metric, over=over, keys=keys, higher=more, how=how, failed=failed
+        )
         rows += [dict(zip(by, case, strict=True)) | row for row in ranked]
     if not any(row["n"] for row in rows):
         raise ScenarioError("winners", f"no finite value of {metric}", "at least one")

@@ -187,7 +187,18 @@ def _run_missing(
     sweep, shown, failures = uuid.uuid4().hex, set[Message](), dict[str, str]()
     base, driver = os.getcwd(), os.getpid()
     positions = LongestFirst([run.scenario for run in missing])
-    assignments = [Assignment(run.scenario, run.name, store, sweep, where.timeout_s, base, driver) for run in missing]
+    assignments = [
+        Assignment(
+            scenario=run.scenario,
+            name=run.name,
+            store=store,
+            sweep=sweep,
+            timeout_s=where.timeout_s,
+            base=base,
+            driver=driver,
+        )
+        for run in missing
+    ]
     if not assignments:
         return failures
     if listeners[1] is not None:

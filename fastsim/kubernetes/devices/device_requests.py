@@ -181,10 +181,13 @@ def _alternative(body: Mapping[str, Any], where: str) -> Alternative:
         raise UnknownRequest(f"request with a count of {count!r}")
     amounts = mapping(mapping(body, "capacity", where), "requests", where)
     return Alternative(
-        str(body["deviceClassName"]), tuple(_selectors(body, where)), ALL if mode == "All" else count,
-        bool(body.get("adminAccess")), tuple(_tolerations(body, where)),
-        tuple((str(name), quantity(amount, f"{where}: capacity")) for name, amount in sorted(amounts.items())),
-    )  # fmt: skip
+        device_class=str(body["deviceClassName"]),
+        selectors=tuple(_selectors(body, where)),
+        number=ALL if mode == "All" else count,
+        admin=bool(body.get("adminAccess")),
+        tolerations=tuple(_tolerations(body, where)),
+        capacity=tuple((str(name), quantity(amount, f"{where}: capacity")) for name, amount in sorted(amounts.items())),
+    )
 
 
 def _selectors(body: Mapping[str, Any], where: str) -> Iterator[str]:

@@ -104,7 +104,14 @@ def _of_nvidia(
     instances = {mig.resource_name(name): amount for name, amount in counted.items() if amount}
     resource, count = _count(where, amounts)
     if count and division != WHOLE and common.get(resource) != division:
-        return _parts(f"{where}: {resource}", node, model.gpu_model, division, count, notices)
+        return _parts(
+            where=f"{where}: {resource}",
+            node=node,
+            model=model.gpu_model,
+            division=division,
+            count=count,
+            notices=notices,
+        )
     if count and division.profile:
         instances[mig.PREFIX + division.profile.replace("+", ".")] = count
         count = 0

@@ -194,10 +194,10 @@ def _devices(
                 notices["nodes: devices for several requests at a time, which count as devices for one"] += 1
             dealt += 1
             yield PublishedDevice(
-                (driver, pool_name, str(entry.get("name") or "")), reach[(dealt - 1) % len(reach)],
-                _seen(driver, body, where), tuple(_taints(body, where)),
-                tuple(_consumed(driver, pool_name, body, where)), not own.get("nodeName"),
-                tuple(reach) if len(reach) > 1 else (),
+                identity=(driver, pool_name, str(entry.get("name") or "")), node=reach[(dealt - 1) % len(reach)],
+                seen=_seen(driver, body, where), taints=tuple(_taints(body, where)),
+                consumes=tuple(_consumed(driver, pool_name, body, where)), shared=not own.get("nodeName"),
+                reach=tuple(reach) if len(reach) > 1 else (),
             )  # fmt: skip
 
 

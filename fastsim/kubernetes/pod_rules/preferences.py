@@ -39,7 +39,14 @@ def preference_columns(pod: PodManifest, places: Places, peers: Peers, kept: Kep
         whole = [] if images else [pod.spec.get(name) for name in CHOOSING]
         wanted += kept.of("preferences", lambda: [*choosing_parts(pod.spec, pod.where), images], made, whole=whole)
         wanted += (
-            Preference("spread", 1, rule["pods"], rule["topology"], rule["max_skew"], _expressions(rule["counted"]))
+            Preference(
+                rule="spread",
+                weight=1,
+                pods=rule["pods"],
+                topology=rule["topology"],
+                max_skew=rule["max_skew"],
+                nodes=_expressions(rule["counted"]),
+            )
             for rule in rules_with(pod, LOOSE, places)
         )
         wanted += peers.preferences(pod)

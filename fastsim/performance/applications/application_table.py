@@ -77,7 +77,14 @@ def applications(table: pa.Table, where: str) -> dict[str, Application]:
         for limit in row["limits"]:
             model = limit.pop("gpu_model")
             times[model] = StepTimes(f"{where}: {name} on {model}", steps[model], **limit)
-        by_name[name] = Application(name, curve, times, row["restart_s"], row["believed_restart_s"], row["slowdown"])
+        by_name[name] = Application(
+            name=name,
+            curve=curve,
+            steps=times,
+            restart_s=row["restart_s"],
+            believed_restart_s=row["believed_restart_s"],
+            slowdown=row["slowdown"],
+        )
     return by_name
 
 

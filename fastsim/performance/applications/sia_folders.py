@@ -110,9 +110,13 @@ def _application(folder: Path, batches: dict[int, Path], names: dict[str, str]) 
         key = name, machine
         steps[machine] = StepTimes(f"{path}", rows, high=HIGH.get(key), stages=STAGES.get(key, 1))
     return Application(
-        name, TrainingCurve(str(folder), epochs), steps, RESTART_S.get(name, USUAL_RESTART_S),
-        ESTIMATED_RESTART_S.get(name, USUAL_RESTART_S), SLOWDOWN.get(name, 1.0),
-    )  # fmt: skip
+        name=name,
+        curve=TrainingCurve(str(folder), epochs),
+        steps=steps,
+        restart_s=RESTART_S.get(name, USUAL_RESTART_S),
+        believed_restart_s=ESTIMATED_RESTART_S.get(name, USUAL_RESTART_S),
+        slowdown=SLOWDOWN.get(name, 1.0),
+    )
 
 
 def _placed(path: Path) -> Iterator[StepRow]:

@@ -76,7 +76,12 @@ class GoodputTable:
         request, groups = job.job, range(len(self.setting.groups))
         estimates = tuple(map(job.estimates.get, groups))
         return ModelKnowledge(
-            request.application, request.mode, request.batch_size, request.num_gpu, job.noise, estimates
+            app=request.application,
+            mode=request.mode,
+            batch=request.batch_size,
+            num_gpu=request.num_gpu,
+            noise=job.noise,
+            estimate__g=estimates,
         )
 
     def requested_row(self, job: JobView, gpus: int) -> Singles:

@@ -68,7 +68,7 @@ def planned_rounds(
     ]  # fmt: skip
     if not columns:
         return [(0, 0)] * len(jobs)
-    taken = _solution(jobs, columns, gpus__g, ahead, makespan, highs)
+    taken = _solution(jobs=jobs, columns=columns, gpus__g=gpus__g, ahead=ahead, makespan=makespan, highs=highs)
     rounds = [(0, 0)] * len(jobs)
     for (j, g, n), part in zip(columns, taken, strict=True):
         if part > 0.5:

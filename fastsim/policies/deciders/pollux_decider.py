@@ -84,7 +84,7 @@ class PolluxDecider:
                 for nodes in sorted({least, max(least, min(2, gpus))}):
                     speedup = float(speedup__sr[int(nodes > 1), gpus])
                     value = speedup if gpus == has else speedup * float(part)
-                    found.append(Offer(job.id, -1, nodes, gpus, speedup, value))
+                    found.append(Offer(job=job.id, group=-1, nodes=nodes, gpus=gpus, goodput=speedup, value=value))
         return found
 
     def state(self) -> dict[str, Any]:

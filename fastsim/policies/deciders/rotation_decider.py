@@ -116,9 +116,14 @@ class RotationDecider(FixedSizeDecider):
         setting = Setting(models, gpus, oracle, alone.max(axis=1), self.setting.seed)
         left = [updates_left(job) for job in view.jobs]
         return RoundView(
-            setting, view.now_s,
-            np.array([job.id for job in view.jobs]), np.array([known.index(kind) for kind in kinds]),
-            np.array([job.job.num_gpu for job in view.jobs]), np.ones(len(kinds)),
-            np.array([job.job.submit_s for job in view.jobs]), np.array(left), np.full(len(kinds), np.inf),
-            np.zeros(len(models)),
-        )  # fmt: skip
+            setting=setting,
+            now_s=view.now_s,
+            job_id=np.array([job.id for job in view.jobs]),
+            kind=np.array([known.index(kind) for kind in kinds]),
+            num_gpu=np.array([job.job.num_gpu for job in view.jobs]),
+            weight=np.ones(len(kinds)),
+            submit_s=np.array([job.job.submit_s for job in view.jobs]),
+            steps_left=np.array(left),
+            deadline_s=np.full(len(kinds), np.inf),
+            price__g=np.zeros(len(models)),
+        )

@@ -102,17 +102,29 @@ class SiaDecider:
         gpus__jq = np.broadcast_to(instance.gpus__jq, instance.value__jq.shape)
         return [
             Offer(
-                jobs[j].id, int(instance.group__q[q]), -(-int(gpus__jq[j, q]) // per_node__q[q]), int(gpus__jq[j, q]),
-                float(goodput__jq[j, q]), float(gain__jq[j, q]), bool(instance.forced__j[j]),
+                job=jobs[j].id,
+                group=int(instance.group__q[q]),
+                nodes=-(-int(gpus__jq[j, q]) // per_node__q[q]),
+                gpus=int(gpus__jq[j, q]),
+                goodput=float(goodput__jq[j, q]),
+                value=float(gain__jq[j, q]),
+                kept=bool(instance.forced__j[j]),
             )
             for j, q in zip(*map(np.ndarray.tolist, np.nonzero(goodput__jq > 0)), strict=True)
-        ]  # fmt: skip
+        ]
 
     def best(self, instances: Sequence[SiaInstance]) -> SiaChoices:
         """The best choices of jobs; those of fixed size come first."""
         drawn = [self._drawn(instance) for instance in instances]
         room, minimise = self.configurations.gpus__g, self.power < 0
-        return best_choices(drawn, room, self.unserved, self.solver, minimise, 2 * self.staying)
+        return best_choices(
+            instances=drawn,
+            gpus__g=room,
+            without=self.unserved,
+            solver=self.solver,
+            minimise=minimise,
+            staying=2 * self.staying,
+        )
 
     def state(self) -> dict[str, Any]:
         """The choice of each job, the number of decisions, and the CPU seconds."""

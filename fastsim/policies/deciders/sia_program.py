@@ -96,7 +96,14 @@ def best_choices(
     else:
         # Objectives are multiples of the step only if every term is.
         whole_steps = all(abs(value / STEP - round(value / STEP)) < 1e-9 for value in (without, changed))
-        chosen = _shared(instances, sign, without, gpus__g, solver, (staying, STEP if whole_steps else 0.0))
+        chosen = _shared(
+            instances=instances,
+            sign=sign,
+            without=without,
+            gpus__g=gpus__g,
+            solver=solver,
+            exact=(staying, STEP if whole_steps else 0.0),
+        )
     objective = sum(
         objective_of(instance, choices, without) for instance, choices in zip(instances, chosen, strict=True)
     )
@@ -159,9 +166,14 @@ def _classes(instance: SiaInstance, sign: float, without: float, gpus__g: Ints) 
     of_class, choice = np.nonzero(useful[example])
     job = example[of_class]
     return _Part(
-        tuple(np.array(alike, np.int64) for alike in members), instance.forced__j[example], useful[example].sum(axis=1),
-        choice, cost[job, choice], gpus[job, choice], instance.group__q[choice],
-    )  # fmt: skip
+        members=tuple(np.array(alike, np.int64) for alike in members),
+        forced__c=instance.forced__j[example],
+        width__c=useful[example].sum(axis=1),
+        choice__x=choice,
+        cost__x=cost[job, choice],
+        gpus__x=gpus[job, choice],
+        group__x=instance.group__q[choice],
+    )
 
 
 def _alike(cost__jq: Floats, gpus__jq: Ints, forced__j: Flags) -> list[list[int]]:
@@ -186,14 +198,14 @@ def _better_than_smaller(cost: Floats, group__q: Ints) -> Flags:
 def _program(parts: Sequence[_Part], gpus__g: Ints, staying: float) -> ChoiceProgram:
     width = _joined([part.width__c for part in parts])
     return ChoiceProgram(
-        np.concatenate([np.zeros(0), *(part.cost__x for part in parts)]),
-        _joined([part.gpus__x for part in parts]),
-        _joined([part.group__x for part in parts]),
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(width)]),
-        np.array([len(jobs) for part in parts for jobs in part.members], np.int64),
-        np.concatenate([np.zeros(0, np.bool_), *(part.forced__c for part in parts)]),
-        np.asarray(gpus__g, np.int64),
-        staying,
+        cost__x=np.concatenate([np.zeros(0), *(part.cost__x for part in parts)]),
+        gpus__x=_joined([part.gpus__x for part in parts]),
+        group__x=_joined([part.group__x for part in parts]),
+        first__c=np.concatenate([np.zeros(1, np.int64), np.cumsum(width)]),
+        count__c=np.array([len(jobs) for part in parts for jobs in part.members], np.int64),
+        forced__c=np.concatenate([np.zeros(0, np.bool_), *(part.forced__c for part in parts)]),
+        room__g=np.asarray(gpus__g, np.int64),
+        staying=staying,
     )
 
 

@@ -107,12 +107,12 @@ def _stacked(cost: Floats, rows: Sequence[_Rows], equal: int) -> FreeProgram:
     first = np.cumsum([0, *(len(some.high) for some in rows)])
     high = np.concatenate([some.high for some in rows])
     return FreeProgram(
-        cost,
-        np.concatenate([some.row + start for some, start in zip(rows, first, strict=False)]).astype(np.int32),
-        np.concatenate([some.column for some in rows]).astype(np.int32),
-        np.concatenate([some.value for some in rows]),
-        np.where(np.arange(len(high)) < equal, high, -np.inf),
-        high,
+        cost=cost,
+        row=np.concatenate([some.row + start for some, start in zip(rows, first, strict=False)]).astype(np.int32),
+        column=np.concatenate([some.column for some in rows]).astype(np.int32),
+        value=np.concatenate([some.value for some in rows]),
+        row_low=np.where(np.arange(len(high)) < equal, high, -np.inf),
+        row_high=high,
     )
 
 

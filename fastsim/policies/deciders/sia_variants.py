@@ -76,7 +76,15 @@ class TypeBlindSiaDecider(SiaDecider):
         loose = [job for job in view.jobs if job.job.mode != "rigid"]
         instances = [self._drawn(instance) for instance in (self.fixed_instance(rigid), self.loose_instance(loose))]
         room, minimise = self.configurations.gpus__g, self.power < 0
-        best = best_choices(instances, room, self.unserved, self.solver, minimise, 2 * STAYING, self.changed)
+        best = best_choices(
+            instances=instances,
+            gpus__g=room,
+            without=self.unserved,
+            solver=self.solver,
+            minimise=minimise,
+            staying=2 * STAYING,
+            changed=self.changed,
+        )
         self.decided += 1
         chosen = [
             *zip(rigid, best.chosen[0].tolist(), strict=True),
@@ -182,7 +190,15 @@ class RigidSiaDecider(SiaDecider):
         self._follow(view.jobs)
         instance = self._drawn(self.request_instance(view.jobs))
         room, minimise = self.configurations.gpus__g, self.power < 0
-        best = best_choices([instance], room, self.unserved, self.solver, minimise, 2 * STAYING, self.changed)
+        best = best_choices(
+            instances=[instance],
+            gpus__g=room,
+            without=self.unserved,
+            solver=self.solver,
+            minimise=minimise,
+            staying=2 * STAYING,
+            changed=self.changed,
+        )
         self.decided += 1
         chosen = best.chosen[0].tolist()
         self.chosen = {job.id: choice for job, choice in zip(view.jobs, chosen, strict=True) if choice != NONE}

@@ -121,9 +121,9 @@ def _interior(gain: Floats, size: Floats, limit: Floats) -> Floats:
         dslack = -(limit @ dx)
         dz, dw = (aim - z * dslack) / slack - z, (aim - w * dx) / x - w
         step = _reach(((x, dx), (slack, dslack), (z, dz), (w, dw)))
-        before = _miss(gain, size, limit, x, z, w, aim)
+        before = _miss(gain=gain, size=size, limit=limit, x=x, z=z, w=w, aim=aim)
         while step > LEAST_STEP and not _miss(
-            gain, size, limit, x + step * dx, z + step * dz, w + step * dw, aim
+            gain=gain, size=size, limit=limit, x=x + step * dx, z=z + step * dz, w=w + step * dw, aim=aim
         ) <= (1 - DESCENT * step) * before:  # fmt: skip
             step /= 2
         if step <= LEAST_STEP:

@@ -112,12 +112,12 @@ def grouped(view: RoundView, rate__jg: Floats, alike__j: Ints, pairs: bool = Fal
     mass = np.where(inner, size[first] / 2, np.minimum(size[first], size[second]))
     alone = np.arange(len(size))
     return Groups(
-        class__j, size, example,
-        np.concatenate([alone, first]), np.concatenate([np.full(len(size), ALONE), second]),
-        np.concatenate([size, count]), np.concatenate([size.astype(np.float64), mass]),
-        np.concatenate([_measured(rate__jg[example]), known]),
-        np.concatenate([np.zeros((len(size), rate__jg.shape[1])), partner]),
-        idle,
+        class__j=class__j, size__c=size, example__c=example,
+        first__r=np.concatenate([alone, first]), second__r=np.concatenate([np.full(len(size), ALONE), second]),
+        count__r=np.concatenate([size, count]), mass__r=np.concatenate([size.astype(np.float64), mass]),
+        rate__rg=np.concatenate([_measured(rate__jg[example]), known]),
+        partner_rate__rg=np.concatenate([np.zeros((len(size), rate__jg.shape[1])), partner]),
+        idle=idle,
     )  # fmt: skip
 
 

@@ -75,7 +75,7 @@ def best_points(demands: Demands, count__k: Sequence[int], servers: int, solver:
     )
     found = solver.whole(program, "the best points of all jobs")
     choices = [
-        Choice(k, n, count, n * point[1], n * point[2], point[0])
+        Choice(kind=k, num_gpu=n, jobs=count, cpu=n * point[1], memory_gb=n * point[2], speedup=point[0])
         for (_, k, point), n, count in zip(column, size, found.x.astype(np.int64).tolist(), strict=True)
         if count
     ]

@@ -28,10 +28,16 @@ def least_ratio(rate__jg: Floats, use__j: Ints, gpus__g: Ints, past__j: Floats, 
     cost = np.zeros((jobs, models + 1))
     cost[:, models] = left__j if alone else 0.0
     found = optimum(
-        use__j, gpus__g, every if alone else every.repeat(2), row,
-        np.zeros(1) if alone else np.stack([0 * one, -one], axis=1).ravel(),
-        one if alone else np.stack([one, -past__j], axis=1).ravel(), cost, 0.0 if alone else 1.0, rate__jg,
-    )  # fmt: skip
+        use__j=use__j,
+        gpus__g=gpus__g,
+        job__r=every if alone else every.repeat(2),
+        row__rv=row,
+        lift__r=np.zeros(1) if alone else np.stack([0 * one, -one], axis=1).ravel(),
+        room__r=one if alone else np.stack([one, -past__j], axis=1).ravel(),
+        cost__jv=cost,
+        price=0.0 if alone else 1.0,
+        rate__jg=rate__jg,
+    )
     return None if found is None else np.clip(found[:, :models], 0.0, 1.0)
 
 
@@ -52,9 +58,16 @@ def last_rise(
     order = np.argsort(job, kind="stable")
     cost = -scaled if alone else np.zeros_like(scaled)
     found = optimum(
-        use__j, gpus__g, job[order], row[order], lift[order], room[order], cost, 0.0 if alone else -1.0,
-        np.zeros((0, models)),
-    )  # fmt: skip
+        use__j=use__j,
+        gpus__g=gpus__g,
+        job__r=job[order],
+        row__rv=row[order],
+        lift__r=lift[order],
+        room__r=room[order],
+        cost__jv=cost,
+        price=0.0 if alone else -1.0,
+        rate__jg=np.zeros((0, models)),
+    )
     return None if found is None else np.clip(found, 0.0, 1.0)
 
 

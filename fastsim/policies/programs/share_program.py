@@ -88,11 +88,27 @@ class Shares:
         if pairs:
             whole = groups.whole()
             worth__rg = np.concatenate([worth__rg, np.zeros((len(groups.idle[0]), len(gpus__g)))])
-            system = PairedEquations(whole, use__c, gpus__g, held, scale__c, rise__c[held], floor__c[held], worth__rg)
+            system = PairedEquations(
+                groups=whole,
+                use__c=use__c,
+                gpus__g=gpus__g,
+                held=held,
+                scale__c=scale__c,
+                level_weight__c=rise__c[held],
+                floor__c=floor__c[held],
+                cost__rg=worth__rg,
+            )
         else:
             rate__cg = groups.rate__rg[held] * scale__c[held][:, None]
             system = UnpairedEquations(
-                groups.size__c, use__c, gpus__g, held, rate__cg, rise__c[held], floor__c[held], worth__rg
+                size__c=groups.size__c,
+                use__c=use__c,
+                gpus__g=gpus__g,
+                held=held,
+                rate__cg=rate__cg,
+                level_weight__c=rise__c[held],
+                floor__c=floor__c[held],
+                cost__cg=worth__rg,
             )
         optimum = system.optimum()
         if optimum is None:

@@ -50,7 +50,14 @@ class WaterFilling(StatelessProgram):
         groups = fair_groups(view, self.mode, entity__j, own__j)
         shares = Shares(view, groups)
         example = groups.example__c
-        claims = Claims(view.weight[example], entity__j[example], fifo__j[example], weight__e, groups.size__c, example)
+        claims = Claims(
+            weight__c=view.weight[example],
+            entity__c=entity__j[example],
+            fifo__c=fifo__j[example],
+            weight__e=weight__e,
+            size__c=groups.size__c,
+            example__c=example,
+        )
         rises = self._rises(shares, fair_scale(view, groups), claims)
         if self.published and rises:
             with self.solver.timed():
@@ -86,9 +93,13 @@ class WaterFilling(StatelessProgram):
         factor__c = unit__c * inverse(rise.rise__c)
         each = np.repeat(np.arange(groups.classes), size)
         found = last_rise(
-            rate__cg[each], view.num_gpu[example][each], view.setting.gpus__g, (rise.level__c / unit__c)[each],
-            factor__c[each], (rise.rise__c > 0)[each],
-        )  # fmt: skip
+            rate__jg=rate__cg[each],
+            use__j=view.num_gpu[example][each],
+            gpus__g=view.setting.gpus__g,
+            level__j=(rise.level__c / unit__c)[each],
+            factor__j=factor__c[each],
+            rising__j=(rise.rise__c > 0)[each],
+        )
         return None if found is None else found[np.cumsum(size) - size]
 
     def _raised(self, shares: Shares, scale__c: Floats, rise__c: Floats, level__c: Floats) -> Solution:

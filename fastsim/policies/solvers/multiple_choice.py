@@ -81,13 +81,13 @@ def whole_program(p: ChoiceProgram) -> WholeProgram:
     of_class__x = np.repeat(np.arange(len(p.count__c)), sizes)
     columns, count = len(p.cost__x), p.count__c.astype(np.float64)
     return WholeProgram(
-        p.cost__x,
-        count[of_class__x],
-        np.concatenate([np.zeros(len(p.room__g)), np.where(p.forced__c, count, 0.0)]),
-        np.concatenate([p.room__g.astype(np.float64), count]),
-        np.arange(0, 2 * columns + 1, 2, dtype=np.int32),
-        np.stack([p.group__x, len(p.room__g) + of_class__x], axis=1).astype(np.int32).ravel(),
-        np.stack([p.gpus__x, np.ones_like(p.gpus__x)], axis=1).astype(np.float64).ravel(),
+        cost=p.cost__x,
+        high=count[of_class__x],
+        row_low=np.concatenate([np.zeros(len(p.room__g)), np.where(p.forced__c, count, 0.0)]),
+        row_high=np.concatenate([p.room__g.astype(np.float64), count]),
+        start=np.arange(0, 2 * columns + 1, 2, dtype=np.int32),
+        index=np.stack([p.group__x, len(p.room__g) + of_class__x], axis=1).astype(np.int32).ravel(),
+        value=np.stack([p.gpus__x, np.ones_like(p.gpus__x)], axis=1).astype(np.float64).ravel(),
     )
 
 
@@ -141,9 +141,15 @@ def _without_forced(p: ChoiceProgram, what: str) -> tuple[Ints, ChoiceProgram]:
     free, loose = np.repeat(~p.forced__c, sizes), ~p.forced__c
     first = np.concatenate([[0], np.cumsum(sizes[loose])]).astype(np.int64)
     return taken, ChoiceProgram(
-        p.cost__x[free], p.gpus__x[free], p.group__x[free], first, p.count__c[loose], p.forced__c[loose], room,
-        p.staying,
-    )  # fmt: skip
+        cost__x=p.cost__x[free],
+        gpus__x=p.gpus__x[free],
+        group__x=p.group__x[free],
+        first__c=first,
+        count__c=p.count__c[loose],
+        forced__c=p.forced__c[loose],
+        room__g=room,
+        staying=p.staying,
+    )
 
 
 def _spread(p: ChoiceProgram, chosen: Ints) -> Ints:

@@ -101,14 +101,22 @@ def heat(result: Result, frame: pl.DataFrame, scale: float, series: pl.DataFrame
     low = np.arange(rows) * per_row
     high = np.minimum(low + per_row, nodes)
     size = (high - low)[:, None]
-    return pl.DataFrame({
-        "low": np.repeat(low, STEPS), "high": np.repeat(high, STEPS),
-        "step": np.tile(np.arange(STEPS), rows),
-        "x": np.tile(edges[:-1] / scale, rows), "x2": np.tile(edges[1:] / scale, rows),
-        "y": (_used(frame, rows, per_row, edges) / size).ravel().round(2) + 0.0,
-        "frag": _mean(series, "frag_milli", rows, per_row, edges, size, 1000.0),
-        "power": _mean(series, "power_w", rows, per_row, edges, size, 1.0),
-    }).with_columns(pl.col("x", "x2").round_sig_figs(5))  # fmt: skip
+    return pl.DataFrame(
+        {
+            "low": np.repeat(low, STEPS),
+            "high": np.repeat(high, STEPS),
+            "step": np.tile(np.arange(STEPS), rows),
+            "x": np.tile(edges[:-1] / scale, rows),
+            "x2": np.tile(edges[1:] / scale, rows),
+            "y": (_used(frame, rows, per_row, edges) / size).ravel().round(2) + 0.0,
+            "frag": _mean(
+                series=series, column="frag_milli", rows=rows, per_row=per_row, edges=edges, size=size, unit=1000.0
+            ),
+            "power": _mean(
+                series=series, column="power_w", rows=rows, per_row=per_row, edges=edges, size=size, unit=1.0
+            ),
+        }
+    ).with_columns(pl.col("x", "x2").round_sig_figs(5))
 
 
 def _used(frame: pl.DataFrame, rows: int, per_row: int, edges: Floats) -> Floats:

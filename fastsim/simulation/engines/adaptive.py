@@ -88,7 +88,9 @@ def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
     if plan.held and scenario.until_s is None:
         _refuse_wide(jobs, setting)
     messages = checked_columns(workload, cluster, unused, by_model=False)
-    return PreparedAdaptive(cluster, workload, setting, plan, jobs, typical, messages)
+    return PreparedAdaptive(
+        cluster=cluster, workload=workload, setting=setting, plan=plan, jobs=jobs, typical=typical, messages=messages
+    )
 
 
 class AdaptiveRun(JobsRun[PreparedAdaptive]):

@@ -84,7 +84,17 @@ def prepared_monitored(scenario: Scenario, policy: Any) -> PreparedMonitored:
     typical = texts.typical_from(scenario.typical, untuned, cluster)
     tariff = tariff_of(cluster, scenario.prices)
     unused = UnusedColumns("monitored", facts_of(workload, scenario))
-    return PreparedMonitored(cluster, workload, plan, telemetry, typical, gpus, devices, tariff, unused)
+    return PreparedMonitored(
+        cluster=cluster,
+        workload=workload,
+        plan=plan,
+        telemetry=telemetry,
+        typical=typical,
+        gpus=gpus,
+        devices=devices,
+        tariff=tariff,
+        unused=unused,
+    )
 
 
 def plan_of(scenario: Scenario, policy: Any) -> MonitoredPlan:
@@ -136,11 +146,14 @@ def driven(inputs: PreparedMonitored, scenario: Scenario, progress: Callable[[in
     capacity = [int(device.memory_mib) for device in inputs.devices]
     refreshes = inputs.telemetry.refreshes(begin_s, scenario.seed)
     run = MonitoredRun(
-        checked_scheduler(inputs.plan.scheduler(capacity, begin_s)), capacity, containers,
-        Exporter(containers, refreshes, max(inputs.telemetry.refresh_s, default=math.inf)),
-        lambda pod, gpu: profiles.profile(pod.application, None, pod.request_mib, inputs.devices[gpu]),
-        math.inf if scenario.until_s is None else scenario.until_s, progress=progress,
-    )  # fmt: skip
+        scheduler=checked_scheduler(inputs.plan.scheduler(capacity, begin_s)),
+        capacity_mib=capacity,
+        containers=containers,
+        exporter=Exporter(containers, refreshes, max(inputs.telemetry.refresh_s, default=math.inf)),
+        profile_of=lambda pod, gpu: profiles.profile(pod.application, None, pod.request_mib, inputs.devices[gpu]),
+        until_s=math.inf if scenario.until_s is None else scenario.until_s,
+        progress=progress,
+    )
     if first is not None:
         run.play(_again(first, pods))
     return run
@@ -165,7 +178,16 @@ def pod_arrivals(workload: Workload, unused: UnusedColumns) -> Iterator[PodArriv
                 expected = "1: a pod here shares one GPU with others"
                 raise InputError(f"{workload.name}: pod {pod}: num_gpu", num_gpu, expected)
             lasts_s = math.inf if work_s is None else work_s
-            yield PodArrival(pod, submit_s, lasts_s, memory or 0, application, gpu, cpu, tenant)
+            yield PodArrival(
+                pod=pod,
+                submit_s=submit_s,
+                work_s=lasts_s,
+                request_mib=memory or 0,
+                application=application,
+                gpu_milli=gpu,
+                cpu_milli=cpu,
+                tenant=tenant,
+            )
 
 
 def _again(first: PodArrival, rest: Iterator[PodArrival]) -> Iterator[PodArrival]:

@@ -60,7 +60,14 @@ def prepared(scenario: Scenario, made: Any = None, **rest: Any) -> Prepared:
     refuse_adaptive_jobs(workload, scenario.policy)
     plan = _plan(policy, cluster, workload, scenario)
     typical = texts.typical_from(scenario.typical, untuned, cluster)
-    return Prepared(cluster, workload, policy, plan, typical, _options(scenario, cluster, untuned, **rest))
+    return Prepared(
+        cluster=cluster,
+        workload=workload,
+        policy=policy,
+        plan=plan,
+        typical=typical,
+        options=_options(scenario, cluster, untuned, **rest),
+    )
 
 
 @dataclass
@@ -103,7 +110,13 @@ class PodsRun:
 
         scenario, known = self.scenario, result.provenance
         sampled = with_telemetry(
-            result, telemetry, self.cluster, scenario.seed, scenario.record, folder, self.inputs.workload
+            result=result,
+            telemetry=telemetry,
+            cluster=self.cluster,
+            seed=scenario.seed,
+            record=scenario.record,
+            folder=folder,
+            workload=self.inputs.workload,
         )
         provenance = {**known, "options": {**known["options"], "telemetry": repr(telemetry)}}
         return dataclasses.replace(sampled, provenance=provenance)
@@ -144,7 +157,14 @@ def prepared_run(scenario: Scenario, policy: Any) -> PodsRun:
     inputs = prepared(scenario, policy)
     ahead = refuse_large(inputs.cluster, inputs.workload, inputs.options, scenario.out is None)
     unused = UnusedColumns("pods", facts_of(inputs.workload, scenario, inputs.plan.queue, plan=inputs.plan))
-    return PodsRun(scenario, inputs, ahead, unused, MissingValues(inputs.cluster), Oversized(inputs.cluster))
+    return PodsRun(
+        scenario=scenario,
+        inputs=inputs,
+        ahead=ahead,
+        unused=unused,
+        missing=MissingValues(inputs.cluster),
+        oversized=Oversized(inputs.cluster),
+    )
 
 
 def _plan(policy: OnlinePolicy, cluster: Cluster, workload: Workload, scenario: Scenario) -> OnlinePlan:

@@ -88,6 +88,31 @@ class PreparedRounds(NamedTuple):
     """Warnings for the user."""
 
 
+def _check_shared(plan: SharePlan, workload: Workload, scenario: Scenario) -> None:
+    """ScenarioError for jobs that a policy of shares cannot serve."""
+    if plan.max_num_gpu is not None:
+        check_gangs(workload, plan.max_num_gpu, scenario.policy)
+    if plan.entities:
+        check_entities(workload, plan.entities)
+
+
+def _options(
+    scenario: Scenario, workload: Workload, models: Sequence[str], switches: frozenset[str],
+    window: tuple[int, int] | None,
+) -> RoundOptions:  # fmt: skip
+    return RoundOptions(
+        **{name: getattr(scenario, name) for name in ("round_s", "realloc_s") if getattr(scenario, name) is not None},
+        restart_s=scenario.restart_s,
+        until_s=float("inf") if scenario.until_s is None else scenario.until_s,
+        window=window,
+        global_queue=scenario.global_queue,
+        prices=round_texts.prices_from(scenario.prices, models, "azure_last_zone" in switches),
+        compat=switches & frozenset((*QUIRKS, LATE_SHARES, USE_FROM_ZERO, *ORDERED_QUIRKS)),
+        endless=workload.endless() is not None,
+        begin_s=scenario.begin_s or 0.0,
+    )
+
+
 def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     """The objects of a scenario for jobs."""
     cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
@@ -121,23 +146,22 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     counted = isinstance(plan, OrderPlan) and plan.mechanism == "greedy" and requests is not None
     unused = UnusedColumns(engine, facts_of(workload, scenario, counted=counted, order=getattr(plan, "order", ())))
     messages = checked_columns(workload, cluster, unused)
-    if isinstance(plan, SharePlan) and plan.max_num_gpu is not None:
-        check_gangs(workload, plan.max_num_gpu, scenario.policy)
-    if isinstance(plan, SharePlan) and plan.entities:
-        check_entities(workload, plan.entities)
-    options = RoundOptions(
-        **{name: getattr(scenario, name) for name in ("round_s", "realloc_s") if getattr(scenario, name) is not None},
-        restart_s=scenario.restart_s,
-        until_s=float("inf") if scenario.until_s is None else scenario.until_s,
-        window=window,
-        global_queue=scenario.global_queue,
-        prices=round_texts.prices_from(scenario.prices, models, "azure_last_zone" in switches),
-        compat=switches & frozenset((*QUIRKS, LATE_SHARES, USE_FROM_ZERO, *ORDERED_QUIRKS)),
-        endless=workload.endless() is not None,
-        begin_s=scenario.begin_s or 0.0,
-    )
+    if isinstance(plan, SharePlan):
+        _check_shared(plan, workload, scenario)
+    options = _options(scenario, workload, models, switches, window)
     typical = texts.typical_from(scenario.typical, untuned, cluster)
-    return PreparedRounds(cluster, workload, setting, plan, jobs, jobs.tenants, typical, options, needs, messages)
+    return PreparedRounds(
+        cluster=cluster,
+        workload=workload,
+        setting=setting,
+        plan=plan,
+        batches=jobs,
+        tenants=jobs.tenants,
+        typical=typical,
+        options=options,
+        needs=needs,
+        messages=messages,
+    )
 
 
 class RoundsRun(JobsRun[PreparedRounds]):

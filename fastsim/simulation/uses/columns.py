@@ -97,7 +97,16 @@ def facts_of(
     preempts, samples = scenario.preempt != "none", scenario.telemetry is not None
     policy = scenario.policy if isinstance(scenario.policy, str) else label(scenario.policy)
     preferred = plan is not None and any(plan.preference_weights)
-    return ColumnFacts(tuple(workload.columns), preempts, queue, samples, counted, preferred, policy, order)
+    return ColumnFacts(
+        columns=tuple(workload.columns),
+        preempts=preempts,
+        queue=queue,
+        samples=samples,
+        counted=counted,
+        preferred=preferred,
+        policy=policy,
+        order=order,
+    )
 
 
 class UnusedColumns:

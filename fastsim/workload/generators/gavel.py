@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -92,24 +92,29 @@ def synth_gavel(
     """
     flags = {"multi_gpu": multi_gpu, "priorities": priorities, "slos": slos, "warm_start": warm_start}
     _check(jobs, seed, flags)
-    mixes = (("gpu_mix", gpu_mix, GPU_MIX), ("weight_mix", weight_mix, WEIGHT_MIX), ("slo_mix", slo_mix, SLO_MIX))
-    for (flag, on), (name, mix, usual) in zip(flags.items(), mixes, strict=False):
-        if mix != usual and not on:
-            raise ScenarioError(f"synth.{name}", f"{flag}=False", f"{flag}=True, which draws from it")
+    _check_mixes(flags, {"gpu_mix": gpu_mix, "weight_mix": weight_mix, "slo_mix": slo_mix})
     if durations != DURATIONS and not (callable(durations) or isinstance(durations, int | float)):
         raise ScenarioError("synth.durations", repr(durations), f"{DURATIONS!r}, seconds, or a function")
     lasting: Any = gavel_seconds if durations == DURATIONS else durations
     gap_s, present, oracle = _gap_s(rate_per_hour, mean_gap_s), _gpus(cluster) if warm_start else (), _oracle(rates)
     early = table == EARLY and _check_early(slos, warm_start, lasting)
     recipe = JobRecipe(
-        oracle, seed, gap_s, multi_gpu, priorities, slos, lasting,
-        EARLY_GPU_MIX if early and gpu_mix == GPU_MIX else gpu_mix, weight_mix, slo_mix,
-        table_of(table, oracle, (*JOB_TABLES, EARLY)), present_gpus=present, early=early,
+        oracle=oracle, seed=seed, mean_gap_s=gap_s, multi_gpu=multi_gpu, priorities=priorities, slos=slos,
+        durations=lasting, gpu_mix=EARLY_GPU_MIX if early and gpu_mix == GPU_MIX else gpu_mix, weight_mix=weight_mix,
+        slo_mix=slo_mix, workloads=table_of(table, oracle, (*JOB_TABLES, EARLY)), present_gpus=present, early=early,
     )  # fmt: skip
     _check_rates(recipe)
     parameters = _parameters(recipe, jobs) | {"durations": _name(durations), "table": table}
     metadata = _metadata("gavel", seed, parameters) | _rates_metadata(rates)
     return Workload(JobSource(recipe, jobs), recipe.columns, name="synth:gavel", rows=jobs, metadata=metadata)
+
+
+def _check_mixes(flags: Mapping[str, bool], mixes: Mapping[str, Given]) -> None:
+    """ScenarioError for a mix that is given although the flag is off that draws from it; both are in the same order."""
+    usual = (GPU_MIX, WEIGHT_MIX, SLO_MIX)
+    for (flag, on), (name, mix), known in zip(flags.items(), mixes.items(), usual, strict=False):
+        if mix != known and not on:
+            raise ScenarioError(f"synth.{name}", f"{flag}=False", f"{flag}=True, which draws from it")
 
 
 def synth_gavel_trace(
@@ -135,7 +140,17 @@ def synth_gavel_trace(
     JOBS.refuse(jobs, work=Work.HELD_PODS)
     oracle = _oracle(rates)
     types = table_of(table, oracle)
-    recipe = ScriptRecipe(oracle, seed, gap_s, multi_gpu, priorities, min_h, max_h, lengths, types)
+    recipe = ScriptRecipe(
+        oracle=oracle,
+        seed=seed,
+        mean_gap_s=gap_s,
+        multi_gpu=multi_gpu,
+        priorities=priorities,
+        min_h=min_h,
+        max_h=max_h,
+        lengths=lengths,
+        workloads=types,
+    )
     drawn = script_jobs(recipe, jobs)
     parameters = {"jobs": jobs, "seed": seed, "mean_gap_s": gap_s, "rates": recipe.oracle.name, "multi_gpu": multi_gpu,
             "priorities": priorities, "min_h": min_h, "max_h": max_h, "lengths": lengths, "table": table}  # fmt: skip

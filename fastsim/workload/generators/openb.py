@@ -74,7 +74,16 @@ def synth_openb(
     """
     gpu_milli = _capacity(cluster)
     options = OpenbOptions(
-        pods, seed, arrivals, durations, rate_per_hour, load, gpu_milli, gpu_spec_share, warm_start, rate_clip
+        pods=pods,
+        seed=seed,
+        arrivals=arrivals,
+        durations=durations,
+        rate_per_hour=rate_per_hour,
+        load=load,
+        gpu_milli=gpu_milli,
+        gpu_spec_share=gpu_spec_share,
+        warm_start=warm_start,
+        rate_clip=rate_clip,
     )
     _check(options)
     recipe = _Recipe(options, openb_table())

@@ -95,9 +95,18 @@ def synth_sia(
     nothing, or GPUs only. applications: an `Applications`, or a file of them (default: the ones that ship).
     """
     options = SiaOptions(
-        jobs, seed, style, rate_per_hour, copies, tuned, rigid_share, fixed_batch_share, gpu_model, gpus_per_node,
-        max_gpus,
-    )  # fmt: skip
+        jobs=jobs,
+        seed=seed,
+        style=style,
+        rate_per_hour=rate_per_hour,
+        copies=copies,
+        tuned=tuned,
+        rigid_share=rigid_share,
+        fixed_batch_share=fixed_batch_share,
+        gpu_model=gpu_model,
+        gpus_per_node=gpus_per_node,
+        max_gpus=max_gpus,
+    )
     family = _family(applications)
     parameters = {**asdict(options), "applications": family.name}
     metadata = {

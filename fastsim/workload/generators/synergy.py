@@ -67,7 +67,17 @@ def synth_synergy(
     profile = _sensitivity(sensitivity, cpus_per_gpu)
     log_jobs = None if log is None else job_log(log, durations != "log", multi_gpu, by_arrival=arrivals == "log")
     shares = split_of(split)
-    recipe = SynergyRecipe(profile, seed, rate_per_hour, shares, arrivals, durations, log_jobs, multi_gpu, pickled)
+    recipe = SynergyRecipe(
+        sensitivity=profile,
+        seed=seed,
+        rate_per_hour=rate_per_hour,
+        split=shares,
+        arrivals=arrivals,
+        durations=durations,
+        log=log_jobs,
+        multi_gpu=multi_gpu,
+        pickled=pickled,
+    )
     if jobs is None:
         if recipe.end is None:
             raise ScenarioError("synth.jobs", "nothing", "a number of jobs: only a log's arrivals come to an end")
