@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fastsim.errors import InputError, ScenarioError, reading, short
+from fastsim.foundation.limits.quantities import GO_SEEDS, is_go_seed
 from fastsim.foundation.object_cache import OBJECTS
 from fastsim.foundation.option_texts import (
     called,
@@ -71,8 +72,8 @@ def cluster_from(source: Any) -> Cluster:
 def _cluster_of(source: Any) -> Cluster:
     head, options = source_parts("cluster", source)
     catalog, seed = _catalog(options.pop("watts", None)), options.pop("shuffle", None)
-    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
-        raise ScenarioError(f"cluster {source!r}", f"shuffle={seed}", "a whole number of 0 or more")
+    if seed is not None and not is_go_seed(seed):
+        raise ScenarioError(f"cluster {source!r}", f"shuffle={seed}", GO_SEEDS)
     # Makers take the table for models that only it knows: parts of GPUs, and products under other names.
     cluster = _built_cluster(head, options, str(source), {} if catalog is None else {"catalog": catalog})
     cluster = cluster if seed is None else cluster.shuffled(seed)

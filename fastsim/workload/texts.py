@@ -44,6 +44,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fastsim.cluster.table_sources import JSON_LINES
 from fastsim.cluster.texts import cluster_from, table_options
 from fastsim.errors import FastsimError, InputError, ScenarioError, reading, suggestion
+from fastsim.foundation.limits.quantities import GO_SEEDS, is_go_seed
 from fastsim.foundation.object_cache import OBJECTS
 from fastsim.foundation.option_texts import (
     called,
@@ -165,10 +166,10 @@ def workload_from(source: Any, cluster: Cluster | None = None) -> OfferedPods:
 
         untuned = fitting(untuned, cluster, str(oversized))
     ratio, seed = tuning.get("tune", 0), tuning.get("tune_seed", 0)
-    numbers = isinstance(ratio, int | float) and isinstance(seed, int) and not {type(ratio), type(seed)} & {bool}
-    if not numbers or not 0 <= ratio < math.inf or seed < 0:
-        found, expected = f"tune={ratio}, tune_seed={seed}", "a ratio (0 = as they are) and a whole number, 0 or more"
-        raise ScenarioError(f"workload {source!r}", found, expected)
+    if not isinstance(ratio, int | float) or isinstance(ratio, bool) or not 0 <= ratio < math.inf:
+        raise ScenarioError(f"workload {source!r}", f"tune={ratio}", "a ratio, 0 = as they are")
+    if not is_go_seed(seed):
+        raise ScenarioError(f"workload {source!r}", f"tune_seed={seed}", GO_SEEDS)
     if not ratio or cluster is None:
         whole = _on(untuned, cluster)
         return OfferedPods(whole, whole)

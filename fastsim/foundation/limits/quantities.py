@@ -33,6 +33,15 @@ def seconds_of(text: str) -> float | None:
     return total if at and not text[at:].strip() else None
 
 
+GO_SEEDS = "a whole number from -2**63 to 2**63 - 1"
+"""Seeds of Go's generator."""
+
+
+def is_go_seed(value: object) -> bool:
+    """Whether a value is a seed that Go's generator takes."""
+    return is_whole(value) and -(2**63) <= int(str(value)) < 2**63
+
+
 def is_whole(value: object) -> bool:
     """Whether a value is a whole number, of Python or NumPy, and no truth value."""
     return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))

@@ -191,7 +191,8 @@ def test_wrong_cluster_texts(files: Path, text: str, part: str) -> None:
         ("synth:openb?pods=3&tune=true", "tune=True"),
         ("synth:openb?pods=3&tune=nan", "tune=nan"),
         ("synth:openb?pods=3&tune=inf", "tune=inf"),
-        ("synth:openb?pods=3&tune=2&tune_seed=-1", "tune_seed=-1"),
+        ("synth:openb?pods=3&tune=2&tune_seed=9223372036854775808", "tune_seed=9223372036854775808, expected a whole"),
+        ("synth:openb?pods=3&tune=2&tune_seed=1.5", "tune_seed=1.5, expected a whole number from -2**63"),
         ("synth:openb?pods=10000000000", "at most 1,000,000,000 pods or jobs; FASTSIM_BUDGET=10 allows it"),
         ("synth:openb?pods=3&rate_per_hour=1e-320", "1e-06 to 4,000,000 arrivals per hour"),
         ("synth:openb?pods=3000&rate_per_hour=0.00001", "at most 100,000,000 hours of arrivals"),
@@ -294,6 +295,19 @@ def test_a_load_is_relative_to_each_cluster_of_a_sweep() -> None:
     finally:
         OBJECTS.cache_for(None)
     assert all(one.equals(other) for one, other in zip(alone, cached, strict=True))
+
+
+def test_seeds_below_zero_are_those_of_go() -> None:
+    """There, a seed is taken modulo 2^31 - 1."""
+    texts = [(f"openb:40?shuffle={seed}", f"synth:openb?pods=60&tune=0.9&tune_seed={seed}") for seed in (-1, 2**31 - 2)]
+    below, above = (texts_of(*pair) for pair in texts)
+    assert below == above != texts_of("openb:40?shuffle=1", "synth:openb?pods=60&tune=0.9&tune_seed=1")
+
+
+def texts_of(cluster: str, workload: str) -> tuple[list[str], list[int]]:
+    """Names of the nodes and ids of the pods, in the order of a run."""
+    inputs = texts.inputs_from(cluster, workload)
+    return inputs.cluster.nodes["name"].to_pylist(), inputs.workload.table()["cpu_milli"].to_pylist()
 
 
 def test_rows_that_an_importer_leaves_out_are_named_once(tmp_path: Path) -> None:
