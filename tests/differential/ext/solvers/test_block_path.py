@@ -90,9 +90,9 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     found: Seen = []
     published = published_programs.optimum
 
-    def optimum(use__j: Ints, gpus__g: Ints, *others: Any) -> Floats | None:
-        fast = published(use__j, gpus__g, *others)
-        found.append(both(plain.optimum(BlockProgram(use__j.astype(float), gpus__g.astype(float), *others)), fast))
+    def optimum(use__j: Ints, gpus__g: Ints, **others: Any) -> Floats | None:
+        fast = published(use__j, gpus__g, **others)
+        found.append(both(plain.optimum(BlockProgram(use__j.astype(float), gpus__g.astype(float), **others)), fast))
         return fast
 
     monkeypatch.setattr(published_programs, "optimum", optimum)
