@@ -10,6 +10,7 @@ import hashlib
 from typing import Any
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -28,12 +29,23 @@ _TAIL = (
 _EDGE = 0.02425
 
 
+class _Key(ISeedSequence):
+    """The key of a generator; NumPy asks the operating system for a seed, at length, where a key is given as such."""
+
+    def __init__(self, digest: bytes) -> None:
+        self.words = np.frombuffer(digest, "<u8").astype(np.uint64)
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> np.ndarray[Any, np.dtype[np.uint64]]:
+        """The two words of the key."""
+        return self.words
+
+
 class Stream:
     """An endless sequence of random numbers; drawing 10 then 5 gives the same 15 as drawing 15."""
 
     def __init__(self, seed: int, concern: str) -> None:
         digest = hashlib.sha256(f"fastsim:{seed}:{concern}".encode()).digest()
-        self._bits = np.random.Philox(key=int.from_bytes(digest[:16], "little"))
+        self._bits = np.random.Philox(_Key(digest[:16]))
 
     def raw(self, count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
         """The next `count` 64-bit words."""

@@ -121,9 +121,8 @@ class GoodputTable:
     def _kernel(self) -> kernels.GoodputKernel:
         apps, sizes = self.setting.applications.values(), self.configurations
         groups = range(len(self.setting.groups))
-        low, high, stages = (
-            np.array([[self._limits(app, g)[part] for g in groups] for app in apps], np.int64) for part in range(3)
-        )
+        limits__agp = np.array(list(self._limits.values()), np.int64)
+        low, high, stages = (limits__agp[:, :, part].copy() for part in range(3))
         ratio = np.full((len(low), len(groups), len(groups)), np.nan)
         for a, app in enumerate(apps):
             for (c, d), value in self.ratio(app).items():
@@ -133,18 +132,17 @@ class GoodputTable:
             sizes.group__q.copy(), sizes.nodes__q.copy(), sizes.gpus__q.copy(), per_node, low, high, stages, ratio
         )
 
-    def _limits(self, app: Application, group: int) -> tuple[int, int, int]:
-        """Samples a GPU takes at once, fewest and most, and the GPUs of a replica."""
-        model = self.setting.groups[group].gpu_model
-        if model not in app.steps:
-            return 1, 1, NEVER
-        return app.on(model).low, app.on(model).high, app.on(model).stages
+    @cached_property
+    def _limits(self) -> dict[str, list[tuple[int, int, int]]]:
+        """By application, for each group: samples a GPU takes at once, fewest and most, and the GPUs of a replica."""
+        models, apps = [group.gpu_model for group in self.setting.groups], self.setting.applications
+        return {name: [_limits_on(app, model) for model in models] for name, app in apps.items()}
 
     def _most(self, key: ModelKnowledge) -> list[int]:
         """Most replicas on each group; the largest number everywhere if the job projects."""
-        app, most = self.setting.applications[key.app], []
+        app, limits__g, most = self.setting.applications[key.app], self._limits[key.app], []
         for g, estimate in enumerate(key.estimate__g):
-            low, _, stages = self._limits(app, g)
+            low, _, stages = limits__g[g]
             if stages == NEVER:
                 most.append(0)
             elif key.mode != "adaptive":
@@ -178,7 +176,7 @@ class GoodputTable:
 
     def _known_of(self, key: ModelKnowledge, group: int, most: int) -> KnownGoodput:
         app, estimate = self.setting.applications[key.app], key.estimate__g[group]
-        low, high, stages = self._limits(app, group)
+        low, high, stages = self._limits[key.app][group]
         if stages == NEVER:
             return KnownGoodput(None, BatchLimits(app.max_batch, low, high), 0, NEVER)
         limits = BatchLimits(key.batch, low, high, tuned=self._is_tuned(key), float32=True)
@@ -197,6 +195,13 @@ class KnownGoodput:
     limits: BatchLimits
     max_replicas: int
     stages: int = 1
+
+
+def _limits_on(app: Application, model: str) -> tuple[int, int, int]:
+    """Samples a GPU takes at once, fewest and most, and the GPUs of a replica; no replica where none was measured."""
+    if model not in app.steps:
+        return 1, 1, NEVER
+    return app.on(model).low, app.on(model).high, app.on(model).stages
 
 
 def grown_replicas(profiled: int, max_batch: int, low: int) -> int:

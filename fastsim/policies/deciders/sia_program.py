@@ -16,6 +16,7 @@ that have it already, then to the others in order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -186,12 +187,12 @@ def _alike(cost__jq: Floats, gpus__jq: Ints, forced__j: Flags) -> list[list[int]
 
 
 def _better_than_smaller(cost: Floats, group__q: Ints) -> Flags:
-    """Whether a choice beats all smaller ones of its GPU model."""
+    """Whether a choice beats all smaller ones of its GPU model; choices of a model stand together, smallest first."""
     better = np.ones(cost.shape, np.bool_)
-    for group in np.unique(group__q):
-        columns = np.flatnonzero(group__q == group)
-        least = np.minimum.accumulate(cost[:, columns], axis=1)
-        better[:, columns[1:]] = cost[:, columns[1:]] < least[:, :-1]
+    ends = [*(np.flatnonzero(group__q[1:] != group__q[:-1]) + 1).tolist(), len(group__q)]
+    for first, end in pairwise([0, *ends]):
+        least = np.minimum.accumulate(cost[:, first : end - 1], axis=1)
+        better[:, first + 1 : end] = cost[:, first + 1 : end] < least
     return better
 
 
