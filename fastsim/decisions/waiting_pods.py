@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
 from fastsim.decisions.explain import AFTER_GANG, Explanation, explained, outcome
 from fastsim.decisions.explained_source import Source, origin_of
@@ -70,8 +71,8 @@ def _untried(explanation: Explanation, ids: set[int]) -> dict[int, tuple[Any, ..
     """Rows of pods that were never tried: members of incomplete gangs, pods behind a gang, and pods in the queue."""
     workload, rows, first = explanation.inputs.workload, dict[int, dict[str, Any]](), 0
     for batch in workload.batches() if ids else ():
-        places = (n for n, pod_id in enumerate(batch.column("pod_id").to_pylist()) if pod_id in ids)
-        rows |= {first + n: batch.slice(n, 1).to_pylist()[0] for n in places}
+        places = [n for n, pod_id in enumerate(batch.column("pod_id").to_pylist()) if pod_id in ids]
+        rows |= zip((first + n for n in places), batch.take(pa.array(places, pa.int64())).to_pylist(), strict=True)
         first += batch.num_rows
     incomplete = incomplete_gangs(workload, rows.keys())
     causes = {place: ("gang", gang.text) for place, gang in incomplete.items()}

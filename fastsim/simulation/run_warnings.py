@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -162,10 +163,6 @@ class GangMembers:
         for job, size, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
             self._count[job, size] = self._count.get((job, size), 0) + count
 
-    def count(self, job: int, size: int) -> int:
-        """Members so far of the gangs of this size that a job has."""
-        return self._count.get((job, size), 0)
-
     def incomplete(self) -> list[IncompleteGang]:
         """The gangs that lack members."""
         counts = self._count.items()
@@ -174,33 +171,31 @@ class GangMembers:
 
 def incomplete_gangs(workload: Workload, places: Collection[int]) -> dict[int, IncompleteGang]:
     """Of the pods at these places in the order of arrival, those of incomplete gangs."""
-    gangs, own, first = GangMembers(), dict[int, tuple[int, int, int]](), 0
-    for batch in workload.batches() if {s.GANG_SIZE, s.JOB_ID} <= set(workload.columns) else ():
-        for place in (place for place in places if 0 <= place - first < batch.num_rows):
-            row = batch.slice(place - first, 1).select([s.JOB_ID, s.GANG_SIZE]).to_pylist()[0]
-            before = GangMembers()
-            before.add(batch.slice(0, place - first))
-            if (row[s.GANG_SIZE] or 1) > 1:
-                job, size = row[s.JOB_ID], row[s.GANG_SIZE]
-                own[place] = job, size, gangs.count(job, size) + before.count(job, size)
-        gangs.add(batch)
+    asked, first = set(places), 0
+    members, own = Counter[tuple[int, int]](), dict[int, tuple[tuple[int, int], int]]()
+    for batch in workload.batches() if asked and {s.GANG_SIZE, s.JOB_ID} <= set(workload.columns) else ():
+        pairs = zip(*(batch.column(name).to_pylist() for name in (s.JOB_ID, s.GANG_SIZE)), strict=True)
+        for place, (job, size) in enumerate(pairs, first):
+            if (size or 1) > 1:
+                if place in asked:
+                    own[place] = (job, size), members[job, size]
+                members[job, size] += 1
         first += batch.num_rows
-    lacking = {(gang.job, gang.size): gang for gang in gangs.incomplete()}
     return {
-        place: lacking[job, size]
-        for place, (job, size, number) in own.items()
-        if (job, size) in lacking and number // size == gangs.count(job, size) // size
+        place: IncompleteGang(job, members[job, size] % size, size)
+        for place, ((job, size), number) in own.items()
+        if number // size == members[job, size] // size
     }
 
 
 def rows_behind_gangs(workload: Workload, places: Collection[int]) -> dict[int, dict[str, Any]]:
     """Of the pods at these places in the order of arrival, the rows of those that start only after a gang."""
-    found, first = dict[int, dict[str, Any]](), 0
+    found, first, asked = dict[int, dict[str, Any]](), 0, pa.array(sorted(places), pa.int64())
     for batch in workload.batches() if places and s.AFTER_GANG in workload.columns else ():
-        for place in (place for place in places if 0 <= place - first < batch.num_rows):
-            [row] = batch.slice(place - first, 1).to_pylist()
-            if row[s.AFTER_GANG] and (row.get(s.GANG_SIZE) or 1) == 1:
-                found[place] = row
+        place = pa.array(range(first, first + batch.num_rows), pa.int64())
+        behind = pc.and_(pc.is_valid(batch.column(s.AFTER_GANG)), pc.is_in(place, value_set=asked))
+        kept = batch.append_column("place", place).filter(behind).to_pylist()
+        found |= {row.pop("place"): row for row in kept if row[s.AFTER_GANG] and (row.get(s.GANG_SIZE) or 1) == 1}
         first += batch.num_rows
     return found
 
