@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.gavel_noise import NoisyAllocator
 from fastsim.engine.rounds.job_metrics import round_figures
-from fastsim.engine.shares.plan import Allocation, RoundView
 from tests.golden.gavel import gavel
 from tests.golden.gavel.gavel_runs import SOLVED, Recorded, runs
 
@@ -31,35 +31,10 @@ Where our steps are not the original's, that is for cones and for levels of wate
 """
 ANY_SOLVER = (0.02, 0.04, 0.04)
 """The report's bars of ``max_min_fairness`` for any solver that is not the original's."""
-EQUALS = 1e-9
-"""Relative noise of the original's shares: it alone decides who comes first among jobs that are equal."""
 DRAWS = 24
+"""Runs with noise on their shares, which alone decides who comes first among jobs that are equal."""
 EXACT = "min_total_duration"
 """The family without an objective: the method ends far from every border, and rounding decides nothing."""
-
-
-class Noisy:
-    """The same policy, its shares with noise."""
-
-    def __init__(self, allocator: Any, seed: int) -> None:
-        self.allocator, self.random = allocator, np.random.default_rng(seed)
-
-    def allocate(self, view: RoundView) -> Allocation | None:
-        """The answer with noise."""
-        found: Allocation | None = self.allocator.allocate(view)
-        if found is None:
-            return None
-        noise = EQUALS * self.random.standard_normal(found.share__rg.shape)
-        return dataclasses.replace(found, share__rg=found.share__rg * (1 + noise))
-
-    def state(self) -> dict[str, Any]:
-        """What the policy remembers."""
-        state: dict[str, Any] = self.allocator.state()
-        return state
-
-    def restore(self, state: Any) -> None:
-        """Take that back."""
-        self.allocator.restore(state)
 
 
 def solved() -> list[Recorded]:
@@ -73,7 +48,7 @@ def deviations(run: Recorded, seed: int | None = None) -> Any:
     found = run.outcome
     if seed is not None:
         plan = run.plan()
-        found = run.played(dataclasses.replace(plan, allocator=Noisy(plan.allocator, seed)))
+        found = run.played(dataclasses.replace(plan, allocator=NoisyAllocator(plan.allocator, seed)))
     figures, row = round_figures(found), run.row
     pairs = (
         (figures.jct_mean_s, row["average_jct"]), (found.makespan_s, row["makespan"]),
