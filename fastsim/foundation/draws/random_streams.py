@@ -7,7 +7,7 @@ seed means the same numbers on every machine and version.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.random.bit_generator import ISeedSequence
@@ -30,7 +30,7 @@ _EDGE = 0.02425
 
 
 class _Key(ISeedSequence):
-    """The key of a generator; NumPy asks the operating system for a seed, at length, where a key is given as such."""
+    """The key of a generator. Given as ``key`` it takes longer: NumPy then asks the operating system for a seed."""
 
     def __init__(self, digest: bytes) -> None:
         self.words = np.frombuffer(digest, "<u8").astype(np.uint64)
@@ -45,7 +45,8 @@ class Stream:
 
     def __init__(self, seed: int, concern: str) -> None:
         digest = hashlib.sha256(f"fastsim:{seed}:{concern}".encode()).digest()
-        self._bits = np.random.Philox(_Key(digest[:16]))
+        # NumPy takes any ISeedSequence, although its types name one kind of them.
+        self._bits = np.random.Philox(cast(np.random.SeedSequence, _Key(digest[:16])))
 
     def raw(self, count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
         """The next `count` 64-bit words."""
