@@ -63,15 +63,17 @@ CORES = os.cpu_count() or 1
 TRANSLATORS = CORES if multiprocessing.get_start_method() == "fork" else 0
 
 SOURCES = {".".join(path.with_suffix("").parts): path.as_posix() for path in sorted(Path("fastsim_ext").rglob("*.pyx"))}
-# Modules that work once for a run, a checkpoint, a round or a decision, not once for an event: small rather than fast.
+# Modules that work once for a run, a checkpoint, a round or a decision, not once for an event, and those that are as
+# fast when they are small.
 SMALL = {
     f"fastsim_ext.{name}"
     for name in (
-        "_shared", "adaptive.goodput_table", "adaptive.loop", "adaptive.snapshot", "adaptive.training_job",
-        "build", "online.decision_trace", "online.stepped_loop", "online.stepped_queue",
-        "rounds.cluster_metrics", "rounds.job_table", "rounds.leases", "rounds.loop", "rounds.ordered_loop",
-        "rounds.resource_shares", "rounds.round_log", "rounds.server_allocation", "rounds.share_loop",
-        "rounds.snapshot", "solvers.block_equations", "solvers.block_path", "state.gpu_prices",
+        "_shared", "adaptive.goodput_table", "adaptive.loop", "adaptive.snapshot", "adaptive.training_job", "build",
+        "online.decision_trace", "online.fifo_pool", "online.ordered_queue", "online.preferences",
+        "online.stepped_loop", "online.stepped_queue", "rounds.cluster_metrics", "rounds.job_table", "rounds.leases",
+        "rounds.loop", "rounds.ordered_loop", "rounds.resource_shares", "rounds.round_log",
+        "rounds.server_allocation", "rounds.share_loop", "rounds.snapshot", "select.waiting_line",
+        "solvers.block_equations", "solvers.block_path", "solvers.self_dual_embedding", "state.gpu_prices",
         "state.gpu_readings", "state.outcome_columns", "state.tenant_usage",
     )
 }  # fmt: skip

@@ -55,6 +55,7 @@ cdef class DecisionTrace(OnlineLoop):
 
     def __init__(self, nodes, work, select, options, watched, listener):
         OnlineLoop.__init__(self, nodes, work, select, options)
+        self.line.close()    # every attempt is listened to
         self.watched, self.listener = watched, listener
 
     def move(self, int32_t slot):
@@ -198,6 +199,7 @@ cdef class RulesDecisionTrace(QueueLoop):
 
     def __init__(self, nodes, work, select, options, watched, listener):
         QueueLoop.__init__(self, nodes, work, select, options)
+        self.line.close()    # every attempt is listened to
         self.watched, self.listener = watched, listener
 
     def move(self, int32_t slot):

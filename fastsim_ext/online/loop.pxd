@@ -1,6 +1,7 @@
 # The online engine: arrivals, departures and node changes in time order.
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from fastsim_ext.select.scan cimport Choice, Selector
+from fastsim_ext.select.waiting_line cimport WaitingLine
 from fastsim_ext.state.departure_queue cimport DepartureQueue
 from fastsim_ext.state.node_table cimport NodeTable, Totals
 from fastsim_ext.state.pod_table cimport WorkTable
@@ -20,11 +21,13 @@ cdef class OnlineLoop:
     cdef readonly WorkTable work
     cdef readonly Selector select
     cdef readonly DepartureQueue departures
+    cdef readonly WaitingLine line       # of rules that let pods pass others
     cdef readonly double now, next_s      # next_s: when something happens next, after GPU_SAMPLE
     cdef readonly int64_t events, n_rows         # processed so far; timeline rows to drain
     cdef Counts counts
     cdef int queue_rule, record          # record: 0 nothing, 1 every event, 2 samples
     cdef bint freed, checked, last_batch, binds, starts_recorded     # the last: stays that begin are outcomes, too
+    cdef bint draws      # which node or device a pod gets may depend on the number of attempts
     cdef double until, gpu_sample_s, sample_s, next_sample, began, area_from
     cdef const int64_t[::1] a_pod_id     # a_: of the present batch
     cdef const int32_t[::1] a_class, a_priority, a_tenant, a_node, change_node, change_adds
@@ -53,6 +56,8 @@ cdef class OnlineLoop:
     cdef int depart(self) except -1 nogil
     cdef int release(self, int32_t slot, int reason) except -1 nogil
     cdef int change_node_now(self) except -1 nogil
+    cdef void free_all(self) noexcept nogil
     cdef bint retry(self) except -1 nogil
+    cdef bint retry_fitting(self) except -1 nogil
     cdef void fill_row(self, Row* row, int kind, int64_t pod) noexcept nogil
     cdef int write_row(self, int kind, int64_t pod) except -1 nogil

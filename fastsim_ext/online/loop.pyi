@@ -1,9 +1,10 @@
 """The online engine: arrivals, departures and node changes in time order, one decision a pod."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fastsim_ext.select.scan import Selector
+from fastsim_ext.select.waiting_line import WaitingLine
 from fastsim_ext.state.departure_queue import DepartureQueue
 from fastsim_ext.state.node_table import NodeTable
 from fastsim_ext.state.pod_table import WorkTable
@@ -18,6 +19,7 @@ class OnlineLoop:
     work: WorkTable
     select: Selector
     departures: DepartureQueue
+    line: WaitingLine
     now: float
     next_s: float
     events: int
@@ -56,8 +58,6 @@ class OnlineLoop:
         """Take over a snapshot(); every fed pod had arrived then."""
     def evict(self, slot: int) -> None:
         """Take a running pod off its node; it keeps its slot and departure for move()."""
-    def frag_without(self, node: int, slots: Sequence[int]) -> float:
-        """Fragmentation of a node in milli-GPU without these of its pods."""
     def move(self, slot: int) -> bool:
         """Place an evicted pod again, keeping its departure; lost if it fits nowhere. True if placed."""
     def trial(self, cls: int) -> int:

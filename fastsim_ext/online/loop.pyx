@@ -5,11 +5,12 @@ One total order of events holds: (time, kind, sequence), kinds as in ``state/dep
 
 from libc.math cimport INFINITY, NAN, ceil, isnan
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from fastsim_ext.memory cimport ahead
+from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.select.scan cimport Choice, Selector
+from fastsim_ext.select.waiting_line cimport WaitingLine
 from fastsim_ext.state.departure_queue cimport ARRIVAL, DEPARTURE, DESCHEDULE, END, NODE, RETRY, SAMPLE, DepartureQueue
 from fastsim_ext.state.node_table cimport NodeTable, Totals
 from fastsim_ext.state.pod_outcomes cimport EVICTED, FINISHED, INTERVAL, NODE_LOST, PENDING, POD, RUNNING, START
@@ -34,6 +35,9 @@ cdef class OnlineLoop:
         self.change_adds, self.deschedule_t = options["change_adds"], options["deschedule_t"]
         self.next_sample = self.area_from = -INFINITY
         self.gpu_sample_s, self.starts_recorded = INFINITY, options.get("starts_recorded", False)
+        self.draws = options.get("draws", True)
+        searchable = not self.draws and (self.queue_rule == FIFO_SKIP or self.queue_rule == PRIORITY_SKIP)
+        self.line = WaitingLine(nodes, work, searchable, self.queue_rule == PRIORITY_SKIP)
 
     def __dealloc__(self):
         free(self.rows)
@@ -107,7 +111,7 @@ cdef class OnlineLoop:
             "next_sample": self.next_sample, "sample_k": self.sample_k, "began": self.began,
             "area_from": self.area_from, "area": [self.area[k] for k in range(8)], "arrived": self.a_seq,
             "change_next": self.change_next, "deschedule_next": self.deschedule_next,
-            "attempts": self.select.attempts, "at_capacity": self.state()[1].hex(),
+            "attempts": self.select.attempts if self.draws else 0, "at_capacity": self.state()[1].hex(),
         }
 
     def restore(self, state):
@@ -123,6 +127,7 @@ cdef class OnlineLoop:
             self.area[k] = state["area"][k]
         self.change_next, self.deschedule_next = state["change_next"], state["deschedule_next"]
         self.select.attempts = state["attempts"]
+        self.line.rebuild()
         self.verify()
 
     def evict(self, int32_t slot):
@@ -133,21 +138,6 @@ cdef class OnlineLoop:
         self.work.note(slot, EVICTED, self.now, INTERVAL)
         s.node = -1
         self.counts.running -= 1
-
-    def frag_without(self, int node, slots):
-        """Fragmentation of a node in milli-GPU without these of its pods."""
-        cdef int32_t slot
-        self.nodes.check_node(node)
-        for slot in slots:
-            self.work.check_slot(slot)
-            if self.work.slots[slot].node != node:
-                raise ValueError(f"slot {slot} runs on node {self.work.slots[slot].node}, not on {node}")
-        for slot in slots:
-            self.nodes.release(node, &self.work.classes[self.work.slots[slot].cls], self.work.slots[slot].gpus)
-        frag = self.nodes.exactly(node).frag
-        for slot in slots:
-            self.nodes.allocate(node, &self.work.classes[self.work.slots[slot].cls], self.work.slots[slot].gpus)
-        return frag
 
     def move(self, int32_t slot):
         """Place an evicted pod again, keeping its departure; lost if it fits nowhere. True if placed."""
@@ -191,7 +181,7 @@ cdef class OnlineLoop:
 
     def note_deschedule(self):
         """Close a deschedule event: its timeline row, and waiting pods may fit now."""
-        self.freed = self.work.waiting > 0
+        self.free_all()
         if self.record == 1:
             self.write_row(DESCHEDULE, -1)
 
@@ -208,8 +198,11 @@ cdef class OnlineLoop:
         self.nodes.verify()
         self.work.verify()
         self.departures.verify()
+        self.line.verify()
         if self.checked and self.events % (1 + self.nodes.count // 16) == 0:
             self.select.verify()
+            if type(self) is OnlineLoop:  # rules look at more than the room of nodes
+                self.line.verify_tried()
         for s in range(self.work.n_slots):
             if self.work.slots[s].seq != -1 and self.work.slots[s].node >= 0:
                 pod = &self.work.classes[self.work.slots[s].cls]
@@ -266,24 +259,13 @@ cdef class OnlineLoop:
 
     cdef int skip_void_departures(self) except -1 nogil:
         """Drop departures of pods that left earlier, and prefetch the nodes of the next ones."""
-        cdef int32_t soon, later
-        cdef int64_t i
+        cdef int32_t soon
         while (self.departures.size > 0
                 and self.work.slots[self.departures.items[0].slot].turn != self.departures.items[0].turn):
             self.departures.pop()
-        # Hints: no result depends on them. What came up earlier is in the cache by now.
-        if self.departures.fresh:
-            self.departures.fresh = False
-            for i in range(self.departures.n_items):
-                ahead(&self.work.slots[self.departures.items[i].slot].seq)
-                ahead(&self.work.slots[self.departures.items[i].slot].gpus)
-        soon, later = self.departures.soon, self.departures.later
+        soon = self.departures.prefetch(self.work.slots)
         if soon >= 0 and self.work.slots[soon].node >= 0:
             self.select.prefetch(self.work.slots[soon].node)
-        if later >= 0:
-            ahead(&self.work.slots[later].seq)
-            ahead(&self.work.slots[later].gpus)
-        self.departures.soon = self.departures.later = -1
         return 0
 
     cdef bint wants_node_changes(self) noexcept nogil:
@@ -368,10 +350,11 @@ cdef class OnlineLoop:
     cdef int admit(self, int32_t slot) except -1 nogil:
         """Start, enqueue or drop a pod that has just arrived."""
         cdef int reason = self.nodes.lasting_obstacle(&self.work.classes[self.work.slots[slot].cls])
-        if reason != 0:
+        if reason:
             return self.drop(slot, reason)
         if self.queue_rule != DROP:
             self.work.queue(slot, self.queue_rule >= PRIORITY)
+            self.line.join(slot)
             self.counts.pending += 1
         if self.queue_rule in (DROP, FIFO_SKIP, PRIORITY_SKIP) or self.work.head == slot:
             reason = self.start(slot)
@@ -397,6 +380,7 @@ cdef class OnlineLoop:
         if choice.node < 0:
             return choice.reason
         if self.queue_rule != DROP:
+            self.line.leave(slot)
             self.work.unqueue(slot)
             self.counts.pending -= 1
         return self.start_on(slot, &choice)
@@ -430,10 +414,16 @@ cdef class OnlineLoop:
         """Handle the soonest departure."""
         cdef int32_t slot = self.departures.items[0].slot
         self.departures.pop()
+        self.line.free_node(self.work.slots[slot].node)
         self.release(slot, FINISHED)
         self.counts.finished += 1
         self.freed = self.work.waiting > 0
         return 0
+
+    cdef void free_all(self) noexcept nogil:
+        """Any waiting pod may fit now; only a pod that departs frees its node alone."""
+        self.freed = self.work.waiting > 0
+        self.line.free_all()
 
     cdef int release(self, int32_t slot, int reason) except -1 nogil:
         """Remove a running pod from its node and the system."""
@@ -450,7 +440,7 @@ cdef class OnlineLoop:
         cdef int32_t s, first
         if self.change_adds[self.change_next]:
             self.nodes.add_node(n)
-            self.freed = self.work.waiting > 0
+            self.free_all()
         else:
             while self.nodes.pods[n] > 0:
                 first = -1
@@ -471,6 +461,8 @@ cdef class OnlineLoop:
         cdef int32_t after
         cdef bint placed = False
         self.freed = False
+        if self.line.known():
+            return self.retry_fitting()
         while slot >= 0:
             after = self.work.slots[slot].after
             if self.start(slot) == 0:
@@ -478,6 +470,17 @@ cdef class OnlineLoop:
             elif self.queue_rule in (FIFO, PRIORITY):
                 break
             slot = after
+        self.line.settle(True)
+        return placed
+
+    cdef bint retry_fitting(self) except -1 nogil:
+        """Try the waiting pods that fit a node which was freed since all were tried; True if one was placed."""
+        cdef int32_t slot = self.line.first()
+        cdef bint placed = False
+        while slot >= 0:
+            placed = self.start(slot) == 0 or placed
+            slot = self.line.following()
+        self.line.settle(True)
         return placed
 
     cdef void fill_row(self, Row* row, int kind, int64_t pod) noexcept nogil:
@@ -486,13 +489,8 @@ cdef class OnlineLoop:
 
     cdef int write_row(self, int kind, int64_t pod) except -1 nogil:
         """Append the state of now to the timeline."""
-        cdef Row* fresh
         if self.n_rows == self.row_room:
-            fresh = <Row*> realloc(self.rows, (2 * self.row_room + 1024) * sizeof(Row))
-            if fresh == NULL:
-                with gil:
-                    raise MemoryError()
-            self.rows = fresh
+            self.rows = <Row*> memory_grown(self.rows, 2 * self.row_room + 1024, sizeof(Row))
             self.row_room = 2 * self.row_room + 1024
         self.fill_row(&self.rows[self.n_rows], kind, pod)
         self.n_rows += 1

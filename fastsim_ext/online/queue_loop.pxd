@@ -12,6 +12,7 @@ cdef class QueueLoop(RulesLoop):
     cdef bint ordered
     cdef int64_t walks                   # so far
     cdef bint skips(self) noexcept nogil
+    cdef bint lasting(self) noexcept nogil
     cdef bint barred(self, int32_t slot) noexcept nogil
     cdef void bar(self, int32_t over) noexcept nogil
     cdef int hold_back(self, int32_t slot, int32_t over) except -1 nogil

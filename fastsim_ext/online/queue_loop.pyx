@@ -39,7 +39,17 @@ cdef class QueueLoop(RulesLoop):
         """Insert an entry into the line, at its place in the order."""
         if self.ordered:
             return self.ordered_queue.join(slot, self.now)
-        return RulesLoop.insert(self, slot)
+        RulesLoop.insert(self, slot)
+        return self.line.join(slot)
+
+    cdef bint lasting(self) noexcept nogil:
+        """Whether an entry that fits nowhere fits nowhere until a node gets room, whatever starts meanwhile.
+
+        A gang may fit once its members choose other nodes. Quotas, rules about pods near and preemption look at more
+        than the room of nodes.
+        """
+        return not (self.limited or self.preempts or self.membership.follows or self.membership.n_gangs
+                    or self.constraints.spread.n_rules)
 
     cdef int schedule_end(self, int32_t slot) except -1 nogil:
         """As RulesLoop.schedule_end; a pod that rules of spread count may open nodes to others."""
@@ -51,6 +61,7 @@ cdef class QueueLoop(RulesLoop):
 
     cdef int dequeue(self, int32_t slot) except -1 nogil:
         """As RulesLoop.dequeue; there is no retry for an empty line."""
+        self.line.leave(slot)
         RulesLoop.dequeue(self, slot)
         self.freed = self.freed and self.work.waiting > 0
         return 0
@@ -142,6 +153,8 @@ cdef class QueueLoop(RulesLoop):
         cdef int reason
         if self.ordered:
             self.ordered_queue.renew(self.now)
+        elif self.line.known() and self.lasting():
+            return self.retry_fitting()
         at = self.work.head
         self.walks += 1
         while at >= 0:
@@ -155,6 +168,7 @@ cdef class QueueLoop(RulesLoop):
                         break
                     self.bar(self.failing)
             at = after
+        self.line.settle(skips and self.lasting())
         return started
 
     cdef int32_t following(self, int32_t slot, int64_t upto) noexcept nogil:

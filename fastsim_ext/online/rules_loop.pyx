@@ -152,7 +152,7 @@ cdef class RulesLoop(OnlineLoop):
             self.planned -= 1
         if by < 0 and self.away__n[n] == 0:
             self.nodes.add_node(n)
-            self.freed = self.work.waiting > 0
+            self.free_all()
         elif by > 0 and self.away__n[n] == 1:
             self.fail_node(n)
         return 0
@@ -170,7 +170,7 @@ cdef class RulesLoop(OnlineLoop):
                 self.lose(first, NODE_LOST)
         self.nodes.remove_node(n)
         if shaken:
-            self.freed = self.work.waiting > 0
+            self.free_all()
         return 0
 
     cdef int choose(self, int cls, Choice* choice) except -1 nogil:
@@ -413,7 +413,7 @@ cdef class RulesLoop(OnlineLoop):
                 self.lose(at, PREEMPTED)
             else:
                 self.interrupt(at, PREEMPTED)
-        self.freed = self.work.waiting > 0
+        self.free_all()
         return self.constraints.choose(self.work.slots[slot].cls, choice, -1, self.preemption.node)
 
     cdef int begin_work(self, int32_t slot, const Choice* choice) except -1 nogil:

@@ -15,5 +15,6 @@ memo   the figures of states by class, shared by runs on equal nodes
 lane   the place of a frequent class in every row of the memo
 view   a node as the fragmentation score sees it: its typical pods, and what each finds there
 offer  one way to place a request on the devices of a view
+need   whether a request is for no device, a share of one, or whole ones
 ====== ================================================================================================
 """

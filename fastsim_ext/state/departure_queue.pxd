@@ -1,5 +1,6 @@
 # The order of events and the queue of departures.
 from libc.stdint cimport int32_t, int64_t
+from fastsim_ext.state.pod_table cimport Slot
 
 cdef enum:  # EventKind: order at equal time; the key of the one total order is (time, kind, sequence)
     NODE, DEPARTURE, RETRY, SAMPLE, DESCHEDULE, ARRIVAL, END
@@ -37,6 +38,7 @@ cdef class DepartureQueue:
     cdef bint fresh              # a bucket went to the heap since this was set to False
     cdef int push(self, double t, int32_t slot, int32_t turn) except -1 nogil
     cdef int pop(self) except -1 nogil
+    cdef int32_t prefetch(self, const Slot* slots) noexcept nogil
     cdef int64_t bucket_of(self, double t) noexcept nogil
     cdef int insert(self, const Departure* new) except -1 nogil
     cdef int to_heap(self, const Departure* new) except -1 nogil

@@ -11,6 +11,8 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from fastsim_ext.memory cimport ahead
+from fastsim_ext.state.pod_table cimport Slot
 
 
 cdef enum:
@@ -113,6 +115,22 @@ cdef class DepartureQueue:
         if b <= self.at:
             return self.to_heap(new)
         return self.to_bucket(b, new) if b < self.n_buckets else self.to_beyond(new)
+
+    cdef int32_t prefetch(self, const Slot* slots) noexcept nogil:
+        """Prefetch the slots of the next pods; the slot of one whose node is needed soon, or -1."""
+        cdef int32_t soon = self.soon
+        cdef int64_t i
+        # Hints: no result depends on them. What came up earlier is in the cache by now.
+        if self.fresh:
+            self.fresh = False
+            for i in range(self.n_items):
+                ahead(&slots[self.items[i].slot].seq)
+                ahead(&slots[self.items[i].slot].gpus)
+        if self.later >= 0:
+            ahead(&slots[self.later].seq)
+            ahead(&slots[self.later].gpus)
+        self.soon = self.later = -1
+        return soon
 
     cdef int64_t bucket_of(self, double t) noexcept nogil:
         """The bucket of a time, by a formula that never falls as time goes on; ``n_buckets`` beyond all of them."""

@@ -1,9 +1,10 @@
 """Pod classes, the pods in the system, the waiting line and the outcomes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastsim_ext.state.gpu_prices import Tariff
+from fastsim_ext.state.node_table import NodeTable
 
 class WorkTable:
     """Owner of classes, slots, the waiting line and outcomes."""
@@ -39,5 +40,7 @@ class WorkTable:
         """Arrival numbers of all pods that wait or run, in no particular order."""
     def running(self) -> list[tuple[int, int, int, int, int, float]]:
         """(slot, seq, class, node, devices as bits, start in s) of every running pod, by seq."""
+    def frag_without(self, nodes: NodeTable, node: int, slots: Sequence[int]) -> float:
+        """Fragmentation of a node in milli-GPU without these of its pods."""
     def verify(self) -> int:
         """Check the waiting line."""

@@ -10,6 +10,7 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.state.gpu_prices cimport Tariff
+from fastsim_ext.state.node_table cimport NodeTable
 from fastsim_ext.state.pod_outcomes cimport FINISHED, INTERVAL, NODE_LOST, POD, PREEMPTED, Outcome, outcome_spans
 from fastsim_ext.types cimport FULL, Pod
 
@@ -281,6 +282,21 @@ cdef class WorkTable:
                 self.tenant_held[a.tenant] += a.held
         self.n_outcomes += 1
         return 0
+
+    def frag_without(self, NodeTable nodes, int node, slots):
+        """Fragmentation of a node in milli-GPU without these of its pods."""
+        cdef int32_t slot
+        nodes.check_node(node)
+        for slot in slots:
+            self.check_slot(slot)
+            if self.slots[slot].node != node:
+                raise ValueError(f"slot {slot} runs on node {self.slots[slot].node}, not on {node}")
+        for slot in slots:
+            nodes.release(node, &self.classes[self.slots[slot].cls], self.slots[slot].gpus)
+        frag = nodes.exactly(node).frag
+        for slot in slots:
+            nodes.allocate(node, &self.classes[self.slots[slot].cls], self.slots[slot].gpus)
+        return frag
 
     cpdef int verify(self) except -1:
         """Check that the waiting line is linked both ways and has only pods without a node."""

@@ -47,7 +47,8 @@ FIELD = re.compile(r"    cdef (?:readonly |const )*[\w\[\], :*]+?[ *\]](\w+(?:, 
 NOT_SAVED_BY_ONLINE = {
     "nodes", "work", "select", "departures",  # tables of their own
     "queue_rule", "record", "checked", "until", "sample_s", "deschedule_t", "starts_recorded",
-    "gpu_sample_s", "next_s",  # options
+    "gpu_sample_s", "next_s", "draws",  # options
+    "line",  # built again from the waiting pods
     "change_t", "change_node", "change_adds",  # the caller's columns
     "a_pod_id", "a_class", "a_priority", "a_tenant", "a_submit", "a_duration",  # the batch, like the next
     "a_node", "a_gpus", "binds",

@@ -44,7 +44,7 @@ class RunView:
 
     def fragmentation(self, node: int, without: Sequence[RunningPod] = ()) -> float:
         """Fragmentation of a node in milli-GPU if these of its pods were gone."""
-        return float(self._online.frag_without(node, [pod.slot for pod in without]))
+        return float(self._online.work.frag_without(self._online.nodes, node, [pod.slot for pod in without]))
 
     def pods_by_node(self) -> dict[int, list[RunningPod]]:
         """Running pods of every node that has any, in arrival order."""

@@ -110,6 +110,11 @@ class OnlinePlan:
         return tuple(term for term in self.terms if term.kernel not in PREFERENCE_KERNELS)
 
     @property
+    def draws(self) -> bool:
+        """Whether numbers are drawn, each by the number of attempts to place a pod before it."""
+        return self.gpu_pick == "random" or any(term.kernel == "random" for term in self.terms)
+
+    @property
     def preference_weights(self) -> tuple[int, ...]:
         """Weights of the scores of preferences, in the order of :data:`PREFERENCE_KERNELS`."""
         return tuple(

@@ -225,7 +225,7 @@ class OnlineRun:
         queue = self.plan.queue
         return {
             "queue": RULES.index(queue) if queue in RULES else len(RULES) + queue.endswith("_skip"), "record": record,
-            "checked": CHECKED, "starts_recorded": self.telemetry_hook is not None,
+            "checked": CHECKED, "draws": self.plan.draws, "starts_recorded": self.telemetry_hook is not None,
             "until_s": np.inf if options.until_s is None else options.until_s, "sample_s": options.sample_s or 0.0,
             "deschedule_t": np.array(times, np.float64), **change_columns(self.cluster), **line_order(queue),
         }  # fmt: skip

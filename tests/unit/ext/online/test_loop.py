@@ -186,7 +186,8 @@ def test_fragmentation_without_some_pods_changes_nothing() -> None:
     decision.feed(*((decision.pod(1, milli), 0.0, None) for milli in (300, 900)))
     decision.online.advance(9)
     online, totals = decision.online, decision.table.nodes.totals()
-    assert [online.frag_without(0, slots) for slots in ([], [0], [1], [0, 1])] == [800.0, 100.0, 700.0, 0.0]
+    without = [online.work.frag_without(online.nodes, 0, slots) for slots in ([], [0], [1], [0, 1])]
+    assert without == [800.0, 100.0, 700.0, 0.0]
     assert decision.table.nodes.totals() == totals and online.verify() == 0
 
 
@@ -225,7 +226,7 @@ def test_slots_and_classes_that_do_not_exist_are_refused() -> None:
     with pytest.raises(IndexError, match="no pod class 7"):
         online.trial(7)
     with pytest.raises(IndexError, match="position -1"):
-        online.frag_without(-1, [])
+        online.work.frag_without(online.nodes, -1, [])
     with pytest.raises(ValueError, match="different lengths"):
         priority, tenant = np.zeros((2, 2), np.int32)
         online.feed(np.arange(2), np.zeros(1, np.int32), np.zeros(2), np.zeros(2), priority, tenant, None, None, True)

@@ -1,0 +1,298 @@
+"""The waiting line as a search tree, for the rules that let pods pass one that fits nowhere.
+
+A pod that fitted no node fits none until a node gets room: every check of a node becomes harder as pods start. So when
+a pod leaves its node, only pods that fit this node are tried, in the order of the line. A tree over the line finds
+them: each cell has the smallest requests below it. A cell may promise what no pod below it keeps; it never hides one.
+"""
+
+cimport cython
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free
+from fastsim_ext.memory cimport memory_grown
+from fastsim_ext.select.scan cimport misfit
+from fastsim_ext.state.node_table cimport NodeTable
+from fastsim_ext.state.pod_table cimport WorkTable
+from fastsim_ext.types cimport FULL, Node, Pod
+
+cdef enum:
+    FIRST_ROOM = 64      # positions of a new tree
+
+cdef int64_t NEVER = 1LL << 62           # more than any request
+
+
+cdef int need_of(const Pod* pod) noexcept nogil:
+    """The need of devices of a request; shares of several devices are only looked at by CPU and memory."""
+    if pod.num_gpu == 1 and pod.milli < FULL:
+        return 1
+    return 2 if pod.num_gpu > 0 and pod.milli == FULL else 0
+
+
+cdef void tree_write(LineTree* tree, int32_t position, const Pod* pod) noexcept nogil:
+    """Write the request at a position, NULL for none, and the cells above that it changes."""
+    cdef Least* leaf = &tree.least[NEEDS * (tree.room + position)]
+    cdef int32_t cell = (tree.room + position) // 2
+    cdef int f
+    for f in range(NEEDS):
+        leaf[f].cpu = leaf[f].mem = leaf[f].gpu = NEVER
+    if pod != NULL:
+        f = need_of(pod)
+        leaf[f].cpu, leaf[f].mem = pod.cpu, pod.mem
+        leaf[f].gpu = pod.milli if f == 1 else pod.num_gpu if f == 2 else 0
+    while cell > 0 and tree_renewed(tree, cell):
+        cell //= 2
+
+
+cdef bint tree_renewed(LineTree* tree, int32_t cell) noexcept nogil:
+    """Take the smaller requests of both children into a cell; whether that changed it."""
+    cdef Least* own = &tree.least[NEEDS * cell]
+    cdef const Least* child = &tree.least[2 * NEEDS * cell]
+    cdef Least new
+    cdef bint changed = False
+    cdef int f
+    for f in range(NEEDS):
+        new.cpu = min(child[f].cpu, child[NEEDS + f].cpu)
+        new.mem = min(child[f].mem, child[NEEDS + f].mem)
+        new.gpu = min(child[f].gpu, child[NEEDS + f].gpu)
+        changed |= new.cpu != own[f].cpu or new.mem != own[f].mem or new.gpu != own[f].gpu
+        own[f] = new
+    return changed
+
+
+@cython.final
+cdef class WaitingLine:
+    """The pods of ``work`` that wait; ``searchable`` unless a failed attempt counts or is listened to."""
+
+    def __init__(self, NodeTable nodes, WorkTable work, bint searchable, bint by_priority):
+        self.nodes, self.work, self.searchable, self.by_priority = nodes, work, searchable, by_priority
+
+    def __dealloc__(self):
+        cdef int t
+        for t in range(self.n_trees):
+            free(self.trees[t].slot)
+            free(self.trees[t].least)
+        free(self.position)
+
+    cdef void close(self) noexcept nogil:
+        """From now on every pod is tried."""
+        self.searchable = self.tried = False
+
+    # ------------------------------------------------------------------ the line
+
+    cdef int tree_of(self, int32_t priority) except -2 nogil:
+        """The tree of a priority, a new one if there is none; -1 if there are too many."""
+        cdef int t = 0, k
+        while t < self.n_trees and self.trees[t].priority > priority:
+            t += 1
+        if t < self.n_trees and self.trees[t].priority == priority:
+            return t
+        if self.n_trees == MOST_TREES:
+            return -1
+        for k in range(self.n_trees, t, -1):
+            self.trees[k] = self.trees[k - 1]
+        self.n_trees += 1
+        self.trees[t].priority, self.trees[t].room, self.trees[t].used, self.trees[t].alive = priority, 0, 0, 0
+        self.trees[t].slot, self.trees[t].least = NULL, NULL
+        return t
+
+    cdef int join(self, int32_t slot) except -1 nogil:
+        """A pod joins the line behind all others of its priority."""
+        cdef int t
+        cdef LineTree* tree
+        if not self.searchable:
+            return 0
+        if slot >= self.room:
+            self.position = <int32_t*> memory_grown(self.position, 2 * slot + 64, sizeof(int32_t))
+            for t in range(self.room, 2 * slot + 64):
+                self.position[t] = -1
+            self.room = 2 * slot + 64
+        t = self.tree_of(self.work.slots[slot].priority if self.by_priority else 0)
+        if t < 0:
+            self.close()
+            return 0
+        tree = &self.trees[t]
+        if tree.used == tree.room:
+            self.make_room(tree)
+        tree.slot[tree.used], self.position[slot] = slot, tree.used
+        tree_write(tree, tree.used, &self.work.classes[self.work.slots[slot].cls])
+        tree.used, tree.alive = tree.used + 1, tree.alive + 1
+        return 0
+
+    cdef int make_room(self, LineTree* tree) except -1 nogil:
+        """Close the gaps of pods that have left; twice as many positions if most are taken."""
+        cdef int32_t room = tree.room, position, at = 0
+        cdef int f
+        if 2 * tree.alive >= room:
+            room = max(2 * room, FIRST_ROOM)
+            tree.slot = <int32_t*> memory_grown(tree.slot, room, sizeof(int32_t))
+            tree.least = <Least*> memory_grown(tree.least, 2 * <int64_t> NEEDS * room, sizeof(Least))
+            tree.room = room
+        for position in range(tree.used):
+            if tree.slot[position] >= 0:
+                tree.slot[at] = tree.slot[position]
+                self.position[tree.slot[at]] = at
+                at += 1
+        tree.used = at
+        for f in range(2 * NEEDS * room):
+            tree.least[f].cpu = tree.least[f].mem = tree.least[f].gpu = NEVER
+        for position in range(at):
+            tree_write(tree, position, &self.work.classes[self.work.slots[tree.slot[position]].cls])
+        return 0
+
+    cdef void leave(self, int32_t slot) noexcept nogil:
+        """A pod leaves the line."""
+        cdef int t = 0
+        cdef int32_t position = self.position[slot] if slot < self.room else -1
+        if not self.searchable or position < 0:
+            return
+        while self.by_priority and self.trees[t].priority != self.work.slots[slot].priority:
+            t += 1
+        self.trees[t].slot[position] = self.position[slot] = -1
+        self.trees[t].alive -= 1
+        tree_write(&self.trees[t], position, NULL)
+
+    cdef int rebuild(self) except -1 nogil:
+        """Build the trees again from the line of ``work``; every pod is tried then."""
+        cdef int32_t slot
+        cdef int t
+        for t in range(self.n_trees):
+            while self.trees[t].used > 0:
+                self.trees[t].used -= 1
+                slot = self.trees[t].slot[self.trees[t].used]
+                if slot >= 0:
+                    self.position[slot] = -1
+                tree_write(&self.trees[t], self.trees[t].used, NULL)
+            self.trees[t].alive = 0
+        self.free_all()
+        slot = self.work.head
+        while slot >= 0:
+            self.join(slot)
+            slot = self.work.slots[slot].after
+        return 0
+
+    # ------------------------------------------------------------------ what was freed
+
+    cdef void free_node(self, int32_t node) noexcept nogil:
+        """A pod has left this node."""
+        cdef int k
+        for k in range(self.n_freed):
+            if self.freed[k] == node:
+                return
+        if self.n_freed == MOST_FREED:
+            self.tried = False
+            return
+        self.freed[self.n_freed] = node
+        self.n_freed += 1
+
+    cdef void free_all(self) noexcept nogil:
+        """Any node may have room that it did not have, or a pod has joined that was not tried."""
+        self.tried = False
+
+    cdef bint known(self) noexcept nogil:
+        """Whether the pods that fit nowhere can be passed without being tried."""
+        return self.searchable and self.tried
+
+    cdef void settle(self, bint lasting) noexcept nogil:
+        """Every pod that may fit was tried; ``lasting``: one that failed fails until a node gets room."""
+        self.tried, self.n_freed = self.searchable and lasting, 0
+
+    # ------------------------------------------------------------------ search
+
+    cdef int32_t first(self) noexcept nogil:
+        """The first pod of the line that fits one of the freed nodes now, or -1."""
+        self.at_tree = self.at_position = 0
+        self.searches += 1
+        return self.following()
+
+    cdef int32_t following(self) noexcept nogil:
+        """The next pod that fits one of the freed nodes now, or -1."""
+        cdef int32_t position
+        cdef int k
+        cdef const Node* node
+        cdef FreeRoom* room
+        cdef LineTree* tree
+        self.n_rooms = 0
+        for k in range(self.n_freed):
+            node = &self.nodes.records[self.freed[k]]
+            if not self.nodes.present[self.freed[k]] or self.nodes.pods[self.freed[k]] >= self.nodes.max_pods[
+                    self.freed[k]]:
+                continue
+            room = &self.rooms[self.n_rooms]
+            room.node, room.cpu, room.mem = self.freed[k], node.cpu_left, node.mem_left
+            room.gpu[0], room.gpu[1], room.gpu[2] = 0, node.most, node.idle
+            self.n_rooms += 1
+        while self.at_tree < self.n_trees and self.n_rooms:
+            tree = &self.trees[self.at_tree]
+            position = self.first_fitting(tree, 1, 0, tree.room) if tree.alive else -1
+            if position >= 0:
+                self.at_position = position + 1
+                return tree.slot[position]
+            self.at_tree, self.at_position = self.at_tree + 1, 0
+        return -1
+
+    cdef int32_t first_fitting(self, const LineTree* tree, int32_t cell, int32_t low, int32_t size) noexcept nogil:
+        """The first position from ``at_position`` on, of the ``size`` positions from ``low`` below a cell, whose pod
+        fits; or -1."""
+        cdef int32_t found
+        if low + size <= self.at_position or not self.may_fit(&tree.least[NEEDS * cell]):
+            return -1
+        if size == 1:
+            return low if self.fits(tree.slot[low]) else -1
+        size //= 2
+        found = self.first_fitting(tree, 2 * cell, low, size)
+        return found if found >= 0 else self.first_fitting(tree, 2 * cell + 1, low + size, size)
+
+    cdef bint may_fit(self, const Least* least) noexcept nogil:
+        """Whether a pod with the smallest requests of one need of devices would fit a freed node."""
+        cdef int k, f
+        for k in range(self.n_rooms):
+            for f in range(NEEDS):
+                if (least[f].cpu <= self.rooms[k].cpu and least[f].mem <= self.rooms[k].mem
+                        and least[f].gpu <= self.rooms[k].gpu[f]):
+                    return True
+        return False
+
+    cdef bint fits(self, int32_t slot) noexcept nogil:
+        """Whether the pod fits a freed node, as far as its class says."""
+        cdef const Pod* pod = &self.work.classes[self.work.slots[slot].cls]
+        cdef Node node
+        cdef int k
+        for k in range(self.n_rooms):
+            node = self.nodes.at(self.rooms[k].node)
+            if misfit(&node, pod, self.nodes.pods[self.rooms[k].node], self.nodes.max_pods[self.rooms[k].node]) == 0:
+                return True
+        return False
+
+    cpdef int verify(self) except -1:
+        """The trees hold the waiting pods in the order of the line, and no cell promises too little."""
+        cdef int32_t slot = self.work.head
+        cdef int t, f
+        cdef int32_t position, cell
+        cdef const Least* own
+        cdef const Least* child
+        for t in range(self.n_trees if self.searchable else 0):
+            for position in range(self.trees[t].used):
+                if self.trees[t].slot[position] >= 0:
+                    assert self.trees[t].slot[position] == slot, f"slot {slot} is not at its place in the line"
+                    slot = self.work.slots[slot].after
+            for cell in range(2, 2 * self.trees[t].room):
+                own, child = &self.trees[t].least[NEEDS * (cell // 2)], &self.trees[t].least[NEEDS * cell]
+                for f in range(NEEDS):
+                    assert (own[f].cpu <= child[f].cpu and own[f].mem <= child[f].mem
+                            and own[f].gpu <= child[f].gpu), f"cell {cell} hides a pod"
+        assert slot < 0 or not self.searchable, f"slot {slot} waits and is in no tree"
+        return 0
+
+    cdef int verify_tried(self) except -1:
+        """No pod whose class says all of its conditions fits a node that was not freed since all were tried."""
+        cdef int32_t slot = self.work.head
+        cdef Node node
+        cdef int n
+        freed = {self.freed[n] for n in range(self.n_freed)}
+        while slot >= 0 and self.known():
+            for n in range(self.nodes.count):
+                node = self.nodes.at(n)
+                assert n in freed or not self.nodes.present[n] or misfit(
+                    &node, &self.work.classes[self.work.slots[slot].cls], self.nodes.pods[n], self.nodes.max_pods[n]
+                ), f"slot {slot} waits although it fits node {n}"
+            slot = self.work.slots[slot].after
+        return 0
