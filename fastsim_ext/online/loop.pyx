@@ -138,6 +138,7 @@ cdef class OnlineLoop:
         self.work.note(slot, EVICTED, self.now, INTERVAL)
         s.node = -1
         self.counts.running -= 1
+        self.line.free_all()
 
     def move(self, int32_t slot):
         """Place an evicted pod again, keeping its departure; lost if it fits nowhere. True if placed."""
@@ -178,6 +179,7 @@ cdef class OnlineLoop:
         cdef Slot* s = &self.work.slots[slot]
         self.nodes.release(s.node, &self.work.classes[s.cls], s.gpus)
         self.work.leave(slot)
+        self.line.free_all()
 
     def note_deschedule(self):
         """Close a deschedule event: its timeline row, and waiting pods may fit now."""

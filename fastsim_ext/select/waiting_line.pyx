@@ -151,8 +151,11 @@ cdef class WaitingLine:
         tree_write(&self.trees[t], position, NULL)
 
     cdef int rebuild(self) except -1 nogil:
-        """Build the trees again from the line of ``work``; every pod is tried then."""
-        cdef int32_t slot
+        """Build the trees again from the line of ``work``; every pod is tried then.
+
+        A line that was kept under another rule may not be in order of priority: it is never searched.
+        """
+        cdef int32_t slot, after
         cdef int t
         for t in range(self.n_trees):
             while self.trees[t].used > 0:
@@ -166,7 +169,10 @@ cdef class WaitingLine:
         slot = self.work.head
         while slot >= 0:
             self.join(slot)
-            slot = self.work.slots[slot].after
+            after = self.work.slots[slot].after
+            if self.by_priority and after >= 0 and self.work.slots[after].priority > self.work.slots[slot].priority:
+                self.close()
+            slot = after
         return 0
 
     # ------------------------------------------------------------------ what was freed
