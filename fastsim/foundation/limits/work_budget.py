@@ -35,7 +35,7 @@ class Work(Enum):
     NODE_CHANGES = "failures and repairs of nodes", 100_000_000
     ROUNDS = "rounds since a job ended", 2_000_000
     DECISIONS = "decisions of the policy since a job ended", 100_000
-    GENERATIONS = "generations of the search since a job ended", 2_000_000
+    GENERATIONS = "generations of the search since a job ended", 2_500_000
     STEPS = "steps and samples since a pod ended", 20_000_000
     STAYS = "stays on nodes since a pod ended", 5_000_000
     CHECKPOINTS = "checkpoints", 2_000

@@ -12,12 +12,12 @@ from fastsim.foundation.limits.work_budget import CHOICE
 
 @pytest.fixture(autouse=True)
 def _small_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(CHOICE, "0.0005")  # 1,000 rounds, 50 decisions, 1,000 generations
+    monkeypatch.setenv(CHOICE, "0.0005")  # 1,000 rounds, 50 decisions, 1,250 generations, 10,000 steps
 
 
 @pytest.mark.parametrize(("knob", "most", "what"), [
     (ROUND_S, 1000, "1,001 rounds"), (DECISIONS, 50, "51 decisions of the policy"),
-    (GENERATIONS, 1000, "1,001 generations of the search"), (STEPS, 10_000, "10,001 steps and samples"),
+    (GENERATIONS, 1250, "1,251 generations of the search"), (STEPS, 10_000, "10,001 steps and samples"),
     (STAYS, 2500, "2,501 stays on nodes"),
 ], ids=["rounds", "decisions", "generations", "steps", "stays"])  # fmt: skip
 def test_work_counts_from_the_last_job_that_ended(knob: Knob, most: int, what: str) -> None:
