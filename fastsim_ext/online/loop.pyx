@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.select.scan cimport Choice, Selector
-from fastsim_ext.select.waiting_line cimport WaitingLine
+from fastsim_ext.select.waiting_line cimport BY_JOINING, BY_PRIORITY, WaitingLine
 from fastsim_ext.state.departure_queue cimport ARRIVAL, DEPARTURE, DESCHEDULE, END, NODE, RETRY, SAMPLE, DepartureQueue
 from fastsim_ext.state.node_table cimport NodeTable, Totals
 from fastsim_ext.state.pod_outcomes cimport EVICTED, FINISHED, INTERVAL, NODE_LOST, PENDING, POD, RUNNING, START
@@ -37,7 +37,8 @@ cdef class OnlineLoop:
         self.gpu_sample_s, self.starts_recorded = INFINITY, options.get("starts_recorded", False)
         self.draws = options.get("draws", True)
         searchable = not self.draws and (self.queue_rule == FIFO_SKIP or self.queue_rule == PRIORITY_SKIP)
-        self.line = WaitingLine(nodes, work, searchable, self.queue_rule == PRIORITY_SKIP)
+        order = BY_PRIORITY if self.queue_rule == PRIORITY_SKIP else BY_JOINING
+        self.line = WaitingLine(nodes, work, searchable, order)
 
     def __dealloc__(self):
         free(self.rows)

@@ -11,6 +11,7 @@ from fastsim_ext.online.ordered_queue cimport ORDERED, OrderedQueue
 from fastsim_ext.online.rules_loop cimport RulesLoop
 from fastsim_ext.sorting cimport MOST_TERMS
 from fastsim_ext.select.scan cimport Choice
+from fastsim_ext.select.waiting_line cimport BY_KEY, WaitingLine
 from fastsim_ext.state.pod_outcomes cimport OVER_QUOTA
 
 
@@ -23,6 +24,7 @@ cdef class QueueLoop(RulesLoop):
         self.ordered = self.queue_rule >= ORDERED
         if self.ordered:
             self.ordered_queue = OrderedQueue(nodes, work, self.membership, options["terms"], options["level_s"])
+            self.line = WaitingLine(nodes, work, self.skips() and not self.draws, BY_KEY)
 
     cdef int keep(self, int32_t slot, int64_t i) except -1 nogil:
         """Store the values of the columns that an order reads."""
@@ -153,7 +155,7 @@ cdef class QueueLoop(RulesLoop):
         cdef int reason
         if self.ordered:
             self.ordered_queue.renew(self.now)
-        elif self.line.known() and self.lasting():
+        if self.line.known() and self.lasting():
             return self.retry_fitting()
         at = self.work.head
         self.walks += 1

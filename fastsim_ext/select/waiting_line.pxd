@@ -9,6 +9,9 @@ cdef enum:
     MOST_TREES = 32      # priorities in the line; with more of them every pod is tried
     MOST_FREED = 32      # nodes; with more of them every pod is tried
 
+cdef enum:  # order of the line
+    BY_JOINING, BY_PRIORITY, BY_KEY
+
 cdef struct Least:       # the smallest requests below a cell; NEVER: there is none
     int64_t cpu, mem, gpu                # milli-CPU; MiB; milli-GPU of a share, or whole devices
 
@@ -33,7 +36,7 @@ cdef class WaitingLine:
     cdef readonly bint searchable        # the pods that do not fit can be found without trying them
     cdef readonly int64_t searches       # retries in which only the freed nodes were looked at
     cdef bint tried                      # no pod of the line fits a node that is not among ``freed``
-    cdef bint by_priority
+    cdef int order
     cdef LineTree[MOST_TREES] trees      # by falling priority
     cdef int n_trees
     cdef int32_t* position               # by slot, -1: not in a tree
@@ -42,7 +45,7 @@ cdef class WaitingLine:
     cdef FreeRoom[MOST_FREED] rooms      # of the freed nodes that can take a pod
     cdef int n_freed, n_rooms
     cdef int at_tree                     # where the search goes on
-    cdef int32_t at_position
+    cdef int32_t at_position, at_slot
     cdef int join(self, int32_t slot) except -1 nogil
     cdef void leave(self, int32_t slot) noexcept nogil
     cdef int rebuild(self) except -1 nogil
@@ -55,6 +58,8 @@ cdef class WaitingLine:
     cpdef int verify(self) except -1
     cdef int verify_tried(self) except -1
     cdef int32_t following(self) noexcept nogil
+    cdef int32_t following_by_key(self) noexcept nogil
+    cdef void measure(self) noexcept nogil
     cdef void close(self) noexcept nogil
     cdef int tree_of(self, int32_t priority) except -2 nogil
     cdef int32_t first_fitting(self, const LineTree* tree, int32_t cell, int32_t low, int32_t size) noexcept nogil

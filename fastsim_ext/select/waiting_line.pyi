@@ -8,6 +8,6 @@ class WaitingLine:
 
     searchable: bool
     searches: int
-    def __init__(self, nodes: NodeTable, work: WorkTable, searchable: bool, by_priority: bool) -> None: ...
+    def __init__(self, nodes: NodeTable, work: WorkTable, searchable: bool, order: int) -> None: ...
     def verify(self) -> int:
         """The trees hold the waiting pods in the order of the line, and no cell promises too little."""

@@ -3,6 +3,7 @@
 A pod that fitted no node fits none until a node gets room: every check of a node becomes harder as pods start. So when
 a pod leaves its node, only pods that fit this node are tried, in the order of the line. A tree over the line finds
 them: each cell has the smallest requests below it. A cell may promise what no pod below it keeps; it never hides one.
+Under an order by a key, in which pods join anywhere, the line is searched from pod to pod.
 """
 
 cimport cython
@@ -27,6 +28,11 @@ cdef int need_of(const Pod* pod) noexcept nogil:
     return 2 if pod.num_gpu > 0 and pod.milli == FULL else 0
 
 
+cdef int64_t amount_of(const Pod* pod, int need) noexcept nogil:
+    """What a request takes of devices: milli-GPU of a share, or whole devices."""
+    return pod.milli if need == 1 else pod.num_gpu if need == 2 else 0
+
+
 cdef void tree_write(LineTree* tree, int32_t position, const Pod* pod) noexcept nogil:
     """Write the request at a position, NULL for none, and the cells above that it changes."""
     cdef Least* leaf = &tree.least[NEEDS * (tree.room + position)]
@@ -37,7 +43,7 @@ cdef void tree_write(LineTree* tree, int32_t position, const Pod* pod) noexcept 
     if pod != NULL:
         f = need_of(pod)
         leaf[f].cpu, leaf[f].mem = pod.cpu, pod.mem
-        leaf[f].gpu = pod.milli if f == 1 else pod.num_gpu if f == 2 else 0
+        leaf[f].gpu = amount_of(pod, f)
     while cell > 0 and tree_renewed(tree, cell):
         cell //= 2
 
@@ -62,8 +68,8 @@ cdef bint tree_renewed(LineTree* tree, int32_t cell) noexcept nogil:
 cdef class WaitingLine:
     """The pods of ``work`` that wait; ``searchable`` unless a failed attempt counts or is listened to."""
 
-    def __init__(self, NodeTable nodes, WorkTable work, bint searchable, bint by_priority):
-        self.nodes, self.work, self.searchable, self.by_priority = nodes, work, searchable, by_priority
+    def __init__(self, NodeTable nodes, WorkTable work, bint searchable, int order):
+        self.nodes, self.work, self.searchable, self.order, self.at_slot = nodes, work, searchable, order, -1
 
     def __dealloc__(self):
         cdef int t
@@ -98,14 +104,14 @@ cdef class WaitingLine:
         """A pod joins the line behind all others of its priority."""
         cdef int t
         cdef LineTree* tree
-        if not self.searchable:
+        if not self.searchable or self.order == BY_KEY:
             return 0
         if slot >= self.room:
             self.position = <int32_t*> memory_grown(self.position, 2 * slot + 64, sizeof(int32_t))
             for t in range(self.room, 2 * slot + 64):
                 self.position[t] = -1
             self.room = 2 * slot + 64
-        t = self.tree_of(self.work.slots[slot].priority if self.by_priority else 0)
+        t = self.tree_of(self.work.slots[slot].priority if self.order == BY_PRIORITY else 0)
         if t < 0:
             self.close()
             return 0
@@ -144,7 +150,7 @@ cdef class WaitingLine:
         cdef int32_t position = self.position[slot] if slot < self.room else -1
         if not self.searchable or position < 0:
             return
-        while self.by_priority and self.trees[t].priority != self.work.slots[slot].priority:
+        while self.order == BY_PRIORITY and self.trees[t].priority != self.work.slots[slot].priority:
             t += 1
         self.trees[t].slot[position] = self.position[slot] = -1
         self.trees[t].alive -= 1
@@ -170,7 +176,8 @@ cdef class WaitingLine:
         while slot >= 0:
             self.join(slot)
             after = self.work.slots[slot].after
-            if self.by_priority and after >= 0 and self.work.slots[after].priority > self.work.slots[slot].priority:
+            if self.order == BY_PRIORITY and after >= 0 and (
+                    self.work.slots[after].priority > self.work.slots[slot].priority):
                 self.close()
             slot = after
         return 0
@@ -205,27 +212,17 @@ cdef class WaitingLine:
 
     cdef int32_t first(self) noexcept nogil:
         """The first pod of the line that fits one of the freed nodes now, or -1."""
-        self.at_tree = self.at_position = 0
+        self.at_tree, self.at_position, self.at_slot = 0, 0, self.work.head
         self.searches += 1
         return self.following()
 
     cdef int32_t following(self) noexcept nogil:
         """The next pod that fits one of the freed nodes now, or -1."""
         cdef int32_t position
-        cdef int k
-        cdef const Node* node
-        cdef FreeRoom* room
         cdef LineTree* tree
-        self.n_rooms = 0
-        for k in range(self.n_freed):
-            node = &self.nodes.records[self.freed[k]]
-            if not self.nodes.present[self.freed[k]] or self.nodes.pods[self.freed[k]] >= self.nodes.max_pods[
-                    self.freed[k]]:
-                continue
-            room = &self.rooms[self.n_rooms]
-            room.node, room.cpu, room.mem = self.freed[k], node.cpu_left, node.mem_left
-            room.gpu[0], room.gpu[1], room.gpu[2] = 0, node.most, node.idle
-            self.n_rooms += 1
+        self.measure()
+        if self.order == BY_KEY:
+            return self.following_by_key()
         while self.at_tree < self.n_trees and self.n_rooms:
             tree = &self.trees[self.at_tree]
             position = self.first_fitting(tree, 1, 0, tree.room) if tree.alive else -1
@@ -233,6 +230,32 @@ cdef class WaitingLine:
                 self.at_position = position + 1
                 return tree.slot[position]
             self.at_tree, self.at_position = self.at_tree + 1, 0
+        return -1
+
+    cdef void measure(self) noexcept nogil:
+        """Measure the room of the freed nodes that can take a pod."""
+        cdef int32_t n
+        cdef int k
+        cdef const Node* node
+        cdef FreeRoom* room
+        self.n_rooms = 0
+        for k in range(self.n_freed):
+            n = self.freed[k]
+            node = &self.nodes.records[n]
+            if self.nodes.present[n] and self.nodes.pods[n] < self.nodes.max_pods[n]:
+                room = &self.rooms[self.n_rooms]
+                room.node, room.cpu, room.mem = n, node.cpu_left, node.mem_left
+                room.gpu[0], room.gpu[1], room.gpu[2] = 0, node.most, node.idle
+                self.n_rooms += 1
+
+    cdef int32_t following_by_key(self) noexcept nogil:
+        """The next pod of the line itself that fits."""
+        cdef int32_t slot = self.at_slot
+        while slot >= 0 and self.n_rooms:
+            self.at_slot = self.work.slots[slot].after
+            if self.fits(slot):
+                return slot
+            slot = self.at_slot
         return -1
 
     cdef int32_t first_fitting(self, const LineTree* tree, int32_t cell, int32_t low, int32_t size) noexcept nogil:
@@ -260,12 +283,17 @@ cdef class WaitingLine:
     cdef bint fits(self, int32_t slot) noexcept nogil:
         """Whether the pod fits a freed node, as far as its class says."""
         cdef const Pod* pod = &self.work.classes[self.work.slots[slot].cls]
+        cdef int need = need_of(pod)
+        cdef int64_t amount = amount_of(pod, need)
         cdef Node node
+        cdef int32_t n
         cdef int k
         for k in range(self.n_rooms):
-            node = self.nodes.at(self.rooms[k].node)
-            if misfit(&node, pod, self.nodes.pods[self.rooms[k].node], self.nodes.max_pods[self.rooms[k].node]) == 0:
-                return True
+            if pod.cpu <= self.rooms[k].cpu and pod.mem <= self.rooms[k].mem and amount <= self.rooms[k].gpu[need]:
+                n = self.rooms[k].node
+                node = self.nodes.at(n)
+                if misfit(&node, pod, self.nodes.pods[n], self.nodes.max_pods[n]) == 0:
+                    return True
         return False
 
     cpdef int verify(self) except -1:
@@ -285,7 +313,7 @@ cdef class WaitingLine:
                 for f in range(NEEDS):
                     assert (own[f].cpu <= child[f].cpu and own[f].mem <= child[f].mem
                             and own[f].gpu <= child[f].gpu), f"cell {cell} hides a pod"
-        assert slot < 0 or not self.searchable, f"slot {slot} waits and is in no tree"
+        assert slot < 0 or not self.searchable or self.order == BY_KEY, f"slot {slot} waits and is in no tree"
         return 0
 
     cdef int verify_tried(self) except -1:

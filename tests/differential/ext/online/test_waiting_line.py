@@ -21,9 +21,9 @@ from fastsim.engine.online.recorder import tables_and_provenance
 from fastsim.engine.online.run import OnlineRun
 from fastsim.engine.result import Result
 from tests.differential.ext.online.test_online import agreed, assert_all_same, options_of
-from tests.strategies import Scenario, crowds, ruled, scenarios_per_run
+from tests.strategies import PLAIN_QUEUES, Scenario, crowds, ruled, scenarios_per_run
 
-SKIPPING = ("fifo_skip", "priority_skip")
+SKIPPING = tuple(rule for rule in PLAIN_QUEUES if rule.endswith("_skip"))
 """Queue rules that let pods pass one that fits nowhere."""
 SCENARIOS = scenarios_per_run(600)
 
@@ -90,6 +90,7 @@ def test_long_lines_are_searched(queue: str, failures: str) -> None:
             "submit_s": 30.0 * k, "duration_s": 300.0 + 97.0 * (k * 7 % 40),
             "num_gpu": (1.0, 0.5, 2.0, 0.25, 8.0)[k % 5],
             "cpu_milli": 500 + 10 * (k * 13 % 97), "memory_mib": 1000 + k * 29 % 501, "priority": k * 11 % 5,
+            "deadline_s": 30.0 * k + 5000.0 * (k % 3),
         } for k in range(1500)
     ]  # fmt: skip
     pods, cluster = fs.Workload.from_polars(pl.DataFrame(rows)), fs.Cluster.uniform(nodes=4, gpu="A100", gpus=8)
