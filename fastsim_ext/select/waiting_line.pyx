@@ -185,8 +185,10 @@ cdef class WaitingLine:
     # ------------------------------------------------------------------ what was freed
 
     cdef void free_node(self, int32_t node) noexcept nogil:
-        """A pod has left this node."""
+        """A pod has left this node; of no account where every pod is tried next."""
         cdef int k
+        if not self.tried:
+            return
         for k in range(self.n_freed):
             if self.freed[k] == node:
                 return
