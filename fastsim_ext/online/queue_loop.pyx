@@ -25,6 +25,7 @@ cdef class QueueLoop(RulesLoop):
         if self.ordered:
             self.ordered_queue = OrderedQueue(nodes, work, self.membership, options["terms"], options["level_s"])
             self.line = WaitingLine(nodes, work, self.skips() and not self.draws, BY_KEY)
+        self.line.membership = self.membership
 
     cdef int keep(self, int32_t slot, int64_t i) except -1 nogil:
         """Store the values of the columns that an order reads."""
@@ -45,13 +46,12 @@ cdef class QueueLoop(RulesLoop):
         return self.line.join(slot)
 
     cdef bint lasting(self) noexcept nogil:
-        """Whether an entry that fits nowhere fits nowhere until a node gets room, whatever starts meanwhile.
+        """Whether a pod that fits nowhere fits nowhere until a node gets room, whatever starts meanwhile.
 
-        A gang may fit once its members choose other nodes. Quotas, rules about pods near and preemption look at more
-        than the room of nodes.
+        Quotas, rules about pods near and preemption look at more than the room of nodes; pods that follow a gang join
+        the line without being tried.
         """
-        return not (self.limited or self.preempts or self.membership.follows or self.membership.n_gangs
-                    or self.constraints.spread.n_rules)
+        return not (self.limited or self.preempts or self.membership.follows or self.constraints.spread.n_rules)
 
     cdef int schedule_end(self, int32_t slot) except -1 nogil:
         """As RulesLoop.schedule_end; a pod that rules of spread count may open nodes to others."""

@@ -2,6 +2,7 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.state.node_table cimport NodeTable
+from fastsim_ext.state.pod_membership cimport PodMembership
 from fastsim_ext.state.pod_table cimport WorkTable
 
 cdef enum:
@@ -33,6 +34,7 @@ cdef class WaitingLine:
     # not saved: rebuilt from the waiting pods, and every pod is tried then
     cdef NodeTable nodes
     cdef WorkTable work
+    cdef PodMembership membership        # None without gangs
     cdef readonly bint searchable        # the pods that do not fit can be found without trying them
     cdef readonly int64_t searches       # retries in which only the freed nodes were looked at
     cdef bint tried                      # no pod of the line fits a node that is not among ``freed``
@@ -46,6 +48,7 @@ cdef class WaitingLine:
     cdef int n_freed, n_rooms
     cdef int at_tree                     # where the search goes on
     cdef int32_t at_position, at_slot
+    cdef bint is_gang(self, int32_t slot) noexcept nogil
     cdef int join(self, int32_t slot) except -1 nogil
     cdef void leave(self, int32_t slot) noexcept nogil
     cdef int rebuild(self) except -1 nogil

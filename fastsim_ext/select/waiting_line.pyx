@@ -3,7 +3,8 @@
 A pod that fitted no node fits none until a node gets room: every check of a node becomes harder as pods start. So when
 a pod leaves its node, only pods that fit this node are tried, in the order of the line. A tree over the line finds
 them: each cell has the smallest requests below it. A cell may promise what no pod below it keeps; it never hides one.
-Under an order by a key, in which pods join anywhere, the line is searched from pod to pod.
+Under an order by a key, in which pods join anywhere, the line is searched from pod to pod. A gang is tried every time:
+its members may fit once those before them choose other nodes.
 """
 
 cimport cython
@@ -12,6 +13,7 @@ from libc.stdlib cimport free
 from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.select.scan cimport misfit
 from fastsim_ext.state.node_table cimport NodeTable
+from fastsim_ext.state.pod_membership cimport PodMembership
 from fastsim_ext.state.pod_table cimport WorkTable
 from fastsim_ext.types cimport FULL, Node, Pod
 
@@ -33,14 +35,19 @@ cdef int64_t amount_of(const Pod* pod, int need) noexcept nogil:
     return pod.milli if need == 1 else pod.num_gpu if need == 2 else 0
 
 
-cdef void tree_write(LineTree* tree, int32_t position, const Pod* pod) noexcept nogil:
-    """Write the request at a position, NULL for none, and the cells above that it changes."""
+cdef void tree_write(LineTree* tree, int32_t position, const Pod* pod, bint together) noexcept nogil:
+    """Write the request at a position, NULL for none, and the cells above that it changes.
+
+    A gang, whose pods start ``together``, requests less than nothing.
+    """
     cdef Least* leaf = &tree.least[NEEDS * (tree.room + position)]
     cdef int32_t cell = (tree.room + position) // 2
     cdef int f
     for f in range(NEEDS):
         leaf[f].cpu = leaf[f].mem = leaf[f].gpu = NEVER
-    if pod != NULL:
+    if together:
+        leaf[0].cpu, leaf[0].mem, leaf[0].gpu = -1, -1, 0
+    elif pod != NULL:
         f = need_of(pod)
         leaf[f].cpu, leaf[f].mem = pod.cpu, pod.mem
         leaf[f].gpu = amount_of(pod, f)
@@ -82,6 +89,10 @@ cdef class WaitingLine:
         """From now on every pod is tried."""
         self.searchable = self.tried = False
 
+    cdef bint is_gang(self, int32_t slot) noexcept nogil:
+        """Whether an entry of the line stands for a gang."""
+        return self.membership is not None and self.membership.members[slot].gang >= 0
+
     # ------------------------------------------------------------------ the line
 
     cdef int tree_of(self, int32_t priority) except -2 nogil:
@@ -119,13 +130,13 @@ cdef class WaitingLine:
         if tree.used == tree.room:
             self.make_room(tree)
         tree.slot[tree.used], self.position[slot] = slot, tree.used
-        tree_write(tree, tree.used, &self.work.classes[self.work.slots[slot].cls])
+        tree_write(tree, tree.used, &self.work.classes[self.work.slots[slot].cls], self.is_gang(slot))
         tree.used, tree.alive = tree.used + 1, tree.alive + 1
         return 0
 
     cdef int make_room(self, LineTree* tree) except -1 nogil:
         """Close the gaps of pods that have left; twice as many positions if most are taken."""
-        cdef int32_t room = tree.room, position, at = 0
+        cdef int32_t room = tree.room, position, slot, at = 0
         cdef int f
         if 2 * tree.alive >= room:
             room = max(2 * room, FIRST_ROOM)
@@ -141,7 +152,8 @@ cdef class WaitingLine:
         for f in range(2 * NEEDS * room):
             tree.least[f].cpu = tree.least[f].mem = tree.least[f].gpu = NEVER
         for position in range(at):
-            tree_write(tree, position, &self.work.classes[self.work.slots[tree.slot[position]].cls])
+            slot = tree.slot[position]
+            tree_write(tree, position, &self.work.classes[self.work.slots[slot].cls], self.is_gang(slot))
         return 0
 
     cdef void leave(self, int32_t slot) noexcept nogil:
@@ -154,7 +166,7 @@ cdef class WaitingLine:
             t += 1
         self.trees[t].slot[position] = self.position[slot] = -1
         self.trees[t].alive -= 1
-        tree_write(&self.trees[t], position, NULL)
+        tree_write(&self.trees[t], position, NULL, False)
 
     cdef int rebuild(self) except -1 nogil:
         """Build the trees again from the line of ``work``; every pod is tried then.
@@ -169,7 +181,7 @@ cdef class WaitingLine:
                 slot = self.trees[t].slot[self.trees[t].used]
                 if slot >= 0:
                     self.position[slot] = -1
-                tree_write(&self.trees[t], self.trees[t].used, NULL)
+                tree_write(&self.trees[t], self.trees[t].used, NULL, False)
             self.trees[t].alive = 0
         self.free_all()
         slot = self.work.head
@@ -225,7 +237,7 @@ cdef class WaitingLine:
         self.measure()
         if self.order == BY_KEY:
             return self.following_by_key()
-        while self.at_tree < self.n_trees and self.n_rooms:
+        while self.at_tree < self.n_trees:
             tree = &self.trees[self.at_tree]
             position = self.first_fitting(tree, 1, 0, tree.room) if tree.alive else -1
             if position >= 0:
@@ -253,7 +265,7 @@ cdef class WaitingLine:
     cdef int32_t following_by_key(self) noexcept nogil:
         """The next pod of the line itself that fits."""
         cdef int32_t slot = self.at_slot
-        while slot >= 0 and self.n_rooms:
+        while slot >= 0:
             self.at_slot = self.work.slots[slot].after
             if self.fits(slot):
                 return slot
@@ -273,8 +285,10 @@ cdef class WaitingLine:
         return found if found >= 0 else self.first_fitting(tree, 2 * cell + 1, low + size, size)
 
     cdef bint may_fit(self, const Least* least) noexcept nogil:
-        """Whether a pod with the smallest requests of one need of devices would fit a freed node."""
+        """Whether a pod with the smallest requests of one need of devices would fit a freed node, or is in a gang."""
         cdef int k, f
+        if least[0].cpu < 0:
+            return True
         for k in range(self.n_rooms):
             for f in range(NEEDS):
                 if (least[f].cpu <= self.rooms[k].cpu and least[f].mem <= self.rooms[k].mem
@@ -283,13 +297,15 @@ cdef class WaitingLine:
         return False
 
     cdef bint fits(self, int32_t slot) noexcept nogil:
-        """Whether the pod fits a freed node, as far as its class says."""
+        """Whether the pod fits a freed node, as far as its class says; gangs are tried."""
         cdef const Pod* pod = &self.work.classes[self.work.slots[slot].cls]
         cdef int need = need_of(pod)
         cdef int64_t amount = amount_of(pod, need)
         cdef Node node
         cdef int32_t n
         cdef int k
+        if self.is_gang(slot):
+            return True
         for k in range(self.n_rooms):
             if pod.cpu <= self.rooms[k].cpu and pod.mem <= self.rooms[k].mem and amount <= self.rooms[k].gpu[need]:
                 n = self.rooms[k].node

@@ -30,8 +30,8 @@ SCENARIOS = scenarios_per_run(600)
 
 @st.composite
 def searched(draw: DrawFn) -> Scenario:
-    """A crowded run without draws, in half of the cases with conditions, failures and restarts."""
-    scenario = draw(ruled(SKIPPING, gangs=False, crowded=True) if draw(st.booleans()) else crowds(SKIPPING))
+    """A crowded run without draws, in half of the cases with conditions, gangs, failures and restarts."""
+    scenario = draw(ruled(SKIPPING, crowded=True) if draw(st.booleans()) else crowds(SKIPPING))
     terms = tuple(term if term.kernel != "random" else ScoreTerm("best_fit") for term in scenario.plan.terms)
     pick = "best" if scenario.plan.gpu_pick == "random" else scenario.plan.gpu_pick
     rules = replace(scenario.rules, preempt="none", quotas={})
