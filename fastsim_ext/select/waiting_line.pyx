@@ -13,7 +13,6 @@ from libc.stdlib cimport free
 from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.select.scan cimport misfit
 from fastsim_ext.state.node_table cimport NodeTable
-from fastsim_ext.state.pod_membership cimport PodMembership
 from fastsim_ext.state.pod_table cimport WorkTable
 from fastsim_ext.types cimport FULL, Node, Pod
 
