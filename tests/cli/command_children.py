@@ -21,7 +21,8 @@ from tests.cli.terminal import Outcome, environment
 FULL = "/dev/full"
 STREAMS = ("stdin", "stdout", "stderr")
 LOADED = (
-    "polars", "pyarrow.parquet", "pyarrow.compute", "altair", "fastsim.cli.main", "fastsim.simulation.simulate",
+    "polars", "pyarrow.parquet", "pyarrow.compute", "altair", "scipy.special", "yaml", "rich.markdown",
+    "numpy.testing", "fastsim.cli.main", "fastsim.simulation.simulate", "fastsim.kubernetes.snapshot",
     "fastsim.reports.report", "fastsim.reports.plots", "fastsim.experiments.demo", "fastsim.experiments.load_limit",
     "fastsim.decisions.explain", "fastsim.experiments.capacity_plan", "fastsim.simulation.resume",
 )  # fmt: skip

@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ from fastsim.experiments.executors.executor import PLACES, Executor, Serial
 from fastsim.experiments.sweep import run
 from fastsim.experiments.sweep.store import store_at
 from fastsim.experiments.sweep.sweep import Sweep
+from fastsim.reports.charts import chart_files
 from tests.hostile_files import COMMANDS, MODULE, NAMES, PODS, SPELLINGS, plant, toml, verbs, write_files, write_runs
 
 VERBS = dict(verbs())
@@ -95,7 +97,17 @@ def test_a_worker_runs_nothing_that_a_stored_run_names(mark: Path) -> None:
     assert not mark.exists() and store.frame("policy=fgd/seed=2", "summary").height == 1
 
 
-def test_all_other_verbs_run_nothing_that_a_file_names(mark: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def undrawn(spec: str, **options: Any) -> bytes:
+    """A picture that takes no time."""
+    return b"a picture"
+
+
+def test_all_other_verbs_run_nothing_that_a_file_names(
+    mark: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawing = SimpleNamespace(**dict.fromkeys(("vegalite_to_png", "vegalite_to_svg", "vegalite_to_pdf"), undrawn))
+    monkeypatch.setattr(chart_files, "picturing", lambda: drawing)
+    monkeypatch.setattr(chart_files, "_bundle", lambda: "// programs")
     write_files(Path(), SPELLINGS["full-width, alone"])
     for verb in sorted(VERBS.keys() - set(ALLOWING)):
         for command in COMMANDS[verb]:

@@ -76,6 +76,8 @@ FOLDERS = {
     for paths in ("whole", "relative") for defaults in ("some", "no")
 }  # fmt: skip
 """Removed working folders: the paths that the command is given, and whether files of defaults are looked for."""
+PLACE_OF_PATHS = {"whole": 0, "relative": 1}
+"""Without files of defaults, a folder is tried with every second verb, and with ``run``: from this place on."""
 GONE = "fastsim: the working folder: No such file or directory\n"
 
 
@@ -103,6 +105,12 @@ def verbs_of(state: str) -> list[str]:
     ]  # fmt: skip
 
 
+def verbs_without(paths: str, defaults: str) -> list[str]:
+    """The verbs that are tried in a folder that was removed."""
+    place = PLACE_OF_PATHS[paths]
+    return [name for at, name in enumerate(VERBS) if defaults == "some" or at % 2 == place or name == "run"]
+
+
 def words_of(names: Iterable[str], places: Mapping[str, Path], out: str) -> list[list[str]]:
     """Commands of these verbs, which write to ``out`` and what follows."""
     commands = []
@@ -126,9 +134,9 @@ def told(places: Mapping[str, Path], tmp_path_factory: pytest.TempPathFactory) -
     for name, (paths, defaults) in FOLDERS.items():
         folder, out = above / str(len(children)), f"{above}/removed_" if paths == "whole" else ""
         folder.mkdir()
-        names[name] = [*VERBS]
+        names[name] = verbs_without(paths, defaults)
         variables = {} if defaults == "some" else {"FASTSIM_DEFAULTS": ""}
-        children[name] = Child(words_of(VERBS, places, out), str(folder), removed=True, variables=variables)
+        children[name] = Child(words_of(names[name], places, out), str(folder), removed=True, variables=variables)
     outcomes = played(children, tmp_path_factory.mktemp("reports"))
     return {name: dict(zip(names[name], all_, strict=True)) for name, all_ in outcomes.items()}
 
@@ -137,6 +145,7 @@ def test_the_table_has_every_verb() -> None:
     assert WORDS.keys() == VERBS.keys()
     parts = [set(verbs_of(state)) for state in STATES]
     assert all(part == VERBS.keys() for part in parts[:WHOLE]) and set().union(*parts[WHOLE:]) == VERBS.keys()
+    assert {name for paths in PLACE_OF_PATHS for name in verbs_without(paths, "no")} == VERBS.keys()
 
 
 @pytest.mark.parametrize("state", STATES)
