@@ -45,7 +45,8 @@ class Manifest(NamedTuple):
     @property
     def kind(self) -> str:
         """Node, Pod, Job, ..."""
-        return str(self.body.get("kind") or "")
+        kind = self.body.get("kind")
+        return kind if isinstance(kind, str) else ""
 
     @property
     def name(self) -> str:
@@ -55,6 +56,8 @@ class Manifest(NamedTuple):
     def part(self, *keys: str) -> Mapping[str, Any]:
         """The mapping under keys, one in the other; empty if there is none."""
         part, where = self.body, self.where
+        if len(keys) == 1 and type(found := part.get(keys[0])) is dict:  # nearly always
+            return found
         for number, key in enumerate(keys):
             part = mapping(part, key, ": ".join((where, *keys[:number])) if number else where)
         return part
@@ -189,8 +192,7 @@ def _apart(where: str, body: Any, depth: int) -> Iterator[Manifest]:
         raise InputError(where, short(body), "a Kubernetes object: a mapping with kind and metadata")
     kind = body["kind"]
     if not kind.endswith("List"):
-        named = Manifest(where, body)
-        yield named._replace(where=f"{where}: {kind} {named.name}".rstrip())
+        yield Manifest(f"{where}: {kind} {Manifest(where, body).name}".rstrip(), body)
         return
     if depth == DEEPEST:
         raise InputError(where, "lists in lists", f"at most {DEEPEST} deep")

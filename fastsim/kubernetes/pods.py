@@ -11,13 +11,16 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fastsim.errors import InputError
-from fastsim.hardware.node_constraints import Constraint
+from fastsim.hardware.node_constraints import Constraint, Preference
 from fastsim.kubernetes.controllers import QUEUE, PodManifest
+from fastsim.kubernetes.devices.gpu_groups import GROUP as GPU_GROUP
 from fastsim.kubernetes.devices.gpu_groups import groups_of
-from fastsim.kubernetes.devices.hami import Board, allocated, allowed_nodes
+from fastsim.kubernetes.devices.hami import CHOICES, Board, allocated, allowed_nodes
 from fastsim.kubernetes.objects import mapping, sequence
 from fastsim.kubernetes.pod_rules.disruption_budgets import PreemptionBudgets
-from fastsim.kubernetes.pod_rules.gangs import gang_of
+from fastsim.kubernetes.pod_rules.gangs import ANNOTATIONS as GANG_ANNOTATIONS
+from fastsim.kubernetes.pod_rules.gangs import LABELS as GANG_LABELS
+from fastsim.kubernetes.pod_rules.gangs import TOTALS, gang_of
 from fastsim.kubernetes.pod_rules.host_ports import HostPorts, PortRules
 from fastsim.kubernetes.pod_rules.kept_parts import KeptParts
 from fastsim.kubernetes.pod_rules.node_affinity import (
@@ -29,10 +32,10 @@ from fastsim.kubernetes.pod_rules.node_affinity import (
     device_constraints,
 )  # fmt: skip
 from fastsim.kubernetes.pod_rules.pod_affinity import AffinityRules, Peers
-from fastsim.kubernetes.pod_rules.preferences import preference_columns
+from fastsim.kubernetes.pod_rules.preferences import image_labels, preference_columns
 from fastsim.kubernetes.pod_rules.priorities import Priorities
 from fastsim.kubernetes.pod_rules.resource_claims import NO_CLAIMS, ResourceClaims
-from fastsim.kubernetes.pod_rules.topology_spread import label_constraints, spread_notices, spread_rules
+from fastsim.kubernetes.pod_rules.topology_spread import SPREAD, label_constraints, spread_notices, spread_rules
 from fastsim.kubernetes.pod_rules.volumes import Volumes
 from fastsim.kubernetes.requests import (
     REQUESTING,
@@ -69,6 +72,14 @@ HARMLESS = (
 )  # fmt: skip
 """Fields without influence on a pod's request or on its nodes."""
 _KNOWN = frozenset((*HONOURED, *HARMLESS))
+SHARED = frozenset((
+    "preemptionPolicy", "priority", "priorityClassName", "runtimeClassName", "schedulingGroup", SPREAD, "workloadRef",
+))  # fmt: skip
+"""Fields of a pod's spec that a template depends on; requests, rules and own expressions follow from others."""
+TELLING = (*GANG_ANNOTATIONS, *TOTALS, QUEUE, *CHOICES)
+"""Annotations that a template depends on."""
+TELLING_LABELS = frozenset((*GANG_LABELS, *TOTALS, *QUEUE_LABELS))
+"""Labels that a template depends on; requests, which may depend on others, are looked at by themselves."""
 
 
 class PodTimes(NamedTuple):
@@ -88,9 +99,10 @@ class Facts(NamedTuple):
     peers: Peers
     volumes: Volumes
     ports: HostPorts
+    kept: KeptParts
+    templates: Templates
     boards_of: Mapping[str, Sequence[Board]] = MappingProxyType({})
     budgets: PreemptionBudgets = PreemptionBudgets()
-    kept: KeptParts | None = None
     claims: ResourceClaims = NO_CLAIMS
 
 
@@ -99,50 +111,149 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
     times, phase = pod_times(pod), str(pod.status.get("phase") or "")
     if _is_left_out(pod, times, phase, notices):
         return None
+    request = _kept_request(pod, facts, notices)
+    template = facts.templates.of(pod, request, facts, notices)
+    row, bound = template.columns.copy(), _optional(pod.spec, "nodeName") or None
+    claimed = facts.claims.claimed(pod, request.amounts, notices)
+    if claimed.extra or claimed.gpus:
+        row |= claimed.beside(request.columns)
+    further = [] if pod.node else _further_expressions(pod, facts, notices)
+    if further or claimed.constraints or template.by_node:
+        row["constraints"] = _constraints(pod, template, further, claimed.constraints, facts)
+    row["times"], row["owner"], row["peer"] = times, pod.owner, pod
+    row["budgets"] = [{"name": name, "least": least} for name, least in facts.budgets.of(pod)] or None
+    row["qos"], row["orig_status"] = _optional(pod.status, "qosClass"), phase or None
+    row["pinned_node"], row["bound_node"] = None if bound else pod.node, bound
+    row["bound_gpus"] = claimed.numbers(row["num_gpu"]) or held_devices(
+        pod, row["num_gpu"], notices, facts.boards_of.get(bound or "", ())
+    )
+    row["native_id"] = f"{pod.namespace}/{pod.name}"
+    return row
+
+
+class Template(NamedTuple):
+    """Parts of a row that several pods share: columns, the request, and node expressions by what they follow from.
+
+    ``own`` are the expressions of the pods' selectors, affinity and tolerations.
+    ``by_node`` says that expressions depend on the node that a pod runs on.
+    ``first`` is the first of the pods. Its parts stay with it, so that no other object gets their ids.
+    """
+
+    columns: dict[str, Any]
+    request: Request
+    own: list[Constraint]
+    about_others: list[Constraint]
+    spread: list[Constraint]
+    by_node: bool
+    first: PodManifest
+
+
+class Rules(NamedTuple):
+    """What follows for a pod from other pods: affinity, ports, and preferences of a pod that waits."""
+
+    affinity: AffinityRules
+    ports: PortRules
+    preferences: tuple[Preference, ...]
+
+
+class Templates:
+    """Templates of the pods of a cluster, with the notices of making them."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], tuple[Template, Counter[str]]] = {}
+        self._met: set[int] = set()
+
+    def of(self, pod: PodManifest, request: Request, facts: Facts, notices: Counter[str]) -> Template:
+        """The template of a pod with this request; it is kept when a second pod has the same."""
+        wanted = () if pod.node else facts.peers.preferences(pod)
+        rules = Rules(facts.peers.rules(pod), facts.ports.rules(pod), wanted)
+        own = _own_expressions(pod, facts)
+        key = id(request), id(own), rules, *_template_key(pod, facts.places)
+        known = self._known.get(key)
+        if known is None:
+            number = hash(key)
+            if number not in self._met:
+                self._met.add(number)
+                return _template_of(pod, request, own, rules, facts, notices)
+            noticed: Counter[str] = Counter()
+            known = self._known[key] = _template_of(pod, request, own, rules, facts, noticed), noticed
+        if known[1]:
+            notices.update(known[1])
+        return known[0]
+
+
+def _template_key(pod: PodManifest, places: Places) -> list[object]:
+    """What a template depends on besides a pod's request, own expressions and rules.
+
+    Lists and mappings count by their ids: equal parts of pods are one object.
+    """
+    spec, labels, annotations = pod.spec, pod.labels, pod.annotations
+    key: list[object] = [
+        pod.namespace, pod.together, None if pod.together is None else pod.owner,
+        pod.node is None, bool(spec.get("nodeName")),
+        () if annotations.keys().isdisjoint(TELLING) else tuple(repr(annotations.get(name)) for name in TELLING),
+        id(labels) if SPREAD in spec else tuple([
+            (name, repr(labels[name])) for name in labels if name in TELLING_LABELS or str(name).startswith(GPU_GROUP)
+        ]),
+    ]  # fmt: skip
+    for name in spec:
+        if name in SHARED:
+            value = spec[name]
+            kind = type(value)
+            key += name, value if kind is str else (value,) if kind is int else id(value) if value else kind
+        elif name not in _KNOWN:
+            key.append(name)
+    if places.images:
+        key.append(tuple(image_labels(spec, pod.where)))
+    return key
+
+
+def _template_of(
+    pod: PodManifest, request: Request, own: list[Constraint], rules: Rules, facts: Facts, notices: Counter[str]
+) -> Template:
     for name in pod.spec:
         if name not in _KNOWN:
             notices[f"pods: spec.{name}"] += 1
-    kept = facts.kept or KeptParts()
-    request = _kept_request(pod, facts, kept, notices)
-    claimed = facts.claims.claimed(pod, request.amounts, notices)
-    bound, spread = _optional(pod.spec, "nodeName") or None, spread_rules(pod, facts.places)
-    rules, ports = facts.peers.rules(pod), facts.ports.rules(pod)
-    expressions = _own_expressions(pod, bound, facts.places, kept)
-    if not pod.node:
-        expressions += _further_expressions(pod, facts, rules, ports, notices)
-    expressions += [*label_constraints(spread), *claimed.constraints]
-    if request.columns["num_gpu"] or facts.surroundings.instance:
-        expressions += device_constraints(request.devices, pod.node, facts.places)
-    group = rules.group if rules.group is not None else ports.group
-    columns = claimed.beside(request.columns)
-    return {
-        "times": times,
-        **columns,
-        "owner": pod.owner,
-        "peer": pod,
+    spread = spread_rules(pod, facts.places)
+    about_others = [] if pod.node else _expressions_about_others(pod, facts, rules, notices)
+    group = rules.affinity.group if rules.affinity.group is not None else rules.ports.group
+    columns = {
+        **request.columns,
         "gang": gang_of(pod),
         "gang_size": None,
         "after_gang": None,
         "priority": facts.priorities.of(pod, notices),
         "preempts": None if facts.priorities.preempts(pod) else False,
-        "budgets": [{"name": name, "least": least} for name, least in facts.budgets.of(pod)] or None,
-        "qos": _optional(pod.status, "qosClass"),
         "tenant": _tenant(pod),
         "group": group,
         "max_per_node": None if group is None else 1,
         "spread": spread or None,
-        **rules.columns(ports),
-        **preference_columns(pod, facts.places, facts.peers, kept),
-        "constraints": kept.same(tuple(expressions), partial(_items, expressions)),
-        "pinned_node": None if bound else pod.node,
-        "bound_node": bound,
-        "bound_gpus": claimed.numbers(columns["num_gpu"])
-        or held_devices(pod, columns["num_gpu"], notices, facts.boards_of.get(bound or "", ())),
+        **rules.affinity.columns(rules.ports),
+        **preference_columns(pod, facts.places, rules.preferences, facts.kept),
         "gpu_groups": groups_of(pod.labels),
         "tolerations": sequence(pod.spec, "tolerations", pod.where),
-        "orig_status": phase or None,
-        "native_id": f"{pod.namespace}/{pod.name}",
     }
+    by_node = bool(pod.node) and _has_devices(request, facts)
+    template = Template(columns, request, own, about_others, label_constraints(spread), by_node, pod)
+    columns["constraints"] = None if by_node else _constraints(pod, template, (), (), facts)
+    return template
+
+
+def _has_devices(request: Request, facts: Facts) -> bool:
+    """Whether the devices of a request, or those of the nodes, lead to node expressions."""
+    return bool(request.columns["num_gpu"] or facts.surroundings.instance)
+
+
+def _constraints(
+    pod: PodManifest, template: Template, further: Sequence[Constraint], claimed: Sequence[Constraint], facts: Facts
+) -> list[dict[str, Any]] | None:
+    """Node expressions of a pod: those of its template, with ``further`` ones of its own and those of its claims."""
+    # A pod that was given its node by its controller has no choice; a bound one has if it has to move.
+    own = [] if pod.node and not pod.spec.get("nodeName") else template.own
+    expressions = [*own, *template.about_others, *further, *template.spread, *claimed]
+    if _has_devices(template.request, facts):
+        expressions += device_constraints(template.request.devices, pod.node, facts.places)
+    return facts.kept.same(tuple(expressions), partial(_items, expressions))
 
 
 def _is_left_out(pod: PodManifest, times: PodTimes, phase: str, notices: Counter[str]) -> bool:
@@ -158,7 +269,7 @@ def _is_left_out(pod: PodManifest, times: PodTimes, phase: str, notices: Counter
     return False
 
 
-class _Request(NamedTuple):
+class Request(NamedTuple):
     """The request of a pod as columns, the resources that its node must offer, and its amounts."""
 
     columns: dict[str, Any]
@@ -166,13 +277,13 @@ class _Request(NamedTuple):
     amounts: Amounts
 
 
-def _kept_request(pod: PodManifest, facts: Facts, kept: KeptParts, notices: Counter[str]) -> _Request:
+def _kept_request(pod: PodManifest, facts: Facts, notices: Counter[str]) -> Request:
     parts = partial(requesting_parts, pod.spec, pod.labels, pod.annotations, pod.where)
     whole = () if states_shares(pod.labels, pod.annotations) else [pod.spec.get(name) for name in REQUESTING]
-    return kept.of("request", parts, partial(_request, pod, facts), notices, whole)
+    return facts.kept.of("request", parts, partial(_request, pod, facts), notices, whole)
 
 
-def _request(pod: PodManifest, facts: Facts, notices: Counter[str]) -> _Request:
+def _request(pod: PodManifest, facts: Facts, notices: Counter[str]) -> Request:
     amounts = pod_amounts(pod.spec, pod.where)
     plain = facts.claims.remaining(amounts)
     columns = request_columns(
@@ -183,7 +294,7 @@ def _request(pod: PodManifest, facts: Facts, notices: Counter[str]) -> _Request:
         surroundings=facts.surroundings,
         notices=notices,
     )
-    return _Request(columns, requested_devices(amounts, pod.labels, pod.annotations), amounts)
+    return Request(columns, requested_devices(amounts, pod.labels, pod.annotations), amounts)
 
 
 def _items(expressions: Sequence[Constraint]) -> list[dict[str, Any]] | None:
@@ -191,31 +302,34 @@ def _items(expressions: Sequence[Constraint]) -> list[dict[str, Any]] | None:
     return [{"key": c.key, "op": c.op, "values": list(c.values)} for c in expressions] or None
 
 
-def _own_expressions(pod: PodManifest, bound: str | None, places: Places, kept: KeptParts) -> list[Constraint]:
-    """Node expressions of the pod itself; those of a bound pod, which stays, count if it has to move."""
-    if pod.node and not bound:
-        return []
+def _own_expressions(pod: PodManifest, facts: Facts) -> list[Constraint]:
+    """Node expressions of a pod's selector, affinity and tolerations."""
 
     def own(_: Counter[str]) -> list[Constraint]:
-        return constraints(pod.spec, pod.where, places)
+        return constraints(pod.spec, pod.where, facts.places)
 
     parts = partial(choosing_parts, pod.spec, pod.where)
-    return list(kept.of("nodes", parts, own, whole=[pod.spec.get(name) for name in CHOOSING]))
+    return facts.kept.of("nodes", parts, own, whole=[pod.spec.get(name) for name in CHOOSING])
 
 
-def _further_expressions(
-    pod: PodManifest, facts: Facts, rules: AffinityRules, ports: PortRules, notices: Counter[str]
+def _expressions_about_others(
+    pod: PodManifest, facts: Facts, rules: Rules, notices: Counter[str]
 ) -> list[Constraint]:  # fmt: skip
-    """Node expressions of a waiting pod that follow from its boards, its volumes, and rules about other pods."""
-    notices.update([*rules.notices, *spread_notices(pod)])
-    if pod.status.get(NOMINATED):
-        notices[f"pods: {NOMINATED}, for which room is kept on a node"] += 1
+    """Node expressions of a waiting pod that follow from its boards and from rules about other pods."""
+    notices.update([*rules.affinity.notices, *spread_notices(pod)])
     boards: list[Constraint] = []
     choice = allowed_nodes(pod.annotations, facts.boards_of)
     if choice is not None:
         boards.append(Constraint("name", "In", tuple(sorted(choice.nodes) or ("",))))
         notices.update(["pods: boards of chosen types or names, of which any on their nodes count"] * choice.partial)
-    return [*boards, *rules.constraints, *ports.constraints, *facts.volumes.constraints(pod, notices)]
+    return [*boards, *rules.affinity.constraints, *rules.ports.constraints]
+
+
+def _further_expressions(pod: PodManifest, facts: Facts, notices: Counter[str]) -> list[Constraint]:
+    """Node expressions of a waiting pod that follow from its volumes."""
+    if pod.status.get(NOMINATED):
+        notices[f"pods: {NOMINATED}, for which room is kept on a node"] += 1
+    return facts.volumes.constraints(pod, notices) if pod.spec.get("volumes") else []
 
 
 def held_devices(pod: PodManifest, count: int, notices: Counter[str], boards: Sequence[Board] = ()) -> list[int] | None:

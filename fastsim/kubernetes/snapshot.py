@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import json
 import os
 import warnings
 from collections import Counter
@@ -34,7 +33,7 @@ from fastsim.kubernetes.memory_step import MemoryStep, memory_step
 from fastsim.kubernetes.nodes import IN_BYTES, MEMORY, node_row, taints
 from fastsim.kubernetes.objects import Manifest, Notices, manifests
 from fastsim.kubernetes.pod_rules.gangs import states_gangs
-from fastsim.kubernetes.pod_rules.kept_parts import KeptParts
+from fastsim.kubernetes.pod_rules.kept_parts import KeptParts, content_of
 from fastsim.kubernetes.workloads.gang_workloads import is_gang_kind
 from fastsim.kubernetes.workloads.owners import is_workload
 
@@ -60,9 +59,6 @@ WITHOUT_PART = (
 """Kinds of Kubernetes' own that have no part in where a pod may go."""
 READINGS = ("now", "trace")
 """Two readings of a snapshot's pods: a cluster as it is now, or a trace of pods with their own times."""
-
-AT_ONCE = 1_000
-"""Objects whose text is made at a time."""
 
 
 class NotHonoured(UserWarning):
@@ -139,6 +135,13 @@ class Snapshot:
         again = copy.copy(self)
         again.first, again.notices = self, Notices(self.notices)
         return again
+
+    def has_objects_of(self, other: Snapshot) -> bool:
+        """Whether both have the same objects, read in the same way."""
+        if self.first is other.first is not None:
+            return True
+        read, other_read = ((one.memory_unit, one.one_source, one.nodes_of is None) for one in (self, other))
+        return read == other_read and self.checksum == other.checksum
 
     def pod_rows(self, read_as: str = "now") -> list[dict[str, Any]]:
         """Rows of the pods as they are now: running pods on their nodes, then waiting ones, all at second 0.
@@ -404,7 +407,7 @@ class Snapshot:
         from fastsim.kubernetes.pod_rules.pod_affinity import Peers
         from fastsim.kubernetes.pod_rules.priorities import priorities_of
         from fastsim.kubernetes.pod_rules.volumes import Volumes
-        from fastsim.kubernetes.pods import Facts
+        from fastsim.kubernetes.pods import Facts, Templates
 
         namespaces = {item.name: item.part("metadata", "labels") for item in self.of_kind("Namespace")}
         listed, _ = self._pods
@@ -416,18 +419,18 @@ class Snapshot:
         ports = HostPorts(listed, lambda pod: peers.rules(pod).group)
         boards_of = {item.name: boards(item) for item in self.of_kind("Node")}
         budgets = PreemptionBudgets(self._others, listed)
-        facts = (self._places, self._surroundings, priorities, peers, volumes, ports, boards_of, budgets, self._kept)
-        return Facts(*facts, self._claims)
+        return Facts(
+            places=self._places, surroundings=self._surroundings, priorities=priorities, peers=peers, volumes=volumes,
+            ports=ports, kept=self._kept, templates=Templates(), boards_of=boards_of, budgets=budgets,
+            claims=self._claims,
+        )  # fmt: skip
 
     @_Shared
     def checksum(self) -> str:
-        """SHA-256 of the objects."""
-        digest = hashlib.sha256(b"[")
-        for first in range(0, len(self.objects), AT_ONCE):
-            bodies = [item.body for item in self.objects[first : first + AT_ONCE]]
-            text = json.dumps(bodies, sort_keys=True, default=str, check_circular=False)
-            digest.update(f"{', ' if first else ''}{text[1:-1]}".encode())
-        digest.update(b"]")
+        """SHA-256 of the objects, whose fields are in the order of their source."""
+        digest = hashlib.sha256()
+        for item in self.objects:
+            digest.update(content_of(item.body))
         return digest.hexdigest()
 
     def of_kind(self, kind: str) -> list[Manifest]:

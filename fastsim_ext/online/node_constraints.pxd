@@ -23,6 +23,13 @@ cdef struct NodeView:        # one node at one real or imagined moment
     int64_t[MAX_EXTRA] extra_left
     int32_t[MAX_SPREAD] spread           # pods that the view has added, by rule of spread
 
+cdef struct Amounts:         # of one node, read where they are kept
+    int64_t cpu, mem                     # milli-CPU, MiB
+    int pods
+    const int32_t* gpu                   # milli by device
+    const int64_t* gpu_mem               # MiB by device
+    const int64_t* extra
+
 cdef class ConstraintTable:
     # not saved: constraints are passed again, and running pods take their amounts again
     cdef NodeTable nodes
@@ -47,7 +54,9 @@ cdef class ConstraintTable:
     cdef void view(self, int n, int cls, NodeView* view) noexcept nogil
     cdef void shift(self, NodeView* view, int cls, uint64_t gpus, int32_t group, int viewer, int sign) noexcept nogil
     cdef int failed_check(self, const NodeView* view, int cls) noexcept nogil
+    cdef int refusal(self, int n, int cls) noexcept nogil
     cdef int lacking(self, const NodeView* view, int cls) noexcept nogil
+    cdef int lacking_of(self, int n, int cls, const Amounts* left) noexcept nogil
     cdef uint64_t fitting(self, const NodeView* view, int cls) noexcept nogil
     cdef uint64_t tightest(self, const NodeView* view, int cls) noexcept nogil
     cdef void hold(self, int n, int cls, uint64_t gpus, int sign) noexcept nogil

@@ -5,7 +5,7 @@ A decision about such a class looks at every node.
 """
 
 from libc.math cimport NAN
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 from fastsim_ext.online.preferences cimport PreferenceTable
@@ -162,30 +162,55 @@ cdef class ConstraintTable:
             return POD_LIMIT
         return near
 
+    cdef int refusal(self, int n, int cls) noexcept nogil:
+        """As ``failed_check`` of node ``n`` as it is now, which is seldom looked at as a whole."""
+        cdef const ClassConstraints* rule = self.rule(cls)
+        cdef NodeView view
+        cdef Amounts left
+        cdef int lack
+        if rule != NULL and rule.allowed >= 0 and not self.allowed[rule.allowed + n]:
+            return NO_MATCH
+        left.cpu, left.mem, left.pods = self.nodes.cpu_left[n], self.nodes.mem_left[n], self.nodes.pods[n]
+        left.gpu = &self.nodes.gpu_left__ng[n, 0] if self.nodes.num_gpu[n] > 0 else NULL
+        left.gpu_mem = &self.gpu_mem_left__ng[n, 0] if self.nodes.num_gpu[n] > 0 else NULL
+        left.extra = &self.extra_left__nr[n, 0] if self.n_extra > 0 else NULL
+        lack = self.lacking_of(n, cls, &left)
+        if lack != 0 or rule == NULL or (rule.most < 0 and not self.spread.restricts(cls)):
+            return lack
+        self.view(n, cls, &view)
+        return self.failed_check(&view, cls)
+
     cdef int lacking(self, const NodeView* view, int cls) noexcept nogil:
         """The first amount that the node has too little of, as a Reason; 0 if it has enough of all."""
+        cdef Amounts left
+        left.cpu, left.mem, left.pods = view.cpu_left, view.mem_left, view.pods
+        left.gpu, left.gpu_mem, left.extra = view.gpu_left, view.gpu_mem_left, view.extra_left
+        return self.lacking_of(view.n, cls, &left)
+
+    cdef int lacking_of(self, int n, int cls, const Amounts* left) noexcept nogil:
+        """The first of the amounts left on node ``n`` that is too little for the class, as a Reason; 0 if none is."""
         cdef const Pod* pod = &self.work.classes[cls]
         cdef const ClassConstraints* rule = self.rule(cls)
+        cdef int64_t memory = rule.gpu_mem if rule != NULL else INT64_MIN
         cdef int g, fit = 0
         if pod.num_gpu > 0:
-            if pod.models != 0 and (self.nodes.model[view.n] < 0
-                                    or not (pod.models >> self.nodes.model[view.n]) & 1):
+            if pod.models != 0 and (self.nodes.model[n] < 0 or not (pod.models >> self.nodes.model[n]) & 1):
                 return NO_GPU_MODEL
-            for g in range(self.nodes.num_gpu[view.n]):
-                fit += view.gpu_left[g] >= pod.milli and (rule == NULL or view.gpu_mem_left[g] >= rule.gpu_mem)
+            for g in range(self.nodes.num_gpu[n]):
+                fit += left.gpu[g] >= pod.milli and left.gpu_mem[g] >= memory
             if fit < pod.num_gpu:
                 return NO_GPU
-        if view.cpu_left < pod.cpu:
+        if left.cpu < pod.cpu:
             return NO_CPU
-        if view.mem_left < pod.mem:
+        if left.mem < pod.mem:
             return NO_MEMORY
         if rule != NULL:
             for g in range(self.n_extra):
-                if view.extra_left[g] < rule.extra[g]:
+                if left.extra[g] < rule.extra[g]:
                     return NO_EXTRA
             if rule.foreign:
                 return NO_EXTRA
-        return NO_POD_SLOT if view.pods >= self.nodes.max_pods[view.n] else 0
+        return NO_POD_SLOT if left.pods >= self.nodes.max_pods[n] else 0
 
     cdef uint64_t fitting(self, const NodeView* view, int cls) noexcept nogil:
         """The devices with room for one device's share of the pod."""
@@ -333,14 +358,12 @@ cdef class ConstraintTable:
         cdef const ClassConstraints* rule = self.rule(cls)
         cdef bint memory = rule != NULL and rule.gpu_mem > 0 and pod.num_gpu > 0
         cdef int n, f, reason, best = 0, count = 0
-        cdef NodeView view
         cdef Node node
         choice.node, choice.gpus, choice.reason = -1, 0, NO_NODE
-        for n in range(self.nodes.count):
-            if not self.nodes.present[n] or n == barred or (alone >= 0 and n != alone):
+        for n in range(max(alone, 0), self.nodes.count if alone < 0 else alone + 1):
+            if not self.nodes.present[n] or n == barred:
                 continue
-            self.view(n, cls, &view)
-            reason = self.failed_check(&view, cls)
+            reason = self.refusal(n, cls)
             choice.reason = max(choice.reason, reason)
             if reason == 0:
                 self.select.feasible__f[count] = n

@@ -40,6 +40,7 @@ cdef class SpreadTable:
     cdef void shift(self, int32_t* moved, int cls, int viewer, int sign) noexcept nogil
     cdef int refuses(self, int n, int cls, const int32_t* moved, Skew* skew) noexcept nogil
     cdef bint is_first(self, int n, int cls, const int32_t* moved) noexcept nogil
+    cdef bint restricts(self, int cls) noexcept nogil
     cdef bint outside(self, int n, int cls) noexcept nogil
     cdef void tally(self, int cls) noexcept nogil
     cdef bint has(self, int cls, int32_t which) noexcept nogil

@@ -159,6 +159,10 @@ cdef class SpreadTable:
                     return False
         return True
 
+    cdef bint restricts(self, int cls) noexcept nogil:
+        """Whether the class has rules."""
+        return cls < self.n_classes and self.of_class[cls].rules > 0
+
     cdef bint outside(self, int n, int cls) noexcept nogil:
         """Whether a rule of the class does not count node ``n``, which then hosts no pod of the class."""
         cdef const SpreadRule* of

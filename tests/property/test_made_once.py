@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fastsim as fs
+from fastsim.cli.main import exit_code
 from fastsim.cluster import texts as clusters
+from fastsim.kubernetes import pods
 from fastsim.policies import expression
 from fastsim.workload import texts as workloads
 from tests.engines import RUNS
@@ -35,3 +38,17 @@ def test_each_object_is_made_once(engine: str, telemetry: float | None, monkeypa
         counted(module, name)
     fs.simulate(**RUNS[engine], telemetry=telemetry)
     assert calls == {name: 1 for _, name in MAKERS}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_rows_of_a_dump_are_made_once_though_cluster_and_pods_are_read_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dump = str(tmp_path / "dump.json")
+    assert exit_code(["synth", "kubernetes", "--nodes", "4", "--pods", "30", "-o", dump]) == 0
+    text = f"kubernetes:{dump}"
+    together = fs.simulate(text, text, "fgd")
+    cluster, workload = fs.Cluster.from_kubernetes(dump), fs.Workload.from_kubernetes(dump)
+    monkeypatch.delattr(pods, "pod_row")
+    apart = fs.simulate(cluster, workload, "fgd")
+    assert apart.placements.equals(together.placements) and apart.jobs.equals(together.jobs)

@@ -21,6 +21,8 @@ USE_TYPE, AVOID_TYPE = "nvidia.com/use-gputype", "nvidia.com/nouse-gputype"
 """Annotations with parts of the names of models that a pod may use, or may not use."""
 USE_BOARD, AVOID_BOARD = "nvidia.com/use-gpuuuid", "nvidia.com/nouse-gpuuuid"
 """Annotations with the names of boards that a pod may use, or may not use."""
+CHOICES = (USE_TYPE, AVOID_TYPE, USE_BOARD, AVOID_BOARD)
+"""Annotations by which a pod chooses boards."""
 REGISTERED = ("hami.io/node-nvidia-register", "volcano.sh/node-vgpu-register")
 """Annotations that list a node's boards."""
 EXPECTED = "boards such as GPU-1,10,15360,100,NVIDIA-Tesla T4,0,true: or the same as JSON"
@@ -54,7 +56,7 @@ def allocated(annotations: Mapping[str, Any], boards: Sequence[Board]) -> list[i
 
 def allowed_nodes(annotations: Mapping[str, Any], boards_of: Mapping[str, Sequence[Board]]) -> BoardChoice | None:
     """The nodes with boards that a pod chooses by its annotations; None without such annotations."""
-    if not annotations or not any(_texts(annotations, name) for name in (USE_TYPE, AVOID_TYPE, USE_BOARD, AVOID_BOARD)):
+    if not annotations or not any(_texts(annotations, name) for name in CHOICES):
         return None
     allowed = {name: [board.is_allowed(annotations) for board in boards] for name, boards in boards_of.items()}
     some = [name for name, fits in allowed.items() if any(fits)]

@@ -5,6 +5,7 @@ A part, or a value, is shared by all its pods and is never changed.
 
 from __future__ import annotations
 
+import json
 import marshal
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -22,6 +23,14 @@ COMMON = {
 """Texts, and lists and mappings, that objects of a kind have in common, by where they are; None is all of them."""
 RARE, PAUSE = 0.8, 8
 """Part of the values of a name that differ, from which on this name is left out, and for how many calls."""
+
+
+def content_of(value: Any) -> bytes:
+    """Bytes of a plain value, the same for equal values whose mappings have one order."""
+    try:
+        return marshal.dumps(value, PLAIN)
+    except ValueError:  # a value that is no JSON
+        return json.dumps(value, sort_keys=True, default=str).encode()
 
 
 class SharedParts:

@@ -26,11 +26,12 @@ from fastsim.kubernetes.pod_rules.node_affinity import (
     term_expressions,
     untolerated,
 )
-from fastsim.kubernetes.pod_rules.pod_affinity import Peers
 from fastsim.kubernetes.pod_rules.topology_spread import LOOSE, rules_with
 
 
-def preference_columns(pod: PodManifest, places: Places, peers: Peers, kept: KeptParts) -> dict[str, Any]:
+def preference_columns(
+    pod: PodManifest, places: Places, about_others: Sequence[Preference], kept: KeptParts
+) -> dict[str, Any]:
     """The preferences of a pod, and the sets that it is in, which follow when all pods are known, as columns."""
     wanted: list[Preference] = []
     if not pod.node:
@@ -49,7 +50,7 @@ def preference_columns(pod: PodManifest, places: Places, peers: Peers, kept: Kep
             )
             for rule in rules_with(pod, LOOSE, places)
         )
-        wanted += peers.preferences(pod)
+        wanted += about_others
     items = kept.same(("preferences", tuple(wanted)), partial(preference_items, wanted))
     return {"preferences": items or None, "preference_sets": None}
 

@@ -37,8 +37,8 @@ def with_running(offered: Workload, cluster: Cluster) -> Workload:
     if offered.population == checksum:
         return offered
     asked = offered.snapshot
-    if asked is not None and snapshot is not None and asked.first is snapshot.first is not None:
-        workload = offered  # the same objects, which met their nodes when they were read
+    if asked is not None and snapshot is not None and asked.has_objects_of(snapshot):
+        workload = offered  # which met their nodes when they were read
     elif asked is not None and snapshot is not None:
         workload = _of_objects(asked, snapshot)
     elif asked is not None and taints_of(cluster):

@@ -11,11 +11,12 @@ from fastsim.errors import InputError
 from fastsim.kubernetes.controllers import pods
 from fastsim.kubernetes.nodes import Taint
 from fastsim.kubernetes.pod_rules.host_ports import HostPorts
+from fastsim.kubernetes.pod_rules.kept_parts import KeptParts
 from fastsim.kubernetes.pod_rules.node_affinity import Places
 from fastsim.kubernetes.pod_rules.pod_affinity import Peers
 from fastsim.kubernetes.pod_rules.priorities import Priorities
 from fastsim.kubernetes.pod_rules.volumes import Volumes
-from fastsim.kubernetes.pods import Facts, pod_row, unix_s
+from fastsim.kubernetes.pods import Facts, Templates, pod_row, unix_s
 from fastsim.kubernetes.requests import Surroundings
 from tests.objects import manifest, pod
 
@@ -27,7 +28,9 @@ def row(body: dict[str, Any]) -> tuple[dict[str, Any] | None, Counter[str]]:
     (manifest_of_pod,) = pods([manifest(body)], PLACES, notices)
     return pod_row(
         manifest_of_pod,
-        Facts(PLACES, Surroundings(), Priorities({"high": 7}), Peers(), Volumes(), HostPorts()),
+        Facts(
+            PLACES, Surroundings(), Priorities({"high": 7}), Peers(), Volumes(), HostPorts(), KeptParts(), Templates()
+        ),
         notices,
     ), notices
 

@@ -35,7 +35,8 @@ def soft(kind: str, weight: Any = 7, **more: Any) -> dict[str, Any]:
 def preferences(waiting: dict[str, Any], *others: dict[str, Any], places: Places = Places()) -> Any:  # noqa: B008
     """Those of a pod among others."""
     listed = list(pods([manifest(item) for item in (waiting, *others)], Places(), Counter()))
-    return preference_columns(listed[0], places, Peers(listed), KeptParts())["preferences"]
+    about_others = Peers(listed).preferences(listed[0])
+    return preference_columns(listed[0], places, about_others, KeptParts())["preferences"]
 
 
 def near(how: str, weight: int, rule: str = "near", *more: object) -> dict[str, Any]:
