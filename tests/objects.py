@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from fastsim.kubernetes.nodes import node_row
+from fastsim.kubernetes.nodes import NodeFacts, node_row
 from fastsim.kubernetes.objects import Manifest
 
 
@@ -47,7 +47,7 @@ def written(path: Path, *objects: dict[str, Any]) -> Path:
 def row_of(body: dict[str, Any], unit: str = "GiB") -> tuple[dict[str, Any], Counter[str]]:
     """The columns of a node, and what is not honoured."""
     notices: Counter[str] = Counter()
-    return node_row(manifest(body), unit, notices), notices
+    return node_row(manifest(body), NodeFacts(unit), notices), notices
 
 
 def device(name: str, amounts: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:

@@ -7,14 +7,17 @@ objects stands for it, as a ReplicaSet does for its Deployment, or if it has end
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from fastsim.errors import InputError
 from fastsim.kubernetes.objects import Manifest, counted_about, mapping, sequence
 from fastsim.kubernetes.pod_rules.admission import UNKNOWN_CLASS, PodAdmission
+from fastsim.kubernetes.pod_rules.kept_parts import KeptParts
 from fastsim.kubernetes.pod_rules.node_affinity import DAEMON_TOLERATES, HARD, OVER, Places, allowed, constraints
-from fastsim.kubernetes.requests import with_enacted
+from fastsim.kubernetes.requests import REQUESTING, Amounts, amount_parts, pod_amounts, with_enacted
 from fastsim.kubernetes.workloads.gang_workloads import KUEUE_QUEUE, gangs_of, has_no_pods, is_gang_kind, queue_of
 from fastsim.kubernetes.workloads.owners import (
     REPLICATED,
@@ -224,6 +227,27 @@ def pod_specs(item: Manifest) -> list[Mapping[str, Any]]:
         return [mapping(role.template, "spec", item.where) for role in gangs_of(item).roles]
     above = ("spec", "jobTemplate") if item.kind == "CronJob" else ()
     return [item.part(*above, "spec", "template", "spec")] if item.kind in WORKLOADS else []
+
+
+def distinct_amounts(objects: Iterable[Manifest], kept: KeptParts) -> list[Amounts]:
+    """The requests of the pods and of the workloads among objects, equal ones once; objects with errors have none."""
+    requests, looked_at = dict[int, Amounts](), set[tuple[int, ...]]()
+    for item in objects:
+        with suppress(InputError):  # raised when the pod is read
+            for spec in pod_specs(item):
+                whole = [spec.get(name) for name in REQUESTING]
+                ids = tuple(map(id, whole))
+                if ids in looked_at:
+                    continue
+                made, parts = partial(_amounts, spec, item.where), partial(amount_parts, spec, item.where)
+                request = kept.of("amounts", parts, made, whole=whole)
+                requests[id(request)] = request
+                looked_at |= {ids} if spec is item.body.get("spec") else set()  # it stays, and so do the ids
+    return list(requests.values())
+
+
+def _amounts(spec: Mapping[str, Any], where: str, _: Counter[str]) -> Amounts:
+    return pod_amounts(spec, where)
 
 
 def _written(item: Manifest, admission: PodAdmission) -> PodManifest:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -19,12 +20,16 @@ from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import IMAGE
 from fastsim.kubernetes.devices.device_resources import ALIBABA, allocatable, is_device
 from fastsim.kubernetes.devices.gpu_slots import Slots, common_division
+from fastsim.kubernetes.devices.hami import REGISTERED
 from fastsim.kubernetes.devices.node_devices import devices
 from fastsim.kubernetes.memory_step import IN_MIB, MemoryStep
 from fastsim.kubernetes.objects import Manifest, mapping, sequence
+from fastsim.kubernetes.pod_rules.kept_parts import KeptParts
 from fastsim.kubernetes.quantity import MOST, capacity_mib, milli, quantity, whole
 
 CPU, MEMORY, PODS = "cpu", "memory", "pods"
+HOSTNAME = "kubernetes.io/hostname"
+"""Label with the name of a node, which makes each node a topology domain of its own."""
 IN_BYTES = ("ephemeral-storage", "hugepages-", "storage")
 """Beginnings of the names of further resources that are bytes."""
 TAINT = "taint:"
@@ -68,37 +73,58 @@ class Taint(NamedTuple):
         return cls(key, value, effect)
 
 
-def node_row(
-    node: Manifest, memory_unit: str, notices: Counter[str], divided: Mapping[str, Slots] | None = None,
-    steps: Mapping[str, MemoryStep] = MappingProxyType({}), wanted: Collection[str] = (),
-) -> dict[str, Any]:  # fmt: skip
-    """The node as columns of a node table; what is not honoured is counted in `notices`.
+class NodeFacts(NamedTuple):
+    """What the columns of all nodes of some objects depend on.
 
-    `divided` is the common division of GPUs of all nodes, see `gpu_slots.common_division`; None is that of this node
-    alone. `steps` are the memory steps of resources in bytes that are not counted in MiB. `wanted` are the images whose
-    sizes become labels.
+    ``divided`` is the common division of their GPUs, see `gpu_slots.common_division`; None is that of each node alone.
+    ``steps`` are the memory steps of resources in bytes that are not counted in MiB.
+    ``wanted`` are the images whose sizes become labels.
     """
+
+    memory_unit: str
+    divided: Mapping[str, Slots] | None = None
+    steps: Mapping[str, MemoryStep] = MappingProxyType({})
+    wanted: Collection[str] = ()
+
+
+def node_row(node: Manifest, facts: NodeFacts, notices: Counter[str], kept: KeptParts | None = None) -> dict[str, Any]:
+    """The node as columns of a node table; what is not honoured is counted in `notices`."""
     if not node.name:
         raise InputError(f"{node.where}: metadata: name", "nothing", "a name")
+    labels = {label_key(str(key)): str(value) for key, value in node.part("metadata", "labels").items()}
+    labels |= {taint.label: "" for taint in taints(node)}
+    if facts.wanted:
+        labels |= {label: str(size) for label, size in images(node).items() if label in facts.wanted}
+    made = partial(_amount_columns, node, facts)
+    amounts = (kept or KeptParts()).of("allocatable", partial(amount_parts, node), made, notices)
+    return {"name": node.name, "labels": sorted(labels.items()), **amounts}
+
+
+def amount_parts(node: Manifest) -> list[object]:
+    """The parts of a node that its amounts and devices follow from: all labels but its own name."""
+    metadata = node.part("metadata")
+    labels = mapping(metadata, "labels", node.where)
+    return [
+        node.part("status").get("allocatable"), node.part("status").get("capacity"),
+        {key: value for key, value in labels.items() if key != HOSTNAME},
+        {key: value for key, value in mapping(metadata, "annotations", node.where).items() if key in REGISTERED},
+    ]  # fmt: skip
+
+
+def _amount_columns(node: Manifest, facts: NodeFacts, notices: Counter[str]) -> dict[str, Any]:
     offered = allocatable(node) or {PODS: 0}
     capacity = {CPU: 0, MEMORY: 0, **offered}
     if len(capacity) > len(offered):
         notices["nodes: without allocatable CPU or memory, which offer none"] += 1
     where = f"{node.where}: status: allocatable"
     capacity_mib(capacity[MEMORY], f"{where}: {MEMORY}")  # an error names the node if the amount is out of range
-    divided = common_division([node]) if divided is None else divided
-    labels = {label_key(str(key)): str(value) for key, value in node.part("metadata", "labels").items()}
-    labels |= {taint.label: "" for taint in taints(node)}
-    if wanted:
-        labels |= {label: str(size) for label, size in images(node).items() if label in wanted}
+    divided, steps = common_division([node]) if facts.divided is None else facts.divided, facts.steps
     return {
-        "name": node.name,
         "cpu_milli": milli(capacity[CPU], f"{where}: {CPU}", MOST_CPU_MILLI),
         "memory_mib": steps.get(MEMORY, IN_MIB).capacity(quantity(capacity[MEMORY], f"{where}: {MEMORY}")),
-        **devices(node, capacity, memory_unit, divided, notices)._asdict(),
+        **devices(node, capacity, facts.memory_unit, divided, notices)._asdict(),
         "cpu_model": _known_cpu(node),
         "max_pods": whole(capacity[PODS], f"{where}: {PODS}", MOST_PODS) if PODS in capacity else None,
-        "labels": sorted(labels.items()),
         "extra_resources": sorted(_further(where, capacity, steps).items()) or None,
     }
 

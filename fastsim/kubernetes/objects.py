@@ -6,6 +6,7 @@ its objects under ``rawObjects``. YAML needs the package PyYAML (extra ``k8s``);
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -36,17 +37,21 @@ EVENTS = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
 BLANKS = re.compile(r"\s*")
 
 
-class Manifest(NamedTuple):
-    """One object as it was written, and its place for messages."""
-
+class _Written(NamedTuple):
     where: str
     body: Mapping[str, Any]
+    kind: str
 
-    @property
-    def kind(self) -> str:
-        """Node, Pod, Job, ..."""
-        kind = self.body.get("kind")
-        return kind if isinstance(kind, str) else ""
+
+class Manifest(_Written):
+    """One object as it was written, its place for messages, and its kind: Node, Pod, Job, ..."""
+
+    __slots__ = ()
+
+    def __new__(cls, where: str, body: Mapping[str, Any]) -> Manifest:
+        """The object in ``body``."""
+        kind = body.get("kind")
+        return super().__new__(cls, where, body, kind if isinstance(kind, str) else "")
 
     @property
     def name(self) -> str:
@@ -101,18 +106,19 @@ def counted_about(notices: Counter[str], name: str) -> None:
         notices.about = name
 
 
-def manifests(path: str | os.PathLike[str]) -> list[Manifest]:
+def manifests(path: str | os.PathLike[str], digests: list[str] | None = None) -> list[Manifest]:
     """Every object of a file, or of all files in a folder and its sub-folders, in order of their paths.
 
     A text with commas is several paths, unless a file or folder has that very name.
+    ``digests`` gets the SHA-256 of each text that is read.
     """
     root = Path(path)
     if "," in str(path) and not os.path.exists(path):
-        return [item for part in str(path).split(",") for item in manifests(part.strip())]
+        return [item for part in str(path).split(",") for item in manifests(part.strip(), digests)]
     if not os.path.exists(path) and not is_archived(path):  # not that of Path, to which a long text is an OSError
         raise InputError(str(path), "no such file or folder", "Kubernetes objects (YAML or JSON)")
     files = sorted(file for file in root.rglob("*") if str(file).endswith(ENDINGS)) if root.is_dir() else [root]
-    objects = [item for file in files if file.is_file() or is_archived(file) for item in _read(file)]
+    objects = [item for file in files if file.is_file() or is_archived(file) for item in _read(file, digests)]
     if not objects:
         raise InputError(str(path), "no objects", f"Kubernetes objects in files that end in {', '.join(ENDINGS)}")
     return objects
@@ -147,12 +153,12 @@ def sequence(parent: Mapping[str, Any], key: str, where: str) -> list[Mapping[st
     return listed
 
 
-def _read(path: Path) -> Iterator[Manifest]:
+def _read(path: Path, digests: list[str] | None) -> Iterator[Manifest]:
     try:
         if zipfile.is_zipfile(path):
-            yield from _snapshot(path)
+            yield from _snapshot(path, digests)
             return
-        documents = _documents(path)
+        documents = _documents(path, digests)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(str(path), one_line(error), "a text file in UTF-8") from None
     listed: dict[object, Manifest] = {}
@@ -178,9 +184,10 @@ def _take_in(listed: dict[object, Manifest], where: str, event: Mapping[str, Any
             listed[key] = item
 
 
-def _documents(path: Path) -> list[Any]:
+def _documents(path: Path, digests: list[str] | None) -> list[Any]:
     with opened_text(path) as file:
         text = file.read()
+    _note(text.encode() if digests is not None else b"", digests)
     return _json_documents(str(path), text) if path.name.endswith((".json", ".json.gz")) else _yaml(str(path), text)
 
 
@@ -192,7 +199,8 @@ def _apart(where: str, body: Any, depth: int) -> Iterator[Manifest]:
         raise InputError(where, short(body), "a Kubernetes object: a mapping with kind and metadata")
     kind = body["kind"]
     if not kind.endswith("List"):
-        yield Manifest(f"{where}: {kind} {Manifest(where, body).name}".rstrip(), body)
+        name = str(mapping(body, "metadata", where).get("name") or "")
+        yield Manifest(f"{where}: {kind} {name}" if name else f"{where}: {kind}".rstrip(), body)
         return
     if depth == DEEPEST:
         raise InputError(where, "lists in lists", f"at most {DEEPEST} deep")
@@ -202,9 +210,17 @@ def _apart(where: str, body: Any, depth: int) -> Iterator[Manifest]:
         yield from _apart(f"{where}: item {number}", typed, depth + 1)
 
 
-def _snapshot(path: Path) -> Iterator[Manifest]:
+def _note(content: bytes, digests: list[str] | None) -> None:
+    """Note the SHA-256 of what was read, if it is asked for."""
+    if digests is not None:
+        digests.append(hashlib.sha256(content).hexdigest())
+
+
+def _snapshot(path: Path, digests: list[str] | None) -> Iterator[Manifest]:
     try:
-        document = _json(f"{path}: {SNAPSHOT}", _unpacked(path).decode("utf-8"))
+        content = _unpacked(path)
+        _note(content, digests)
+        document = _json(f"{path}: {SNAPSHOT}", content.decode("utf-8"))
     except (zipfile.BadZipFile, KeyError, ValueError, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
         raise InputError(str(path), one_line(error), f"a KAI snapshot: a ZIP with {SNAPSHOT}") from None
     where = f"{path}: rawObjects"

@@ -21,8 +21,8 @@ from fastsim.kubernetes.pod_rules.disruption_budgets import PreemptionBudgets
 from fastsim.kubernetes.pod_rules.gangs import ANNOTATIONS as GANG_ANNOTATIONS
 from fastsim.kubernetes.pod_rules.gangs import LABELS as GANG_LABELS
 from fastsim.kubernetes.pod_rules.gangs import TOTALS, gang_of
-from fastsim.kubernetes.pod_rules.host_ports import HostPorts, PortRules
-from fastsim.kubernetes.pod_rules.kept_parts import KeptParts
+from fastsim.kubernetes.pod_rules.host_ports import NO_PORTS, HostPorts, PortRules, ports_of
+from fastsim.kubernetes.pod_rules.kept_parts import MOST, KeptParts
 from fastsim.kubernetes.pod_rules.node_affinity import (
     CHOOSING,
     OVER,
@@ -76,6 +76,8 @@ SHARED = frozenset((
     "preemptionPolicy", "priority", "priorityClassName", "runtimeClassName", "schedulingGroup", SPREAD, "workloadRef",
 ))  # fmt: skip
 """Fields of a pod's spec that a template depends on; requests, rules and own expressions follow from others."""
+SPEC_PARTS = (*REQUESTING, *CHOOSING, "hostNetwork")
+"""Fields of a pod's spec that its request, its own expressions and its ports follow from."""
 TELLING = (*GANG_ANNOTATIONS, *TOTALS, QUEUE, *CHOICES)
 """Annotations that a template depends on."""
 TELLING_LABELS = frozenset((*GANG_LABELS, *TOTALS, *QUEUE_LABELS))
@@ -111,12 +113,11 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
     times, phase = pod_times(pod), str(pod.status.get("phase") or "")
     if _is_left_out(pod, times, phase, notices):
         return None
-    request = _kept_request(pod, facts, notices)
-    template = facts.templates.of(pod, request, facts, notices)
+    template = facts.templates.of(pod, facts, notices)
     row, bound = template.columns.copy(), _optional(pod.spec, "nodeName") or None
-    claimed = facts.claims.claimed(pod, request.amounts, notices)
+    claimed = facts.claims.claimed(pod, template.request.amounts, notices)
     if claimed.extra or claimed.gpus:
-        row |= claimed.beside(request.columns)
+        row |= claimed.beside(template.request.columns)
     further = [] if pod.node else _further_expressions(pod, facts, notices)
     if further or claimed.constraints or template.by_node:
         row["constraints"] = _constraints(pod, template, further, claimed.constraints, facts)
@@ -140,7 +141,7 @@ class Template(NamedTuple):
     """
 
     columns: dict[str, Any]
-    request: Request
+    request: RequestedParts
     own: list[Constraint]
     about_others: list[Constraint]
     spread: list[Constraint]
@@ -148,12 +149,22 @@ class Template(NamedTuple):
     first: PodManifest
 
 
-class Rules(NamedTuple):
+class PeerRules(NamedTuple):
     """What follows for a pod from other pods: affinity, ports, and preferences of a pod that waits."""
 
     affinity: AffinityRules
     ports: PortRules
     preferences: tuple[Preference, ...]
+
+
+class SpecParts(NamedTuple):
+    """What follows from a pod's spec alone: request, node expressions, whether it takes ports; notices; the pod."""
+
+    request: RequestedParts
+    own: list[Constraint]
+    takes_ports: bool
+    notices: Counter[str]
+    first: PodManifest
 
 
 class Templates:
@@ -162,24 +173,51 @@ class Templates:
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], tuple[Template, Counter[str]]] = {}
         self._met: set[int] = set()
+        self._parts: dict[tuple[int, ...], SpecParts] = {}
 
-    def of(self, pod: PodManifest, request: Request, facts: Facts, notices: Counter[str]) -> Template:
-        """The template of a pod with this request; it is kept when a second pod has the same."""
-        wanted = () if pod.node else facts.peers.preferences(pod)
-        rules = Rules(facts.peers.rules(pod), facts.ports.rules(pod), wanted)
-        own = _own_expressions(pod, facts)
-        key = id(request), id(own), rules, *_template_key(pod, facts.places)
+    def of(self, pod: PodManifest, facts: Facts, notices: Counter[str]) -> Template:
+        """The template of a pod; it is kept when a second pod has the same."""
+        parts = self._spec_parts(pod, facts)
+        if parts.notices:
+            notices.update(parts.notices)
+        rules = _rules(pod, parts, facts)
+        key = id(parts.request), id(parts.own), rules, *_template_key(pod, facts.places)
         known = self._known.get(key)
         if known is None:
             number = hash(key)
             if number not in self._met:
                 self._met.add(number)
-                return _template_of(pod, request, own, rules, facts, notices)
+                return _template_of(pod, parts, rules, facts, notices)
             noticed: Counter[str] = Counter()
-            known = self._known[key] = _template_of(pod, request, own, rules, facts, noticed), noticed
+            known = self._known[key] = _template_of(pod, parts, rules, facts, noticed), noticed
         if known[1]:
             notices.update(known[1])
         return known[0]
+
+    def _spec_parts(self, pod: PodManifest, facts: Facts) -> SpecParts:
+        """The parts of a pod, those of an earlier one if it has the very same lists and mappings."""
+        if states_shares(pod.labels, pod.annotations):
+            return _spec_parts(pod, facts)
+        get = pod.spec.get
+        ids = tuple([id(get(name)) for name in SPEC_PARTS])
+        parts = self._parts.get(ids)
+        if parts is None:
+            parts = _spec_parts(pod, facts)
+            if len(self._parts) < MOST:
+                self._parts[ids] = parts
+        return parts
+
+
+def _spec_parts(pod: PodManifest, facts: Facts) -> SpecParts:
+    notices: Counter[str] = Counter()
+    request = _kept_request(pod, facts, notices)
+    return SpecParts(request, _own_expressions(pod, facts), bool(ports_of(pod)), notices, pod)
+
+
+def _rules(pod: PodManifest, parts: SpecParts, facts: Facts) -> PeerRules:
+    """What follows for a pod from others."""
+    wanted = () if pod.node else facts.peers.preferences(pod)
+    return PeerRules(facts.peers.rules(pod), facts.ports.rules(pod) if parts.takes_ports else NO_PORTS, wanted)
 
 
 def _template_key(pod: PodManifest, places: Places) -> list[object]:
@@ -208,9 +246,7 @@ def _template_key(pod: PodManifest, places: Places) -> list[object]:
     return key
 
 
-def _template_of(
-    pod: PodManifest, request: Request, own: list[Constraint], rules: Rules, facts: Facts, notices: Counter[str]
-) -> Template:
+def _template_of(pod: PodManifest, parts: SpecParts, rules: PeerRules, facts: Facts, notices: Counter[str]) -> Template:
     for name in pod.spec:
         if name not in _KNOWN:
             notices[f"pods: spec.{name}"] += 1
@@ -218,7 +254,7 @@ def _template_of(
     about_others = [] if pod.node else _expressions_about_others(pod, facts, rules, notices)
     group = rules.affinity.group if rules.affinity.group is not None else rules.ports.group
     columns = {
-        **request.columns,
+        **parts.request.columns,
         "gang": gang_of(pod),
         "gang_size": None,
         "after_gang": None,
@@ -233,13 +269,13 @@ def _template_of(
         "gpu_groups": groups_of(pod.labels),
         "tolerations": sequence(pod.spec, "tolerations", pod.where),
     }
-    by_node = bool(pod.node) and _has_devices(request, facts)
-    template = Template(columns, request, own, about_others, label_constraints(spread), by_node, pod)
+    by_node = bool(pod.node) and _has_devices(parts.request, facts)
+    template = Template(columns, parts.request, parts.own, about_others, label_constraints(spread), by_node, pod)
     columns["constraints"] = None if by_node else _constraints(pod, template, (), (), facts)
     return template
 
 
-def _has_devices(request: Request, facts: Facts) -> bool:
+def _has_devices(request: RequestedParts, facts: Facts) -> bool:
     """Whether the devices of a request, or those of the nodes, lead to node expressions."""
     return bool(request.columns["num_gpu"] or facts.surroundings.instance)
 
@@ -269,7 +305,7 @@ def _is_left_out(pod: PodManifest, times: PodTimes, phase: str, notices: Counter
     return False
 
 
-class Request(NamedTuple):
+class RequestedParts(NamedTuple):
     """The request of a pod as columns, the resources that its node must offer, and its amounts."""
 
     columns: dict[str, Any]
@@ -277,13 +313,13 @@ class Request(NamedTuple):
     amounts: Amounts
 
 
-def _kept_request(pod: PodManifest, facts: Facts, notices: Counter[str]) -> Request:
+def _kept_request(pod: PodManifest, facts: Facts, notices: Counter[str]) -> RequestedParts:
     parts = partial(requesting_parts, pod.spec, pod.labels, pod.annotations, pod.where)
     whole = () if states_shares(pod.labels, pod.annotations) else [pod.spec.get(name) for name in REQUESTING]
     return facts.kept.of("request", parts, partial(_request, pod, facts), notices, whole)
 
 
-def _request(pod: PodManifest, facts: Facts, notices: Counter[str]) -> Request:
+def _request(pod: PodManifest, facts: Facts, notices: Counter[str]) -> RequestedParts:
     amounts = pod_amounts(pod.spec, pod.where)
     plain = facts.claims.remaining(amounts)
     columns = request_columns(
@@ -294,7 +330,7 @@ def _request(pod: PodManifest, facts: Facts, notices: Counter[str]) -> Request:
         surroundings=facts.surroundings,
         notices=notices,
     )
-    return Request(columns, requested_devices(amounts, pod.labels, pod.annotations), amounts)
+    return RequestedParts(columns, requested_devices(amounts, pod.labels, pod.annotations), amounts)
 
 
 def _items(expressions: Sequence[Constraint]) -> list[dict[str, Any]] | None:
@@ -313,7 +349,7 @@ def _own_expressions(pod: PodManifest, facts: Facts) -> list[Constraint]:
 
 
 def _expressions_about_others(
-    pod: PodManifest, facts: Facts, rules: Rules, notices: Counter[str]
+    pod: PodManifest, facts: Facts, rules: PeerRules, notices: Counter[str]
 ) -> list[Constraint]:  # fmt: skip
     """Node expressions of a waiting pod that follow from its boards and from rules about other pods."""
     notices.update([*rules.affinity.notices, *spread_notices(pod)])
@@ -364,9 +400,9 @@ def pod_times(pod: PodManifest) -> PodTimes:
     created = unix_s(pod.annotations.get(CREATED) or pod.created, f"{pod.where}: creation time")
     ended = unix_s(pod.annotations.get(DELETED), f"{pod.where}: {DELETED}")
     started = unix_s(pod.status.get("startTime"), f"{pod.where}: status: startTime")
-    ends = list(_container_ends(pod))
-    if ended is None and ends and None not in ends and pod.status.get("phase") in OVER:
-        ended = max(end for end in ends if end is not None)
+    if ended is None and pod.status.get("phase") in OVER:
+        ends = list(_container_ends(pod))
+        ended = max((end for end in ends if end is not None), default=None) if None not in ends else None
     if ended is not None and started is None and DELETED in pod.annotations:
         started = created
     if started is not None and ended is not None and ended < started:

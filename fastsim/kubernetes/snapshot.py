@@ -30,7 +30,7 @@ from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, common_division, 
 from fastsim.kubernetes.devices.hami import boards
 from fastsim.kubernetes.devices.node_devices import MEMORY_UNITS, offered
 from fastsim.kubernetes.memory_step import MemoryStep, memory_step
-from fastsim.kubernetes.nodes import IN_BYTES, MEMORY, node_row, taints
+from fastsim.kubernetes.nodes import IN_BYTES, MEMORY, NodeFacts, amount_parts, node_row, taints
 from fastsim.kubernetes.objects import Manifest, Notices, manifests
 from fastsim.kubernetes.pod_rules.gangs import states_gangs
 from fastsim.kubernetes.pod_rules.kept_parts import KeptParts, content_of
@@ -99,6 +99,7 @@ class Snapshot:
             self.objects = unpinned(self.objects, unpin)
         self.one_source = one_source
         self.first: Snapshot | None = None  # the first reading of the same objects, if this is a further one
+        self.sources: tuple[str, ...] = ()  # SHA-256 of the texts that hold these objects and no others
         self.nodes_of: Snapshot | None = None  # the snapshot that the nodes were read with, if it is another one
         self.notices = Notices()
         if repeated:
@@ -127,8 +128,11 @@ class Snapshot:
     @classmethod
     @uncollected()
     def _read(cls, paths: Sequence[str | os.PathLike[str]], memory_unit: str, unpin: str) -> Snapshot:
-        objects = [item for path in paths for item in manifests(path)]
-        return cls(objects, ", ".join(map(str, paths)), memory_unit, len(paths) == 1, unpin)
+        digests: list[str] = []
+        objects = [item for path in paths for item in manifests(path, digests)]
+        read = cls(objects, ", ".join(map(str, paths)), memory_unit, len(paths) == 1, unpin)
+        read.sources = () if unpin else tuple(sorted(digests))
+        return read
 
     def reread(self) -> Snapshot:
         """The same objects, and what is known of them already, with notices of their own."""
@@ -268,11 +272,11 @@ class Snapshot:
     @_Shared
     def _plain_rows(self) -> list[dict[str, Any]]:
         """Rows of the nodes without what their devices are to claims."""
-        notices, divided, steps = self._node_notices, self._divided, self._steps
-        rows = []
+        notices, rows = self._node_notices, []
+        facts = NodeFacts(self.memory_unit, self._divided, self._steps, self._wanted_images)
         for node in self.of_kind("Node"):
             notices.about = node.name
-            rows.append(node_row(node, self.memory_unit, notices, divided, steps, self._wanted_images))
+            rows.append(node_row(node, facts, notices, self._kept))
         notices.about = ""
         for row, more in zip(rows, labelled(self._offered), strict=True):
             row["labels"] = sorted([*row["labels"], *((label, "") for label in more)])
@@ -304,7 +308,11 @@ class Snapshot:
 
     @_Shared
     def _offered(self) -> list[frozenset[str]]:
-        return [offered(node) | self._claimed_devices.names(node.name) for node in self.of_kind("Node")]
+        return [
+            self._kept.of("devices", partial(amount_parts, node), partial(_offered_by, node))
+            | self._claimed_devices.names(node.name)
+            for node in self.of_kind("Node")
+        ]
 
     @property
     def has_claims(self) -> bool:
@@ -376,22 +384,13 @@ class Snapshot:
     @_Shared
     def _steps(self) -> dict[str, MemoryStep]:
         """Memory steps by resource; less than a MiB only with one source, whose nodes and pods are read together."""
-        from fastsim.kubernetes.controllers import pod_specs
-        from fastsim.kubernetes.requests import REQUESTING, amount_parts
+        from fastsim.kubernetes.controllers import distinct_amounts
 
         if self.nodes_of is not None:
             return self.nodes_of._steps
-        requests: dict[int, Mapping[str, Fraction]] = {}
-        for item in self.objects if self.one_source and self.of_kind("Node") else ():
-            # Errors in a pod are raised when it is read, not when nodes are.
-            with suppress(InputError):
-                for spec in pod_specs(item):
-                    made = partial(_amounts, spec, item.where)
-                    parts = partial(amount_parts, spec, item.where)
-                    request = self._kept.of("amounts", parts, made, whole=[spec.get(name) for name in REQUESTING])
-                    requests[id(request)] = request
+        requests = distinct_amounts(self.objects, self._kept) if self.one_source and self.of_kind("Node") else ()
         amounts_of: dict[str, set[Fraction]] = {}
-        for name, amount in (entry for request in requests.values() for entry in request.items()):
+        for name, amount in (entry for request in requests for entry in request.items()):
             if name == MEMORY or name.startswith(IN_BYTES):
                 amounts_of.setdefault(name, set()).add(amount)
         steps = {name: memory_step(amounts) for name, amounts in amounts_of.items()}
@@ -427,9 +426,9 @@ class Snapshot:
 
     @_Shared
     def checksum(self) -> str:
-        """SHA-256 of the objects, whose fields are in the order of their source."""
-        digest = hashlib.sha256()
-        for item in self.objects:
+        """SHA-256 of the texts that the objects were read from, in whatever order, or of the objects themselves."""
+        digest = hashlib.sha256(" ".join(self.sources).encode())
+        for item in () if self.sources else self.objects:
             digest.update(content_of(item.body))
         return digest.hexdigest()
 
@@ -440,14 +439,12 @@ class Snapshot:
 
 def has_no_part(item: Manifest) -> bool:
     """Whether an object has no part in where a pod may go; objects of others may have the names of such kinds."""
-    group = str(item.body.get("apiVersion") or "").rpartition("/")[0]
+    group = _group(item)
     return item.kind in WITHOUT_PART and ("." not in group or group.endswith(".k8s.io"))
 
 
-def _amounts(spec: Mapping[str, Any], where: str, _: Counter[str]) -> Mapping[str, Fraction]:
-    from fastsim.kubernetes.requests import pod_amounts
-
-    return pod_amounts(spec, where)
+def _offered_by(node: Manifest, _: Counter[str]) -> frozenset[str]:
+    return offered(node)
 
 
 def is_running(item: Manifest) -> bool:
@@ -465,19 +462,24 @@ def _newest(objects: Sequence[Manifest]) -> list[Manifest]:
     """
     newest: dict[object, tuple[tuple[str, str, str], int, Manifest]] = {}
     for number, item in enumerate(objects):
-        group = str(item.body.get("apiVersion") or "").rpartition("/")[0]
-        identity, version = _identity(item), _version(item)
+        metadata = item.part("metadata")
+        identity, version = _identity_in(item.kind, metadata), _version(metadata)
         copied = identity[2] and (version >= 0 or _has_pods(item))
-        key = (group, *identity) if copied else number
+        key = (_group(item), *identity) if copied else number
         other = newest.get(key)
         if other is None or version >= other[1]:
             newest[key] = identity, version, item
     return [item for *_, item in sorted(newest.values(), key=itemgetter(0))]
 
 
-def _version(item: Manifest) -> int:
-    text = str(item.part("metadata").get("resourceVersion") or "")
+def _version(metadata: Mapping[str, Any]) -> int:
+    text = str(metadata.get("resourceVersion") or "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 40 else -1
+
+
+def _group(item: Manifest) -> str:
+    """The group of an object's API, "" for that of Kubernetes itself."""
+    return str(item.body.get("apiVersion") or "").rpartition("/")[0]
 
 
 def _has_devices(item: Manifest) -> bool:
@@ -489,5 +491,8 @@ def _has_pods(item: Manifest) -> bool:
 
 
 def _identity(item: Manifest) -> tuple[str, str, str]:
-    metadata = item.part("metadata")
-    return item.kind, str(metadata.get("namespace") or "default"), str(metadata.get("name") or "")
+    return _identity_in(item.kind, item.part("metadata"))
+
+
+def _identity_in(kind: str, metadata: Mapping[str, Any]) -> tuple[str, str, str]:
+    return kind, str(metadata.get("namespace") or "default"), str(metadata.get("name") or "")

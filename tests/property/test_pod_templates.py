@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from fastsim.kubernetes import pods
 from fastsim.kubernetes.controllers import PodManifest
 from fastsim.kubernetes.objects import Manifest, Notices
-from fastsim.kubernetes.pods import Facts, Request, Rules, Template, Templates
+from fastsim.kubernetes.pods import Facts, Template, Templates
 from fastsim.kubernetes.snapshot import Snapshot
 from tests.objects import node, pod
 from tests.strategies import scenarios_per_run
@@ -89,11 +89,11 @@ def pod_of(name: str, parts: dict[str, Any]) -> dict[str, Any]:
 class Unshared(Templates):
     """Templates that are made for every pod."""
 
-    def of(self, pod: PodManifest, request: Request, facts: Facts, notices: Counter[str]) -> Template:
+    def of(self, pod: PodManifest, facts: Facts, notices: Counter[str]) -> Template:
         """The template of one pod."""
-        wanted = () if pod.node else facts.peers.preferences(pod)
-        rules = Rules(facts.peers.rules(pod), facts.ports.rules(pod), wanted)
-        return pods._template_of(pod, request, pods._own_expressions(pod, facts), rules, facts, notices)
+        parts = pods._spec_parts(pod, facts)
+        notices.update(parts.notices)
+        return pods._template_of(pod, parts, pods._rules(pod, parts, facts), facts, notices)
 
 
 @st.composite

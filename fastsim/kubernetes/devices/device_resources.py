@@ -9,6 +9,7 @@ possible. Such labels are no labels of Kubernetes.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from fastsim.hardware import mig
@@ -76,11 +77,13 @@ def resource_label(name: str) -> str:
     return OFFERED + name
 
 
+@lru_cache(maxsize=1024)
 def is_device(name: str) -> bool:
     """Whether a resource belongs to the columns of devices, not to further resources."""
     return name in COUNTS or name in OTHERS or name in FURTHER or is_instance(name)
 
 
+@lru_cache(maxsize=1024)
 def is_instance(name: str) -> bool:
     """Whether a resource is an instance of a partitioned GPU that one pod has at a time."""
     return mig.resource_name(name).startswith(mig.PREFIX)

@@ -64,6 +64,10 @@ class PortRules(NamedTuple):
     sets: tuple[str, ...] = ()
 
 
+NO_PORTS = PortRules()
+"""What follows for a pod that takes no ports."""
+
+
 class PortKind(NamedTuple):
     """Properties of a pod that rules of ports depend on: its ports, and its group by anti-affinity."""
 
@@ -85,7 +89,7 @@ class HostPorts:
         """The rules for this pod; a pod on a node has its group only."""
         ports = ports_of(pod)
         if not ports:
-            return PortRules()
+            return NO_PORTS
         key = PortKind(ports, self._apart(pod)), bool(pod.node)
         rules = self._known.get(key)
         if rules is None:

@@ -21,7 +21,7 @@ COMMON = {
     "status": (("phase", "qosClass"), ()),
 }  # fmt: skip
 """Texts, and lists and mappings, that objects of a kind have in common, by where they are; None is all of them."""
-RARE, PAUSE = 0.8, 8
+RARE, PAUSE = 0.8, 4
 """Part of the values of a name that differ, from which on this name is left out, and for how many calls."""
 
 
@@ -65,7 +65,7 @@ class SharedParts:
             if kind is str:
                 if name in texts:
                     parent[name] = kept.setdefault(value, value)
-            elif (kind is list or kind is dict) and value and name in parts and name not in left_out:
+            elif (kind is list or kind is dict) and name in parts and name not in left_out:
                 parent[name] = first[name].setdefault(marshal.dumps(value, PLAIN), value)
 
 

@@ -19,11 +19,9 @@ from fastsim.hardware.node_constraints import (
     holds,
 )  # fmt: skip
 from fastsim.kubernetes.devices.device_resources import device_expressions
-from fastsim.kubernetes.nodes import UNSCHEDULABLE, Taint, label_key
+from fastsim.kubernetes.nodes import HOSTNAME, UNSCHEDULABLE, Taint, label_key
 from fastsim.kubernetes.objects import mapping, sequence
 
-HOSTNAME = "kubernetes.io/hostname"
-"""Topology in which every node is a domain of its own."""
 SOFT = "preferredDuringSchedulingIgnoredDuringExecution"
 HARD = "requiredDuringSchedulingIgnoredDuringExecution"
 TERMS = "nodeSelectorTerms"

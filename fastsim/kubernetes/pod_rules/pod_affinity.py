@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import MOST_SPREAD, Conditions, Constraint, NearRule, Preference, eligible
 from fastsim.kubernetes.controllers import PodManifest
+from fastsim.kubernetes.nodes import HOSTNAME
 from fastsim.kubernetes.objects import mapping, sequence
 from fastsim.kubernetes.pod_rules.host_ports import PortRules
 from fastsim.kubernetes.pod_rules.node_affinity import (
     HARD,
-    HOSTNAME,
     OVER,
     SOFT,
     Labels,
@@ -112,6 +112,9 @@ class AffinityRules(NamedTuple):
         return {"spread_sets": None, "near": near, "near_sets": (*self.sets, *ports.sets)}
 
 
+NO_RULES = AffinityRules()
+"""What follows for a pod where there are no rules about it."""
+
 TermsByLabel = dict[tuple[str, str] | None, list[tuple[Kind, Term]]]
 
 Weighed = tuple[str, Term, int]
@@ -156,16 +159,19 @@ class Peers:
 
     def rules(self, pod: PodManifest) -> AffinityRules:
         """The rules for this pod, its own and those of others about it; a pod on a node has its group and sets only."""
-        ruled, sets = _has_rules(pod), self._sets
+        ruled = _has_rules(pod)
+        if not ruled and not self._ruled:
+            return NO_RULES
+        sets = self._sets
         if not ruled and not sets and (pod.node or not self._anti_terms):
-            return AffinityRules()
+            return NO_RULES
         kind = kind_of(pod)
         rules = AffinityRules(self._group(kind)) if pod.node else self._of_waiting(kind)
         return rules._replace(sets=sets.of(kind)) if sets else rules
 
     def preferences(self, pod: PodManifest) -> tuple[Preference, ...]:
         """The preferences of a pod that waits about other pods, its own and those of others about it."""
-        if not _has_rules(pod) and not self._weighed_terms:
+        if not _has_rules(pod) and not (self._ruled and self._weighed_terms):
             return ()
         kind = kind_of(pod)
         if kind not in self._preferences:
@@ -189,8 +195,7 @@ class Peers:
     def _weighed_terms(self) -> dict[tuple[str, str] | None, dict[tuple[str, str, str, int], Term]]:
         """Terms that pods prefer, or require to be near, by a label of the pods that they select."""
         found: dict[tuple[str, str] | None, dict[tuple[str, str, str, int], Term]] = {}
-        ruled = any(map(_has_rules, self._pods))
-        for kind in (kind for pods in self._split for kind in pods.count if kind.rules) if ruled else ():
+        for kind in (kind for pods in self._split for kind in pods.count if kind.rules) if self._ruled else ():
             for how, term, weight in _sums(_weighed(kind)):
                 found.setdefault(term.label, {})[how, term.group, term.topology, weight] = term
         return found
@@ -204,7 +209,7 @@ class Peers:
     @cached_property
     def _sets(self) -> NearSets:
         """Sets of pods that rules about pods near count."""
-        if not any(not pod.node and _has_rules(pod) for pod in self._pods):
+        if not any(not pod.node for pod in self._ruled):
             return NearSets((), {})
         rules = (self._of_waiting(kind) for kind in self._split[1].count)
         return self.sets_named(rule.pods for listed in rules for rule in listed.near)
@@ -218,6 +223,11 @@ class Peers:
         return list(self._unread)
 
     @cached_property
+    def _ruled(self) -> list[PodManifest]:
+        """The pods that have rules about other pods."""
+        return [pod for pod in self._pods if "affinity" in pod.spec and _has_rules(pod)]
+
+    @cached_property
     def _split(self) -> tuple[Pods, Pods]:
         """Pods that are on nodes, and pods that wait."""
         on_nodes, waiting = Pods(), Pods()
@@ -229,12 +239,12 @@ class Peers:
     @cached_property
     def _anti_terms(self) -> TermsByLabel:
         """Anti-affinity terms of pods on nodes, by a label of the pods that they select."""
-        return _by_label(self._split[0]) if any(pod.node and _has_rules(pod) for pod in self._pods) else {}
+        return _by_label(self._split[0]) if any(pod.node for pod in self._ruled) else {}
 
     @cached_property
     def _waiting_terms(self) -> TermsByLabel:
         """Anti-affinity terms of pods that wait, by a label of the pods that they select."""
-        return _by_label(self._split[1]) if any(not pod.node and _has_rules(pod) for pod in self._pods) else {}
+        return _by_label(self._split[1]) if any(not pod.node for pod in self._ruled) else {}
 
     def _rules(self, kind: Kind) -> AffinityRules:
         notices: list[str] = []

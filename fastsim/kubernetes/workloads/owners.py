@@ -129,11 +129,12 @@ def identity(item: Manifest) -> Identity:
 
 def owners(item: Manifest) -> list[Identity]:
     """The owners that an object refers to, its controller first."""
-    references = sequence(item.part("metadata"), "ownerReferences", item.where)
+    metadata = item.part("metadata")
+    references = sequence(metadata, "ownerReferences", item.where)
     if not references:
         return []
     first = references if len(references) == 1 else sorted(references, key=lambda owner: not owner.get("controller"))
-    namespace = _namespace(item)
+    namespace = str(metadata.get("namespace") or "default")
     return [(str(owner.get("kind")), namespace, str(owner.get("name"))) for owner in first]
 
 

@@ -19,6 +19,7 @@ from fastsim.workload import schema as s
 from fastsim.workload.workload import Held, Workload
 
 if TYPE_CHECKING:
+    from fastsim.kubernetes.pods import PodTimes
     from fastsim.kubernetes.snapshot import Snapshot
 
 
@@ -66,9 +67,8 @@ def _mark(rows: list[dict[str, Any]]) -> None:
     kept = KeptParts()
     for row in rows:
         listed = row["tolerations"]
-        row["constraints"] = kept.joined(
-            row["constraints"], kept.of("marks", partial(list, listed), partial(marks, listed))
-        )
+        made = kept.of("marks", partial(list, listed), partial(marks, listed), whole=[listed])
+        row["constraints"] = kept.joined(row["constraints"], made)
 
 
 def workload_of_rows(
@@ -100,26 +100,36 @@ def workload_of_rows(
 
 def _pod_table(rows: list[dict[str, Any]]) -> pa.Table:
     """The rows by arrival, with dense ids, times from the first arrival, and numbers of the workloads they are of."""
-    known = [row["times"].created for row in rows if row["times"].created is not None]
-    origin = min(known, default=0.0)
-    for row in rows:
-        times = row["times"]
-        row[s.SUBMIT_S] = origin if times.created is None else times.created
-        over = times.started is not None and times.ended is not None
-        row[s.DURATION_S] = times.ended - times.started if over else None
-        row[s.ORIG_START_S], row[s.ORIG_END_S] = times.started, times.ended
-        for name in (s.SUBMIT_S, s.ORIG_START_S, s.ORIG_END_S):
-            row[name] = None if row[name] is None else row[name] - origin
-    rows = sorted(rows, key=lambda row: row[s.SUBMIT_S])
+    rows, timed = _in_time(rows)
     jobs = {owner: number for number, owner in enumerate(dict.fromkeys(row["owner"] for row in rows if row["owner"]))}
     columns: dict[str, Any] = {s.POD_ID: np.arange(len(rows)), s.JOB_ID: [jobs.get(row["owner"]) for row in rows]}
     columns[s.NATIVE_JOB_ID] = [row.get("gang_owner") or row["owner"] or None for row in rows]
     names = [name for name in rows[0] if name in s.POD_SCHEMA.names]
     columns |= zip(names, zip(*map(itemgetter(*names), rows), strict=True), strict=True)
+    columns |= timed
     schema = s.pod_schema([
         name for name, values in columns.items() if name in s.REQUIRED or any(v is not None for v in values)
     ])  # fmt: skip
     return pa.table([_column(columns[item.name], item) for item in schema], schema=schema)
+
+
+def _in_time(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, Sequence[float | None]]]:
+    """The rows by arrival, and columns of their times in seconds from the first arrival."""
+    times: list[PodTimes] = [row["times"] for row in rows]
+    known = [one.created for one in times if one.created is not None]
+    origin = min(known, default=0.0)
+    submitted = [0.0 if one.created is None else one.created - origin for one in times]
+    order: Sequence[int] = range(len(rows))
+    if known and min(submitted) != max(submitted):
+        order = sorted(order, key=submitted.__getitem__)
+    times, submitted = [times[at] for at in order], [submitted[at] for at in order]
+    columns: dict[str, Sequence[float | None]] = {
+        s.SUBMIT_S: submitted,
+        s.DURATION_S: [None if one.started is None or one.ended is None else one.ended - one.started for one in times],
+        s.ORIG_START_S: [None if one.started is None else one.started - origin for one in times],
+        s.ORIG_END_S: [None if one.ended is None else one.ended - origin for one in times],
+    }
+    return [rows[at] for at in order], columns
 
 
 def _column(values: Any, field: pa.Field) -> pa.Array:

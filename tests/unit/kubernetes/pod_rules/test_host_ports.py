@@ -13,8 +13,9 @@ from fastsim.decisions.explain import explained
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import Constraint, NearRule
 from fastsim.kubernetes.controllers import pods
+from fastsim.kubernetes.nodes import HOSTNAME
 from fastsim.kubernetes.pod_rules.host_ports import HostPort, HostPorts, PortRules, PortSets, name_of_set, ports_of
-from fastsim.kubernetes.pod_rules.node_affinity import HARD, HOSTNAME, Places
+from fastsim.kubernetes.pod_rules.node_affinity import HARD, Places
 from fastsim.scenario.scenario import Scenario
 from tests.objects import manifest, node, pod, written
 

@@ -13,7 +13,8 @@ from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import Constraint, NearRule
 from fastsim.kubernetes.controllers import pods
-from fastsim.kubernetes.pod_rules.node_affinity import HARD, HOSTNAME, Places
+from fastsim.kubernetes.nodes import HOSTNAME
+from fastsim.kubernetes.pod_rules.node_affinity import HARD, Places
 from fastsim.kubernetes.pod_rules.pod_affinity import (
     APART,
     BESIDE,

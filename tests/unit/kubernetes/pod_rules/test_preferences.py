@@ -14,9 +14,9 @@ import fastsim as fs
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import Constraint, Preference
 from fastsim.kubernetes.controllers import pods
-from fastsim.kubernetes.nodes import Taint
+from fastsim.kubernetes.nodes import HOSTNAME, Taint
 from fastsim.kubernetes.pod_rules.kept_parts import KeptParts
-from fastsim.kubernetes.pod_rules.node_affinity import HARD, HOSTNAME, SOFT, Places
+from fastsim.kubernetes.pod_rules.node_affinity import HARD, SOFT, Places
 from fastsim.kubernetes.pod_rules.pod_affinity import Peers
 from fastsim.kubernetes.pod_rules.preferences import image_labels, preference_columns, preference_items
 from tests.objects import manifest, node, pod, written
