@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,9 @@ from fastsim.cli.grammar.standard_streams import READ_NAME, FileWritten
 from fastsim.cli.strict import allow_code_option, refuse_run, refuse_scenario, strict_option
 from fastsim.foundation import interrupts
 from fastsim.foundation.limits.garbage import settled
+
+if TYPE_CHECKING:
+    import polars as pl
 
 RECORD = "run.json"
 """The file whose status changes when a folder gets another result."""
@@ -252,13 +255,15 @@ def demo(out: Path | None, force: bool, as_json: bool, **options: Any) -> None:
 )
 @click.option("--all", "every", is_flag=True, help="Every node, configuration or job, not the best or first ten.")
 @click.option("--csv", "csv", type=FileWritten(".csv"), metavar="FILE", help="All rows as a CSV table.")
+@click.option("--html", "html", type=FileWritten(".html"), metavar="FILE",
+              help="The report page of the run with the explanation on it.")  # fmt: skip
 @strict_option
 @allow_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")
 @reads_saved_runs
 def explain(
     folder: Path, pods: tuple[str, ...], sample: int | None, waiting: bool, attempt: str, at: float | None, every: bool,
-    csv: Path | None, strict: bool, allow_code: bool, as_json: bool,
+    csv: Path | None, html: Path | None, strict: bool, allow_code: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Why pods of a saved run were placed on their nodes, or why its jobs ran and waited when they did.
 
@@ -281,7 +286,7 @@ def explain(
     if strict:
         refuse_run(folder)
     if waiting:
-        _explain_waiting(folder, every, csv, allow_code, as_json)
+        _explain_waiting(folder, every, csv, html, allow_code, as_json)
         return
     with progress_bar("pods") as progress:
         explanation = explanation_of(
@@ -289,12 +294,24 @@ def explain(
         )
     if csv:
         write_csv(explanation.frame(), csv)
+    if html:
+        about = ", ".join(pods) or "a sample" if at is None else f"the round at {at:,g} s"
+        _write_page(folder, f"Explanation of {about}", explanation.frame(), html)
     click.echo(
         text_tables.table_json(explanation.frame()) if as_json else explanation_text(explanation, every), nl=as_json
     )
 
 
-def _explain_waiting(folder: Path, every: bool, csv: Path | None, allow_code: bool, as_json: bool) -> None:
+def _write_page(folder: Path, about: str, table: pl.DataFrame, html: Path) -> None:
+    """Write the report page of a run with one explanation."""
+    from fastsim.reports.report import report
+
+    report(folder, explained={about: table}).to_html(html)
+
+
+def _explain_waiting(
+    folder: Path, every: bool, csv: Path | None, html: Path | None, allow_code: bool, as_json: bool
+) -> None:
     from fastsim.decisions.explain_text import waiting_text, write_csv
     from fastsim.decisions.waiting_pods import waiting_pods
     from fastsim.reports import text_tables
@@ -304,6 +321,8 @@ def _explain_waiting(folder: Path, every: bool, csv: Path | None, allow_code: bo
         table = waiting_pods(folder, allow_code=allow_code, progress=progress)
     if csv:
         write_csv(table, csv)
+    if html:
+        _write_page(folder, "Pods without a place at the end", table, html)
     click.echo(text_tables.table_json(table) if as_json else waiting_text(table, every), nl=as_json)
 
 

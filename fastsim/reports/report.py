@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +29,7 @@ from fastsim.reports.charts.legends import legend, lines_of
 from fastsim.reports.charts.series import RunSeries, seed_text, series_of
 from fastsim.reports.markdown_text import code, code_block, plain
 from fastsim.reports.report_charts import KEYS, NODES, ReportChart, figures
-from fastsim.reports.report_page import provenance_rows, report_page
+from fastsim.reports.report_page import Explained, explained_table, provenance_rows, report_page
 from fastsim.reports.report_table import Table, report_table, table_frame, table_latex, table_markdown
 
 PICTURE_WIDTH = 640
@@ -60,6 +60,7 @@ class Report:
     series: tuple[RunSeries, ...]
     window: Window | None = None
     wanted: tuple[str, ...] = ()
+    explained: tuple[Explained, ...] = ()
 
     @cached_property
     def table(self) -> Table:
@@ -110,6 +111,7 @@ class Report:
         for picture in elements("pictures", pictures, "a list of paths", alone=(str, os.PathLike)):
             place = quote(os.path.relpath(Path(picture).absolute(), folder).replace(os.sep, "/"), safe=" /:()'")
             lines.append(f"![{plain(Path(picture).stem)}](<{place}>)\n")
+        lines += [_explained_markdown(one) for one in self.explained]
         lines.append("## Where this comes from\n")
         for label, run in self.labelled_runs:
             rows = provenance_rows(run)
@@ -151,18 +153,36 @@ class Report:
 @whole_process
 def report(
     results: Runs, names: Sequence[str] | None = None, *, window: tuple[float, float] | None = None,
-    charts: Sequence[str] = (),
+    charts: Sequence[str] = (), explained: Mapping[str, pl.DataFrame] | None = None,
 ) -> Report:  # fmt: skip
     """A report of these runs; a series are runs of equal ``names``, or without names runs that differ in the seed.
 
     ``window`` bounds the bars of single GPUs, in seconds of simulated time; ``charts`` selects charts by name.
+    ``explained`` are tables of :func:`fastsim.explain` by heading, such as ``{"Job 3": fs.explain(run, jobs=[3])}``.
     """
     runs, named = named_runs("report", results, names)
     charts = elements("report: charts", charts, "a list of names of charts", alone=(str,))
     for chart in charts:
         if chart not in KEYS:
             raise ScenarioError("chart", repr(chart), f"one of {', '.join(KEYS)}", suggestion(chart, KEYS))
-    return Report(tuple(series_of(runs, named)), window_of(window), tuple(charts))
+    return Report(tuple(series_of(runs, named)), window_of(window), tuple(charts), _explained(explained))
+
+
+def _explained(tables: Any) -> tuple[Explained, ...]:
+    """The tables as pages show them."""
+    expected = "a mapping of headings to tables of explain"
+    if tables is not None and not isinstance(tables, Mapping):
+        raise ScenarioError("report: explained", kind_of(tables), expected)
+    for title, frame in (tables or {}).items():
+        if not isinstance(title, str) or not isinstance(frame, pl.DataFrame):
+            raise ScenarioError("report: explained", f"{kind_of(title)}: {kind_of(frame)}", expected)
+    return tuple(explained_table(title, frame) for title, frame in (tables or {}).items())
+
+
+def _explained_markdown(one: Explained) -> str:
+    lines = [f"## {plain(one.title)}\n", f"| {' | '.join(map(plain, one.names))} |", "|---" * len(one.names) + "|"]
+    lines += [f"| {' | '.join(map(plain, row))} |" for row in one.rows]
+    return "\n".join(lines) + f"\n\n{one.note}\n"
 
 
 def named_runs(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import polars as pl
 
@@ -22,11 +22,50 @@ if TYPE_CHECKING:
 
 SHOWN = 12
 """Lines that are visible at first."""
+FIRST = (
+    "pod_id", "native_id", "attempt", "round", "t_s", "from_s", "until_s", "state", "outcome", "node", "gpu_model",
+    "chosen", "why",
+)  # fmt: skip
+"""Columns of explanations that come first on a page."""
+RANKED, MOST_ROWS = 10, 200
+"""Nodes of a decision, and rows of an explanation, that a page shows at most."""
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; "
     "connect-src 'none'"
 )
 """Content security policy: the page runs its own scripts, which evaluate formulas of charts, and has no network."""
+
+
+class Explained(NamedTuple):
+    """A table of ``explain`` on a page: heading, names of the columns with a value, texts of rows, a note below."""
+
+    title: str
+    names: list[str]
+    rows: list[list[str]]
+    note: str
+
+
+def explained_table(title: str, frame: pl.DataFrame) -> Explained:
+    """The table of an explanation; of each decision about a pod the nodes that rank first."""
+    shown = frame
+    if "rank" in frame.columns:
+        shown = frame.sort("pod_id", "attempt", "rank", nulls_last=True, maintain_order=True)
+        shown = shown.group_by("pod_id", "attempt", maintain_order=True).head(RANKED)
+    shown = shown.head(MOST_ROWS)
+    filled = [name for name in shown.columns if shown[name].null_count() < shown.height]
+    names = sorted(filled, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
+    note = "" if shown.height == frame.height else f"{shown.height:,} of {frame.height:,} rows."
+    return Explained(title, names, [[_cell(value) for value in row] for row in shown.select(names).iter_rows()], note)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return ", ".join(map(_cell, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,.5g}" if isinstance(value, float) else str(value)
 
 
 class PageContent(Protocol):
@@ -53,6 +92,10 @@ class PageContent(Protocol):
         """Charts."""
 
     @property
+    def explained(self) -> Sequence[Explained]:
+        """Explanations of decisions."""
+
+    @property
     def labelled_runs(self) -> Sequence[tuple[str, Result]]:
         """Every run with its name."""
 
@@ -74,6 +117,7 @@ def report_page(report: PageContent, scripts: str) -> str:
         '<p class="soft">A heading sorts by its column. ± is half the 95 % interval of the mean over seeds; '
         'in parentheses are its ends, where the quantity ends within it.</p>',
     ]  # fmt: skip
+    parts += [_explained(one) for one in report.explained]
     if several:
         parts += ["<h2>Runs side by side</h2>", _switches(names), _charts(several, numbered)]
     if single:
@@ -141,6 +185,20 @@ def _table(table: Table, names: Sequence[str]) -> str:
     return (
         '<div class="scroll" tabindex="0" role="region" aria-label="Summary table"><table id="summary"><thead><tr>'
         f"{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _explained(one: Explained) -> str:
+    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in one.names)
+    classes = [' class="text"' if name == "why" else "" for name in one.names]
+    rows = "".join(
+        "<tr>" + "".join(f"<td{kind}>{escape(text)}</td>" for kind, text in zip(classes, row, strict=True)) + "</tr>"
+        for row in one.rows
+    )
+    return (
+        f'<h2>{escape(one.title)}</h2><div class="scroll why" tabindex="0" role="region" '
+        f'aria-label="{escape(one.title)}"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+        f'<p class="soft">{escape(one.note)}</p>'
     )
 
 

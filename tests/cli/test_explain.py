@@ -12,6 +12,7 @@ from fastsim.cli.main import exit_code
 from fastsim.cli.run import ATTEMPTS
 from fastsim.decisions.explain import explain
 from fastsim.decisions.replay import ATTEMPTS as KNOWN
+from tests.needs import needed
 
 SMALL = ("--cluster", "openb:12?seed=1", "--workload", "synth:openb?pods=60&seed=2")
 
@@ -124,3 +125,24 @@ def test_rounds_that_are_refused(
 
 def test_a_run_of_pods_has_no_rounds(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     assert "found a run of engine pods, expected a run in rounds" in refused(capsys, folder, "--at", "1h")
+
+
+@pytest.mark.parametrize("words", [("7", "30"), ("--sample", "2"), ("--waiting",)])
+def test_the_page_of_the_run_has_the_explanation(
+    words: tuple[str, ...], folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needed("vl_convert")
+    told(capsys, folder, *words, "--html", tmp_path / "why.html")
+    page = (tmp_path / "why.html").read_text(encoding="utf-8")
+    heading = {"7": "Explanation of 7, 30", "--sample": "Explanation of a sample"}
+    assert f"<h2>{heading.get(words[0], 'Pods without a place at the end')}</h2>" in page
+    assert ">Summary</h2>" in page
+
+
+def test_the_page_of_a_run_in_rounds_has_the_round(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    needed("vl_convert")
+    run, page = tmp_path / "jobs", tmp_path / "round.html"
+    jobs = ("--cluster", "gavel:1:1:0", "--workload", "synth:gavel?jobs=4&rate_per_hour=8&seed=3")
+    assert exit_code(["run", *jobs, "--policy", "fifo", "--out", str(run)]) == 0
+    told(capsys, run, "--at", "1h", "--html", page)
+    assert "<h2>Explanation of the round at 3,600 s</h2>" in page.read_text(encoding="utf-8")

@@ -106,6 +106,14 @@ def check_page(html: str, programs: int) -> None:
     assert not [one for one in content.programs if "alert(1)" in one]
 
 
+@pytest.mark.parametrize("place", range(len(NAMES)))
+def test_pages_of_explanations(place: int, folder: Path, tmp_path: Path) -> None:
+    name, run = NAMES[place], fs.Result.load(hostile_runs(folder)[place])
+    table = pl.DataFrame({name: [name], "why": [name]})
+    report = fs.report(run, explained={name: table}, charts=["jct_cdf"])
+    check_page(report.to_html(tmp_path / "page.html").read_text(encoding="utf-8"), PROGRAMS["report"])
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_pages_of_reproductions(name: str, tmp_path: Path) -> None:
     check_page(figures_page(tmp_path, name), PROGRAMS["figures"])

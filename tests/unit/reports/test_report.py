@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import re
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
 import fastsim as fs
@@ -87,6 +89,34 @@ def test_names_are_no_html_in_markdown(tmp_path: Path) -> None:
     assert "<script>z" not in text and "&lt;script&gt;z" in text
     assert "- policy: `` `<script>x</script> ``" in text
     assert text.endswith("````bibtex\n@misc{a}\n```\n<script>y</script>\n````\n")
+
+
+def test_explanations_are_tables_of_page_and_markdown(tmp_path: Path) -> None:
+    columns = {"pod_id": [0, 0, 0], "attempt": [0, 0, 0], "node": ["b", "a|", "c"], "free": [None] * 3,
+               "total": [1234.5678, 2.0, None], "rank": [2, 1, None], "chosen": [False, True, False],
+               "gpu_ids": [[0, 1], [], None], "why": ["<b>", "most", "full"]}  # fmt: skip
+    report = fs.report(reports.passing(), explained={"Why <0>": pl.DataFrame(columns)})
+    (table,) = report.explained
+    assert table.names == ["pod_id", "attempt", "node", "chosen", "why", "total", "rank", "gpu_ids"]
+    assert table.rows[0] == ["0", "0", "a|", "yes", "most", "2", "1", ""]
+    assert table.rows[1] == ["0", "0", "b", "no", "<b>", "1,234.6", "2", "0, 1"] and table.note == ""
+    page = report.to_html(tmp_path / "a.html").read_text()
+    assert "<h2>Why &lt;0&gt;</h2>" in page and '<td class="text">&lt;b&gt;</td>' in page
+    assert "| 0 | 0 | a\\| | yes | most |" in report.to_markdown(tmp_path / "a.md").read_text()
+
+
+def test_long_explanations_are_cut_and_say_so() -> None:
+    nodes = pl.DataFrame({"pod_id": [0] * 30 + [1] * 30, "attempt": [0] * 60, "rank": [*range(1, 31)] * 2})
+    (table,) = fs.report(reports.passing(), explained={"Why": nodes}).explained
+    assert [row[2] for row in table.rows] == [*map(str, range(1, 11))] * 2 and table.note == "20 of 60 rows."
+    (table,) = fs.report(reports.passing(), explained={"Why": pl.DataFrame({"place": range(999)})}).explained
+    assert len(table.rows) == 200 and table.note == "200 of 999 rows."
+
+
+@pytest.mark.parametrize("wrong", [[1], pl.DataFrame(), {"Why": "x"}, {1: pl.DataFrame()}])
+def test_what_is_no_explanation_is_refused(wrong: Any) -> None:
+    with pytest.raises(fs.ScenarioError, match="expected a mapping of headings to tables of explain"):
+        fs.report(reports.passing(), explained=wrong)
 
 
 def test_runs_of_a_sweep_with_two_axes_are_found(tmp_path: Path) -> None:
