@@ -2,7 +2,8 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from fastsim_ext.online.preferences cimport PreferenceTable
 from fastsim_ext.online.topology_spread cimport MAX_SPREAD, SpreadTable
-from fastsim_ext.select.scan cimport Choice, Selector
+from fastsim_ext.select.indexed cimport IndexedSelector
+from fastsim_ext.select.scan cimport Choice, NodeFilter, Selector
 from fastsim_ext.state.node_table cimport NodeTable
 from fastsim_ext.state.pod_membership cimport PodMembership
 from fastsim_ext.state.pod_table cimport WorkTable
@@ -30,11 +31,12 @@ cdef struct Amounts:         # of one node, read where they are kept
     const int64_t* gpu_mem               # MiB by device
     const int64_t* extra
 
-cdef class ConstraintTable:
+cdef class ConstraintTable(NodeFilter):
     # not saved: constraints are passed again, and running pods take their amounts again
     cdef NodeTable nodes
     cdef WorkTable work
     cdef Selector select
+    cdef IndexedSelector indexed         # the same if it stores totals that depend on no other node, or None
     cdef PodMembership membership
     cdef SpreadTable spread
     cdef readonly PreferenceTable preferences
@@ -54,7 +56,6 @@ cdef class ConstraintTable:
     cdef void view(self, int n, int cls, NodeView* view) noexcept nogil
     cdef void shift(self, NodeView* view, int cls, uint64_t gpus, int32_t group, int viewer, int sign) noexcept nogil
     cdef int failed_check(self, const NodeView* view, int cls) noexcept nogil
-    cdef int refusal(self, int n, int cls) noexcept nogil
     cdef int lacking(self, const NodeView* view, int cls) noexcept nogil
     cdef int lacking_of(self, int n, int cls, const Amounts* left) noexcept nogil
     cdef uint64_t fitting(self, const NodeView* view, int cls) noexcept nogil
@@ -66,6 +67,8 @@ cdef class ConstraintTable:
     cdef bint above_all_nodes(self, int32_t slot) noexcept nogil
     cdef bint never_fits(self, int n, int cls) noexcept nogil
     cdef int choose(self, int cls, Choice* choice, int barred, int alone) except -1 nogil
+    cdef int32_t best_stored(self, int cls, const Pod* pod) except -2 nogil
+    cdef int32_t best_leaf(self, int cls, int32_t c) noexcept nogil
     cdef int stay(self, int cls, int n, uint64_t gpus, Choice* choice) except -1 nogil
     cdef void mask(self, int n, int64_t wanted) noexcept nogil
     cdef void unmask(self, int n) noexcept nogil

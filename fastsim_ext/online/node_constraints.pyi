@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastsim_ext.online.preferences import PreferenceTable
-from fastsim_ext.select.scan import Selector
+from fastsim_ext.select.scan import NodeFilter, Selector
 from fastsim_ext.state.node_table import NodeTable
 from fastsim_ext.state.pod_membership import PodMembership
 from fastsim_ext.state.pod_table import WorkTable
 
-class ConstraintTable:
+class ConstraintTable(NodeFilter):
     """Conditions by class, and device memory and further resources by node."""
 
     preferences: PreferenceTable

@@ -1,7 +1,8 @@
 """Constraints of pod classes besides CPU, memory and devices, and the node state they are checked against.
 
 In the filter, the scores and the choice of devices, a device with less memory left than a pod requests counts as full.
-A decision about such a class looks at every node.
+A decision about a class that requests such memory, or has preferences, looks at every node, as do all decisions of
+plans whose totals are normalised over the nodes. Others look at stored totals, best first, until a node lets them in.
 """
 
 from libc.math cimport NAN
@@ -11,7 +12,9 @@ from libc.string cimport memcpy
 from fastsim_ext.online.preferences cimport PreferenceTable
 from fastsim_ext.online.topology_spread cimport MAX_SPREAD, Skew, SpreadTable
 from fastsim_ext.scores.device cimport device_all_free
-from fastsim_ext.select.scan cimport Choice, Selector
+from fastsim_ext.select.indexed cimport IndexedSelector
+from fastsim_ext.select.max_tree cimport GATHER, GATHERED, Tree, tree_first, tree_gather, tree_leaf
+from fastsim_ext.select.scan cimport Choice, NodeFilter, Selector
 from fastsim_ext.state.node_table cimport NodeTable
 from fastsim_ext.state.pod_membership cimport PodMembership
 from fastsim_ext.state.pod_outcomes cimport (
@@ -22,11 +25,14 @@ from fastsim_ext.state.pod_table cimport WorkTable
 from fastsim_ext.types cimport MAX_EXTRA, Node, Pod
 
 
-cdef class ConstraintTable:
+cdef class ConstraintTable(NodeFilter):
     """Conditions by class, and device memory and further resources by node."""
 
     def __init__(self, NodeTable nodes, WorkTable work, Selector select, PodMembership membership, columns):
         self.nodes, self.work, self.select, self.membership = nodes, work, select, membership
+        self.indexed = select if isinstance(select, IndexedSelector) else None
+        if self.indexed is not None and self.indexed.table.normalised:
+            self.indexed = None
         self.spread = SpreadTable(nodes, membership)
         self.preferences = PreferenceTable(nodes, membership, columns["preference_weights"])
         self.gpu_mem_cap, self.gpu_mem_left__ng = columns["gpu_mem_cap"], columns["gpu_mem_left"]
@@ -360,6 +366,13 @@ cdef class ConstraintTable:
         cdef int n, f, reason, best = 0, count = 0
         cdef Node node
         choice.node, choice.gpus, choice.reason = -1, 0, NO_NODE
+        if self.indexed is not None and not memory and barred < 0 and alone < 0 and not self.preferences.has(cls):
+            choice.node = self.best_stored(cls, pod)
+            if choice.node >= 0:
+                choice.gpus = self.select.devices(choice.node, &self.nodes.records[choice.node], pod,
+                                                  self.select.gpu_pick)
+                self.select.attempts += 1
+                return 0
         for n in range(max(alone, 0), self.nodes.count if alone < 0 else alone + 1):
             if not self.nodes.present[n] or n == barred:
                 continue
@@ -371,7 +384,7 @@ cdef class ConstraintTable:
                 if memory:
                     self.mask(n, rule.gpu_mem)
         if count > 1:
-            self.select.uncached = True
+            self.select.uncached = memory or self.preferences.has(cls)
             self.select.rank(cls, pod, count)
             self.select.uncached = False
             self.preferences.add_totals(cls, count, &self.select.feasible__f[0], &self.select.raw__f[0],
@@ -388,6 +401,36 @@ cdef class ConstraintTable:
                 self.unmask(self.select.feasible__f[f])
         self.select.attempts += 1
         return 0
+
+    cdef int32_t best_stored(self, int cls, const Pod* pod) except -2 nogil:
+        """The node that ``choose`` would choose, found by stored totals or bounds; -1 if none was found so."""
+        cdef int reason
+        cdef int32_t c
+        self.indexed.apply_changes()
+        c = self.indexed.column_for(cls)
+        return self.best_leaf(cls, c) if c >= 0 else self.indexed.choose_by_bound(cls, pod, &reason, self)
+
+    cdef int32_t best_leaf(self, int cls, int32_t c) noexcept nogil:
+        """The first node with the largest total of a column, of those that can host the class; -1 if there is none."""
+        cdef const Tree* totals = self.indexed.table.tree(c)
+        cdef int32_t[GATHERED] leaves
+        cdef int32_t top, at
+        cdef int32_t best = self.indexed.table.worst
+        cdef int32_t best_at = -1
+        cdef int32_t after = 0
+        cdef int32_t first = tree_first(totals, &top)
+        cdef int k, count
+        cdef int wanted = 2
+        if top > best and self.refusal(first, cls) == 0:
+            return first
+        while top > best and after < totals.count:
+            count = tree_gather(totals, &after, best + 1, wanted, &leaves[0])
+            wanted = min(2 * wanted, GATHER)
+            for k in range(count):
+                at = leaves[k]
+                if tree_leaf(totals, at) > best and self.refusal(at, cls) == 0:
+                    best, best_at = tree_leaf(totals, at), at
+        return best_at
 
     cdef int stay(self, int cls, int n, uint64_t gpus, Choice* choice) except -1 nogil:
         """As Selector.stay; labels and limits of groups do not matter, because the pod is there already."""

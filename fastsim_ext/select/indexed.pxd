@@ -2,7 +2,7 @@
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.select.class_frequency cimport ClassFrequency
 from fastsim_ext.select.points_cache cimport PointsCache
-from fastsim_ext.select.scan cimport Choice, Selector
+from fastsim_ext.select.scan cimport Choice, NodeFilter, Selector
 from fastsim_ext.select.score_columns cimport ScoreColumns
 from fastsim_ext.types cimport Node, Pod
 
@@ -21,15 +21,16 @@ cdef class IndexedSelector(Selector):
     cdef double cost                    # nanoseconds of the last search
     cdef int apply_changes(self) except -1 nogil
     cdef ClassFrequency* frequency_of(self, int32_t owner) noexcept nogil
+    cdef ClassFrequency* frequency_at(self, int cls) except NULL nogil
     cdef int32_t column_for(self, int cls) except -2 nogil
-    cdef int32_t choose_by_bound(self, int cls, const Pod* pod, int* reason) except -2 nogil
+    cdef int32_t choose_by_bound(self, int cls, const Pod* pod, int* reason, NodeFilter conditions) except -2 nogil
     cdef ClassFrequency* bound_of(self, const Pod* pod) noexcept nogil
     cdef ClassFrequency* bound_below(self, ClassFrequency* frequency) noexcept nogil
     cdef int32_t build_bound(self, ClassFrequency* frequency, const Pod* pod) except -2 nogil
-    cdef int32_t search(self, const Pod* pod, int32_t c, int* reason) noexcept nogil
+    cdef int32_t search(self, int cls, const Pod* pod, int32_t c, int* reason, NodeFilter conditions) noexcept nogil
     cdef int note_bound(self, const Pod* pod, int count, bint missed) except -1 nogil
     cdef bint has_room(self, int n, const Pod* pod) noexcept nogil
-    cdef int64_t total_of(self, int n, const Pod* pod, int* furthest) noexcept nogil
+    cdef int64_t total_of(self, int n, int cls, const Pod* pod, int* furthest, NodeFilter conditions) noexcept nogil
     cdef int64_t frag_points(self, int n, const Node* node, const Pod* pod) noexcept nogil
     cdef int64_t fresh_points(self, int term, int n, const Pod* pod) noexcept nogil
     cdef void fitting(self, int first, int count, const Pod* pod, int32_t wanted, int32_t seen,

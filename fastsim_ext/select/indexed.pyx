@@ -1,9 +1,8 @@
 """The fast selector: score columns for frequent pod classes, bounds for rare ones.
 
-A frequent class has a column, whose first maximum is the chosen node. A class too rare for that is
-searched in a bound, a column of its family with no smaller totals: only nodes whose bound reaches the
-best total so far are evaluated. Without a bound all nodes are, as in the plain selector. All three
-ways choose the same node.
+A frequent class has a column, whose first maximum is the chosen node. A class too rare for that is searched in a bound,
+a column of its family with no smaller totals: only nodes whose bound reaches the best total so far are evaluated.
+Without a bound all nodes are, as in the plain selector. All three ways choose the same node.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -19,7 +18,7 @@ from fastsim_ext.scores.points cimport points_alone, points_bound, points_bounde
 from fastsim_ext.select.class_demands cimport WORST, demands_expressible
 from fastsim_ext.select.max_tree cimport GATHERED, GATHER, Tree, tree_first, tree_gather, tree_leaf, tree_offset
 from fastsim_ext.select.points_cache cimport MOST_RANKS, NO_POINTS, CachedPoints, PointsCache
-from fastsim_ext.select.scan cimport Choice, Selector
+from fastsim_ext.select.scan cimport Choice, NodeFilter, Selector
 from fastsim_ext.state.node_table cimport NodeTable
 from fastsim_ext.state.pod_outcomes cimport NO_CPU, NO_GPU_MODEL, NO_MEMORY, NO_NODE
 from fastsim_ext.state.pod_table cimport WorkTable
@@ -55,8 +54,8 @@ cdef class IndexedSelector(Selector):
         self.miss_ns, self.worth_ns = settings["miss_ns"], settings["worth_ns"]
         far = 1 + nodes.count / settings["near_nodes"]
         self.search_ns, self.miss_ns, self.worth_ns = far * self.search_ns, far * self.miss_ns, far * self.worth_ns
-        self.drop_every, self.few_classes = settings["drop_changes"], settings["few_classes"]
-        self.pack_every = settings["pack_changes"]
+        self.drop_every, self.pack_every = settings["drop_changes"], settings["pack_changes"]
+        self.few_classes = settings["few_classes"]
         self.restart(plan["memo"])
 
     def __dealloc__(self):
@@ -110,9 +109,8 @@ cdef class IndexedSelector(Selector):
     cdef int choose(self, int cls, Choice* choice) except -1 nogil:
         """Decide where a pod of class ``cls`` goes; counts as one attempt."""
         cdef const Pod* pod = &self.work.classes[cls]
-        cdef int32_t top
+        cdef int32_t top, c
         cdef int32_t at = -1
-        cdef int32_t c
         self.apply_changes()
         choice.node, choice.gpus, choice.reason = -1, 0, NO_NODE
         c = self.column_for(cls)
@@ -123,7 +121,7 @@ cdef class IndexedSelector(Selector):
             if at < 0 and self.nodes.count > 0:
                 choice.reason = top - self.table.unfit
         else:
-            at = self.choose_by_bound(cls, pod, &choice.reason)
+            at = self.choose_by_bound(cls, pod, &choice.reason, None)
             if at < 0 and choice.reason < 0:
                 self.scans += 1
                 return Selector.choose(self, cls, choice)
@@ -164,10 +162,7 @@ cdef class IndexedSelector(Selector):
 
     cdef int32_t column_for(self, int cls) except -2 nogil:
         """The column of a class, built now if the class has become frequent; -1 if it has none."""
-        cdef ClassFrequency* frequency
-        if cls >= self.class_room:
-            self.class_room = frequency_room(&self.classes, self.class_room, self.work.n_classes)
-        frequency = &self.classes[cls]
+        cdef ClassFrequency* frequency = self.frequency_at(cls)
         if frequency.column >= 0:
             frequency_charge(frequency, self.changes, self.window, 0.0)
         elif frequency_reliable(frequency) and frequency_rate(frequency, self.changes, self.window) >= self.upkeep_ns:
@@ -177,7 +172,13 @@ cdef class IndexedSelector(Selector):
                 self.built += 1
         return frequency.column
 
-    cdef int32_t choose_by_bound(self, int cls, const Pod* pod, int* reason) except -2 nogil:
+    cdef ClassFrequency* frequency_at(self, int cls) except NULL nogil:
+        """The record of a pod class, which may be new."""
+        if cls >= self.class_room:
+            self.class_room = frequency_room(&self.classes, self.class_room, self.work.n_classes)
+        return &self.classes[cls]
+
+    cdef int32_t choose_by_bound(self, int cls, const Pod* pod, int* reason, NodeFilter conditions) except -2 nogil:
         """The node for a class without a column, by a bound; -1 with ``reason`` -1 if all nodes must be evaluated."""
         cdef ClassFrequency* own = self.bound_of(pod)     # the bound of the pod's CPU step
         cdef ClassFrequency* used = NULL                  # the nearest one with a column
@@ -193,7 +194,7 @@ cdef class IndexedSelector(Selector):
                 self.build_bound(missed, pod)
                 used = self.bound_below(own)
             if used.column >= 0:
-                at = self.search(pod, used.column, reason)
+                at = self.search(cls, pod, used.column, reason, conditions)
         if at < 0 and reason[0] < 0:
             self.cost += self.nodes.count * self.look_ns
         if own != NULL:
@@ -231,18 +232,17 @@ cdef class IndexedSelector(Selector):
         self.built += frequency.column >= 0
         return frequency.column
 
-    cdef int32_t search(self, const Pod* pod, int32_t c, int* reason) noexcept nogil:
-        """The first node with the largest total, among those whose bound reaches it; -1 if none can host the pod.
+    cdef int32_t search(self, int cls, const Pod* pod, int32_t c, int* reason, NodeFilter conditions) noexcept nogil:
+        """The first node with the largest total of those that ``conditions`` (or None) let in; -1 if there is none.
 
         ``reason`` is then the last check that any node failed, or -1 if all nodes must be evaluated for it.
         """
         cdef const Tree* bound = self.table.tree(c)
         cdef int32_t[GATHERED] leaves
-        cdef int32_t top
+        cdef int32_t top, at, after = 0
         cdef int32_t worst = self.table.worst
         cdef int32_t best_at = -1
         cdef int32_t first = tree_first(bound, &top)
-        cdef int32_t at, after = 0
         cdef int furthest = top - self.table.unfit if top <= worst else 0
         cdef int64_t best = worst
         cdef int64_t total
@@ -251,7 +251,7 @@ cdef class IndexedSelector(Selector):
         self.searches += 1
         self.cost += self.search_ns
         if top > worst:
-            total = self.total_of(first, pod, &furthest)
+            total = self.total_of(first, cls, pod, &furthest, conditions)
             if total > worst:
                 best, best_at = total, first
             while after < bound.count:
@@ -265,7 +265,7 @@ cdef class IndexedSelector(Selector):
                     at = leaves[k]
                     if at == first or tree_leaf(bound, at) < best + (at > best_at):
                         continue
-                    total = self.total_of(at, pod, &furthest)
+                    total = self.total_of(at, cls, pod, &furthest, conditions)
                     if total > best or (total == best and at < best_at):
                         best, best_at = total, at
         # A node fails the pod's checks no later than the bound's, and without named models no earlier.
@@ -278,18 +278,20 @@ cdef class IndexedSelector(Selector):
         """Whether node ``n`` has the CPU and the memory."""
         return self.nodes.cpu_left[n] >= pod.cpu and self.nodes.mem_left[n] >= pod.mem
 
-    cdef int64_t total_of(self, int n, const Pod* pod, int* furthest) noexcept nogil:
+    cdef int64_t total_of(self, int n, int cls, const Pod* pod, int* furthest, NodeFilter conditions) noexcept nogil:
         """The total of node ``n`` for a pod, if it fits the bound; the table's ``worst`` if the pod does not fit."""
         cdef int64_t total = 0
         cdef int term
         cdef int stage = 0
         self.evaluated += 1
-        # The bound has checked devices, presence and pod slots. Reads columns, because most nodes do not fit.
+        # The bound has checked devices, presence and pod slots. Columns are read, because most nodes do not fit.
         if pod.num_gpu > 0 and pod.models != 0 and (
                 self.nodes.model[n] < 0 or not (pod.models >> self.nodes.model[n]) & 1):
             stage = NO_GPU_MODEL
         elif not self.has_room(n, pod):
             stage = NO_CPU if self.nodes.cpu_left[n] < pod.cpu else NO_MEMORY
+        elif conditions is not None:
+            stage = conditions.refusal(n, cls)
         if stage != 0:
             furthest[0] = max(furthest[0], stage)
             self.cost += self.miss_ns
@@ -309,11 +311,10 @@ cdef class IndexedSelector(Selector):
     cdef int64_t frag_points(self, int n, const Node* node, const Pod* pod) noexcept nogil:
         """Points of fragmentation on node ``n``: from the cache for nodes in this state, or computed."""
         cdef uint64_t gpus
+        cdef int64_t points
         cdef View view
         cdef CachedPoints* entry = NULL
-        cdef int64_t points
-        # A pod without CPU and devices has other points than one with very little; and the states of a memo without
-        # classes do not depend on CPU.
+        # A pod that asks for nothing has points of its own; states of a memo without classes ignore CPU.
         if (self.table.state_of[n] >= 0 and self.table.generation == self.table.memo.generation
                 and self.table.memo.n_lanes > 0 and self.nodes.target.groups.n_ranks <= MOST_RANKS
                 and demands_expressible(pod) and (pod.num_gpu > 0 or pod.cpu > 0)):
@@ -393,12 +394,13 @@ cdef class IndexedSelector(Selector):
         Fragmentation is the slowest term: it is computed only where the other terms and its upper bound reach the
         best total so far. Other nodes get a total below all others.
         """
-        cdef int term, f
-        cdef int best = 0
+        cdef int term, f, best = 0
         cdef int frag_term = self.table.frag_term
         cdef int64_t raw
         cdef int32_t most = -1
         cdef const int32_t* points
+        if not self.uncached:
+            self.apply_changes()    # no node was chosen by columns
         if not self.uncached and self.table.normalised and frag_term >= 0 and self.lane_for(cls) < 0:
             most = self.table.bound_column(pod)
             self.note_bound(pod, count, most < 0)
@@ -450,7 +452,7 @@ cdef class IndexedSelector(Selector):
 
     cdef int32_t lane_for(self, int cls) except -2 nogil:
         """The lane of a class in the memo, if it is frequent or one of few classes."""
-        cdef ClassFrequency* frequency = &self.classes[cls]
+        cdef ClassFrequency* frequency = self.frequency_at(cls)
         if frequency.lane == -1:
             frequency.lane = -3
             if self.work.n_classes <= self.few_classes:

@@ -12,6 +12,9 @@ cdef struct Choice:
 cdef int misfit(const Node* node, const Pod* pod, int pods, int max_pods) noexcept nogil
 cdef void normalised(int64_t[::1] raw__f, int count, int normalise) noexcept nogil
 
+cdef class NodeFilter:       # keeps some classes from nodes, whatever these have left
+    cdef int refusal(self, int n, int cls) noexcept nogil
+
 cdef class Selector:
     cdef NodeTable nodes
     cdef WorkTable work

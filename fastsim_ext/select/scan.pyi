@@ -6,6 +6,9 @@ from typing import Any
 from fastsim_ext.state.node_table import NodeTable
 from fastsim_ext.state.pod_table import WorkTable
 
+class NodeFilter:
+    """Conditions of classes besides CPU, memory and devices."""
+
 class Selector:
     """Executes a plan: its terms, the device pick and the tie rule (smallest position)."""
 

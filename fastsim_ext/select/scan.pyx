@@ -54,6 +54,14 @@ cdef void normalised(int64_t[::1] raw__f, int count, int normalise) noexcept nog
             raw__f[f] = (raw__f[f] - low) * 100 / (high - low)
 
 
+cdef class NodeFilter:
+    """Conditions of classes besides CPU, memory and devices."""
+
+    cdef int refusal(self, int n, int cls) noexcept nogil:
+        """The first check that node ``n`` fails for a pod of class ``cls``, as a Reason; 0 if it can host it."""
+        return 0
+
+
 cdef class Selector:
     """Executes a plan: its terms, the device pick and the tie rule (smallest position)."""
 
