@@ -425,11 +425,25 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     if t.is_dictionary(kind) or t.is_run_end_encoded(kind):
         return plain_type(kind.value_type)
     if t.is_map(kind):
-        return pa.map_(plain_type(kind.key_type), plain_type(kind.item_type))
+        return _plain_map(kind)
     if t.is_struct(kind):
-        return pa.struct([field.with_type(plain_type(field.type)) for field in kind])
+        return pa.struct(map(_plain_field, kind))
     if t.is_nested(kind):
         return pa.list_(plain_type(kind.value_type))
     if is_text(kind) or _is_binary(kind):  # cells of views cannot be picked
         return pa.large_string() if is_text(kind) else pa.large_binary()
     return pa.decimal128(38, kind.scale) if t.is_decimal(kind) else pa.float32() if t.is_float16(kind) else kind
+
+
+def _plain_map(kind: pa.MapType) -> pa.DataType:
+    """The plainest map; keys of a type that has no values, such as a dictionary of nulls, are Unconvertible."""
+    key = plain_type(kind.key_type)
+    if t.is_null(key):
+        raise Unconvertible(f"type {short_type(kind)}", PLAIN)
+    return pa.map_(key, plain_type(kind.item_type))
+
+
+def _plain_field(field: pa.Field) -> pa.Field:
+    """The field of a struct with the plainest type; without values it may be null, whatever the field says."""
+    kind = plain_type(field.type)
+    return field.with_nullable(field.nullable or t.is_null(kind)).with_type(kind)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fastsim.foundation.columns.physical_types import PLAIN, Unconvertible, canonical, plain
+from fastsim.foundation.columns.physical_types import PLAIN, Unconvertible, canonical, plain, plain_type
 
 TEXTS = pa.list_(pa.string())
 AMOUNTS = pa.map_(pa.string(), pa.int64())
@@ -137,6 +137,22 @@ def test_types_without_a_meaning_here_are_refused() -> None:
                 canonical(column, kind)
         with pytest.raises(Unconvertible, match=f"expected {PLAIN}"):
             plain(pa.chunked_array([column]))
+
+
+NOTHING = (pa.null(), pa.dictionary(pa.int8(), pa.null()), pa.run_end_encoded(pa.int16(), pa.null()))
+"""Types of no value but null."""
+
+
+@pytest.mark.parametrize("kind", NOTHING, ids=str)
+def test_types_of_no_value_are_null_everywhere_but_in_keys(kind: pa.DataType) -> None:
+    nulls = pa.null()
+    assert plain_type(kind) == nulls and plain_type(pa.list_(kind, 2)) == pa.list_(nulls)
+    assert plain_type(pa.map_(pa.int8(), kind)) == pa.map_(pa.int8(), nulls)
+    fields = [pa.field("x", kind, nullable=kind == nulls), pa.field("y", pa.int8(), nullable=False)]
+    assert plain_type(pa.struct(fields)) == pa.struct([pa.field("x", nulls), fields[1]])
+    if kind != nulls:  # of which pyarrow makes no map
+        with pytest.raises(Unconvertible, match="type map"):
+            plain_type(pa.map_(kind, pa.int8()))
 
 
 def test_what_is_of_a_plain_type_is_handed_on_as_it_is() -> None:
