@@ -68,7 +68,6 @@ cdef class ConstraintTable(NodeFilter):
     cdef bint never_fits(self, int n, int cls) noexcept nogil
     cdef int choose(self, int cls, Choice* choice, int barred, int alone) except -1 nogil
     cdef int32_t best_stored(self, int cls, const Pod* pod) except -2 nogil
-    cdef int32_t best_leaf(self, int cls, int32_t c) noexcept nogil
     cdef int stay(self, int cls, int n, uint64_t gpus, Choice* choice) except -1 nogil
     cdef void mask(self, int n, int64_t wanted) noexcept nogil
     cdef void unmask(self, int n) noexcept nogil

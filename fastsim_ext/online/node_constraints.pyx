@@ -13,7 +13,6 @@ from fastsim_ext.online.preferences cimport PreferenceTable
 from fastsim_ext.online.topology_spread cimport MAX_SPREAD, Skew, SpreadTable
 from fastsim_ext.scores.device cimport device_all_free
 from fastsim_ext.select.indexed cimport IndexedSelector
-from fastsim_ext.select.max_tree cimport GATHER, GATHERED, Tree, tree_first, tree_gather, tree_leaf
 from fastsim_ext.select.scan cimport Choice, NodeFilter, Selector
 from fastsim_ext.state.node_table cimport NodeTable
 from fastsim_ext.state.pod_membership cimport PodMembership
@@ -408,29 +407,9 @@ cdef class ConstraintTable(NodeFilter):
         cdef int32_t c
         self.indexed.apply_changes()
         c = self.indexed.column_for(cls)
-        return self.best_leaf(cls, c) if c >= 0 else self.indexed.choose_by_bound(cls, pod, &reason, self)
-
-    cdef int32_t best_leaf(self, int cls, int32_t c) noexcept nogil:
-        """The first node with the largest total of a column, of those that can host the class; -1 if there is none."""
-        cdef const Tree* totals = self.indexed.table.tree(c)
-        cdef int32_t[GATHERED] leaves
-        cdef int32_t top, at
-        cdef int32_t best = self.indexed.table.worst
-        cdef int32_t best_at = -1
-        cdef int32_t after = 0
-        cdef int32_t first = tree_first(totals, &top)
-        cdef int k, count
-        cdef int wanted = 2
-        if top > best and self.refusal(first, cls) == 0:
-            return first
-        while top > best and after < totals.count:
-            count = tree_gather(totals, &after, best + 1, wanted, &leaves[0])
-            wanted = min(2 * wanted, GATHER)
-            for k in range(count):
-                at = leaves[k]
-                if tree_leaf(totals, at) > best and self.refusal(at, cls) == 0:
-                    best, best_at = tree_leaf(totals, at), at
-        return best_at
+        if c >= 0:
+            return self.indexed.search(cls, pod, c, &reason, self)
+        return self.indexed.choose_by_bound(cls, pod, &reason, self)
 
     cdef int stay(self, int cls, int n, uint64_t gpus, Choice* choice) except -1 nogil:
         """As Selector.stay; labels and limits of groups do not matter, because the pod is there already."""
