@@ -96,11 +96,11 @@ def node_row(node: Manifest, facts: NodeFacts, notices: Counter[str], kept: Kept
     if facts.wanted:
         labels |= {label: str(size) for label, size in images(node).items() if label in facts.wanted}
     made = partial(_amount_columns, node, facts)
-    amounts = (kept or KeptParts()).of("allocatable", partial(amount_parts, node), made, notices)
+    amounts = (kept or KeptParts()).of("allocatable", partial(offer_parts, node), made, notices)
     return {"name": node.name, "labels": sorted(labels.items()), **amounts}
 
 
-def amount_parts(node: Manifest) -> list[object]:
+def offer_parts(node: Manifest) -> list[object]:
     """The parts of a node that its amounts and devices follow from: all labels but its own name."""
     metadata = node.part("metadata")
     labels = mapping(metadata, "labels", node.where)

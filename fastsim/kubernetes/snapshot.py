@@ -30,7 +30,7 @@ from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, common_division, 
 from fastsim.kubernetes.devices.hami import boards
 from fastsim.kubernetes.devices.node_devices import MEMORY_UNITS, offered
 from fastsim.kubernetes.memory_step import MemoryStep, memory_step
-from fastsim.kubernetes.nodes import IN_BYTES, MEMORY, NodeFacts, amount_parts, node_row, taints
+from fastsim.kubernetes.nodes import IN_BYTES, MEMORY, NodeFacts, node_row, offer_parts, taints
 from fastsim.kubernetes.objects import Manifest, Notices, manifests
 from fastsim.kubernetes.pod_rules.gangs import states_gangs
 from fastsim.kubernetes.pod_rules.kept_parts import KeptParts, content_of
@@ -309,7 +309,7 @@ class Snapshot:
     @_Shared
     def _offered(self) -> list[frozenset[str]]:
         return [
-            self._kept.of("devices", partial(amount_parts, node), partial(_offered_by, node))
+            self._kept.of("devices", partial(offer_parts, node), partial(_offered_by, node))
             | self._claimed_devices.names(node.name)
             for node in self.of_kind("Node")
         ]
