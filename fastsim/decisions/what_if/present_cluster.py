@@ -7,11 +7,12 @@ whole GPUs.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 
 from fastsim.cluster.cluster import Cluster
@@ -57,9 +58,13 @@ class PresentCluster:
         runs = pa.array([row.get(s.BOUND_NODE) is not None for row in self.rows], pa.bool_())
         if not runs.true_count:
             return {}
-        held = self._placements(self.cluster, self.table.filter(runs))
+        placed = self._placements(self.cluster, self.table.filter(runs)).to_arrow()
         whole = [[g for g, layout in enumerate(layouts) if not layout] for layouts in self.layouts]
-        return {pod: (node, tuple(whole[node][g] for g in gpus)) for pod, (node, gpus) in held.items()}
+        pods, nodes, devices = (column.to_pylist() for column in placed.columns)
+        return {
+            pod: (node, tuple(whole[node][g] for g in gpus or ()))
+            for pod, node, gpus in zip(pods, nodes, devices, strict=True)
+        }
 
     @cached_property
     def on_node(self) -> list[list[dict[str, Any]]]:
@@ -122,8 +127,12 @@ class PresentCluster:
             at = table.schema.get_field_index(s.BOUND_GPUS)
             column = pa.array(gpus, field.type)
             table = table.append_column(field, column) if at < 0 else table.set_column(at, field, column)
-        held = self._placements(self.divided(boards), table)
-        return sum(row[s.POD_ID] in held for row in self.waiting)
+        placed = self._placements(self.divided(boards), table)[s.POD_ID]
+        return placed.filter(placed.is_in(self._waiting_ids)).n_unique()
+
+    @cached_property
+    def _waiting_ids(self) -> list[int]:
+        return [row[s.POD_ID] for row in self.waiting]
 
     def _devices(self, row: Mapping[str, Any], boards: Mapping[int, Mapping[int, str]]) -> list[int] | None:
         """Numbers that the engine gives to the GPUs of a running pod: those of its boards among whole GPUs."""
@@ -133,13 +142,12 @@ class PresentCluster:
         whole = [g for g, layout in enumerate(self.after(n, boards)) if not layout]
         return [whole.index(g) for g in gpus]
 
-    def _placements(self, cluster: Cluster, table: pa.Table) -> dict[int, tuple[int, Sequence[int]]]:
-        """Node and devices of each pod that the engine places."""
+    def _placements(self, cluster: Cluster, table: pa.Table) -> pl.DataFrame:
+        """The id of each pod that the engine places, its node and its devices."""
         workload = Workload.from_arrow(table)
         workload.metadata |= MET
         scenario = Scenario(cluster, workload, "best_fit", record="placements")
-        placements = played(scenario)[0].placements.select(s.POD_ID, "node_id", "gpu_ids").drop_nulls("node_id")
-        return {pod: (node, list(gpus or ())) for pod, node, gpus in placements.iter_rows()}
+        return played(scenario)[0].placements.select(s.POD_ID, "node_id", "gpu_ids").drop_nulls("node_id")
 
 
 def _at_once(table: pa.Table) -> pa.Table:
