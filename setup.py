@@ -4,11 +4,14 @@ import multiprocessing
 import os
 import platform
 import sys
+import zlib
 from pathlib import Path
 
 from Cython.Build import cythonize
 from Cython.Compiler import Options
 from setuptools import Extension, setup
+
+zlib.Z_DEFAULT_COMPRESSION = zlib.Z_BEST_COMPRESSION  # of the wheel, which is written once and fetched often
 
 # The checked build trades speed for bounds checks, Python division and verify() after every event.
 CHECKED = os.environ.get("FASTSIM_CHECKED", "0") == "1"
@@ -72,11 +75,11 @@ SMALL = {
         "_shared", "adaptive.goodput_table", "adaptive.loop", "adaptive.snapshot", "adaptive.training_job", "build",
         "online.decision_trace", "online.fifo_pool", "online.ordered_queue", "online.preferences",
         "online.stepped_loop", "online.stepped_queue", "online.topology_spread", "rounds.cluster_metrics",
-        "rounds.job_table", "rounds.leases", "rounds.loop", "rounds.ordered_loop", "rounds.resource_shares",
-        "rounds.round_log",
-        "rounds.server_allocation", "rounds.share_loop", "rounds.snapshot", "select.waiting_line",
-        "solvers.block_equations", "solvers.block_path", "solvers.self_dual_embedding", "state.gpu_prices",
-        "state.gpu_readings", "state.outcome_columns", "state.tenant_usage",
+        "rounds.job_table", "rounds.leases", "rounds.loop", "rounds.node_presence", "rounds.ordered_loop",
+        "rounds.resource_shares", "rounds.round_log", "rounds.server_allocation", "rounds.share_loop",
+        "rounds.snapshot", "select.waiting_line", "solvers.block_equations", "solvers.block_path",
+        "solvers.self_dual_embedding", "state.gpu_prices", "state.gpu_readings", "state.outcome_columns",
+        "state.pod_membership", "state.pod_outcomes", "state.pod_table", "state.request_index", "state.tenant_usage",
     )
 }  # fmt: skip
 

@@ -9,12 +9,18 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from hypothesis.strategies import DrawFn
 
+from fastsim.cluster.cluster import Cluster
+from fastsim.engine.rounds.node_metrics import node_of_gpu
+from fastsim.engine.rounds.node_outages import NodeOutages
 from fastsim.engine.rounds.options import Setting
 from fastsim.engine.shares.plan import Allocation, Floats, RoundView
 from fastsim.performance.oracle import Oracle
+from fastsim.scenario.outages import Maintenance, Outages, away_at_start, planned
 from tests.reference.packed_programs import SharedTime
+from tests.reference.rounds.nodes import Nodes
 
 
 @dataclass
@@ -30,6 +36,34 @@ class Swing:
     def next_change_s(self, now_s: float) -> float:
         """The next multiple of 700 s."""
         return (now_s // 700 + 1) * 700
+
+
+def outages(random: np.random.Generator, sizes: Sequence[Sequence[int]], models: Sequence[str]) -> NodeOutages:
+    """Nodes with so many GPUs of each model, some of which come, go or are maintained at odd times."""
+    nodes = [(model, int(size)) for model, row in zip(models, sizes, strict=False) for size in row]
+    count = len(nodes)
+    times: list[float | None] = [None, 0.0, 100.0, 360.0, 361.5, 777.7, 2500.0]
+
+    def drawn(part: float) -> list[float | None]:
+        return [times[k] if random.random() < part else None for k in random.integers(0, len(times), count)]
+
+    table = pa.table({
+        "name": [f"n{k}" for k in range(count)], "gpu_model": [model for model, _ in nodes],
+        "num_gpu": [size for _, size in nodes], "cpu_milli": [64_000] * count, "memory_mib": [256_000] * count,
+        "gpu_idle_w": [10.0] * count, "gpu_peak_w": [70.0] * count,
+        "add_s": pa.array(drawn(0.2), pa.float64()),
+    })  # fmt: skip
+    windows = []
+    for node in random.integers(0, count, random.integers(0, 8)).tolist():
+        down_s = float(random.integers(0, 60)) * float(random.choice([100.0, 60.25]))
+        windows.append(Maintenance(f"n{node}", down_s, down_s + float(random.choice([50.0, 300.0, 900.5, np.inf]))))
+    return NodeOutages(Cluster.from_arrow(table), Outages(maintenance=tuple(windows)), 0)
+
+
+def twin_nodes(nodes: NodeOutages, models: tuple[str, ...]) -> Nodes:
+    """The same nodes for the twins."""
+    away = [int(absent) for absent in away_at_start(nodes.cluster)]
+    return Nodes(node_of_gpu(nodes.cluster, models).tolist(), away, planned(nodes.cluster, nodes.outages))
 
 
 def oracle(alone: Sequence[Sequence[float]], shared: object = None, num_gpu: Sequence[int] | None = None) -> Oracle:

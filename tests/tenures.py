@@ -21,6 +21,8 @@ class Held(NamedTuple):
     alone_s: float
     """Seconds in which it had the GPUs by itself, and half of those that it shared."""
     price: float
+    vain: bool = False
+    """A node went away, so that it does not go on there."""
 
 
 @dataclass
@@ -41,7 +43,8 @@ class Tenure:
         self.cost += held.alone_s * len(held.gpus) * held.price / 3600
         if before is None:
             return
-        self.restarts += (before.round + 1, before.gpus, before.mate) != (held.round, held.gpus, held.mate)
+        goes_on = (before.round + 1, before.gpus, before.mate) == (held.round, held.gpus, held.mate)
+        self.restarts += before.vain or not goes_on
         self.preemptions += held.begin_s > before.end_s
         self.paused_s += held.begin_s - before.end_s
 
@@ -69,7 +72,7 @@ def held_in_rounds(
             both_s = min(until) - now_s if len(until) == 2 else 0.0
             for job, end_s in zip(task.candidate, until, strict=True):
                 mate = next((other for other in task.candidate if other != job), -1)
-                yield Held(turn, job, mate, task.gpus, now_s, end_s, end_s - now_s - both_s / 2, task.price)
+                yield Held(turn, job, mate, task.gpus, now_s, end_s, end_s - now_s - both_s / 2, task.price, task.vain)
 
 
 def same_tenures(rows: Any, told: list[Tenure], priced: bool) -> bool:

@@ -14,13 +14,14 @@ from fastsim.engine.orders.plan import OrderPlan
 from fastsim.engine.orders.run import OrderedOutcome, run_ordered
 from fastsim.engine.orders.server_demands import ServerDemands
 from fastsim.engine.rounds.job_batches import JobBatch
+from fastsim.engine.rounds.node_outages import NodeOutages
 from fastsim.engine.rounds.options import ORDERED_QUIRKS, Job, RoundOptions, Setting
 from fastsim.performance.oracle import Oracle
 from fastsim.performance.sensitivity import Demands
 from fastsim.performance.sensitivity_table import Grid
 from fastsim.scenario.sort_keys import MOST_TERMS, TERMS, column_of
 from tests.reference.rounds.ordered_rounds import Active, Turns
-from tests.rounds import Swing
+from tests.rounds import Swing, outages, twin_nodes
 
 MODELS = ("a", "b", "c")
 COLUMNS = ("value", "deadline_s")
@@ -66,10 +67,12 @@ class Case:
     jobs: list[Job]
     columns: dict[str, list[float | None]]
     """By name the values of jobs, for the order."""
+    nodes: NodeOutages | None = None
 
     def twin(self) -> Turns:
         """The run in plain Python."""
-        turns = Turns(self.plan, self.needs, self.options, self.jobs, self.shares_of, self.columns)
+        nodes = None if self.nodes is None else twin_nodes(self.nodes, self.setting.gpu_models)
+        turns = Turns(self.plan, self.needs, self.options, self.jobs, self.shares_of, self.columns, nodes)
         turns.play()
         return turns
 
@@ -77,8 +80,9 @@ class Case:
         """The compiled run; jobs come in two batches."""
         batches = [JobBatch.of(self.jobs[:3]), JobBatch.of(self.jobs[3:])]
         return run_ordered(
-            self.setting, self.plan, self.needs, batches, self.options, values=self.values(), record_tasks=True, **more
-        )
+            self.setting, self.plan, self.needs, batches, self.options, values=self.values(), record_tasks=True,
+            nodes=self.nodes, **more,
+        )  # fmt: skip
 
     def values(self) -> list[Any]:
         """The values of all jobs, with the signs of their terms."""
@@ -103,7 +107,7 @@ class Case:
 
 
 @st.composite
-def cases(draw: st.DrawFn, mechanism: str | None = None) -> Case:
+def cases(draw: st.DrawFn, mechanism: str | None = None, changing: bool = False) -> Case:
     """Few servers, many jobs; needs from far below to far above the fair share."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     mechanism = mechanism or draw(st.sampled_from(("fair", "greedy", "tune", "opt")))
@@ -145,7 +149,9 @@ def cases(draw: st.DrawFn, mechanism: str | None = None) -> Case:
     plan = draw(plans(mechanism))
     values: list[float | None] = [None, 0.0, 1.0, 1.0, -2.5, 7e5]
     read = {name: [values[k] for k in rng.integers(0, len(values), len(jobs))] for name in COLUMNS}
-    return Case(setting, needs, plan, draw(options(len(jobs), width)), _placeable(jobs, needs, mechanism), read)
+    nodes = outages(rng, [size[a:b].tolist() for a, b in pairwise(base)], MODELS) if changing else None
+    kept = _placeable(jobs, needs, mechanism)
+    return Case(setting, needs, plan, draw(options(len(jobs), width)), kept, read, nodes)
 
 
 def _placeable(jobs: list[Job], needs: ServerDemands, mechanism: str) -> list[Job]:

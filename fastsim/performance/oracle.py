@@ -131,6 +131,17 @@ class Oracle:
             shared = shared[:, :, take]
         return Oracle(self.kinds, tuple(gpu_models), alone, shared, self.name)
 
+    def without(self, absent__g: npt.NDArray[np.bool_]) -> Oracle:
+        """The same rates, but no job can run on the models at these positions."""
+        alone, shared = np.where(absent__g, 0.0, self.alone__kg), self.shared__kkg
+        return Oracle(
+            self.kinds,
+            self.gpu_models,
+            alone,
+            shared if _single(shared) else np.where(absent__g, 0.0, shared),
+            self.name,
+        )
+
 
 def _single(values: Floats) -> bool:
     """Whether all cells of a table are the same place in memory."""

@@ -95,7 +95,6 @@ NO_RULES = Rules()
 
 def rules_from(scenario: Any) -> Rules:
     """The rules of a scenario, from fields named as in :class:`Rules`, ``failures`` and ``maintenance``."""
-    mtbf_s, mttr_s = failures_from(scenario.failures)
     return Rules(
         preempt=scenario.preempt,
         on_node_loss=scenario.on_node_loss,
@@ -103,8 +102,14 @@ def rules_from(scenario: Any) -> Rules:
         restart_s=scenario.restart_s,
         quotas=quotas_from(scenario.quotas),
         weights=weights_from(scenario.weights),
-        outages=Outages(mtbf_s, mttr_s, maintenance_from(scenario.maintenance)),
+        outages=outages_of(scenario),
     )
+
+
+def outages_of(scenario: Any) -> Outages:
+    """The outages of a scenario, from its fields ``failures`` and ``maintenance``."""
+    mtbf_s, mttr_s = failures_from(scenario.failures)
+    return Outages(mtbf_s, mttr_s, maintenance_from(scenario.maintenance))
 
 
 def quotas_from(value: Quotas | str) -> dict[str, dict[str, int]]:

@@ -46,7 +46,7 @@ cdef class CandidateSelection:
         cdef int32_t i
         cdef int32_t w = self.leases.width
         for i in range(w):
-            self.free[i] = self.leases.base[i + 1] - self.leases.base[i]
+            self.free[i] = self.leases.present[i]
             self.visit[i] = self.fastest[i]
         if self.shuffled:
             mersenne_shuffle(&self.shuffler, &self.visit[0], w)

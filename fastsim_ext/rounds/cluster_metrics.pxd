@@ -2,6 +2,7 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 from fastsim_ext.rounds.leases cimport Leases
+from fastsim_ext.rounds.node_presence cimport NodePresence
 
 cdef enum:
     N_COUNTS = 9         # as fastsim.engine.tables.COUNTS
@@ -26,6 +27,7 @@ cdef struct Row:         # as fastsim.engine.tables.ROW
 cdef class ClusterMetrics:
     cdef const int32_t[::1] node_of_gpu, shape_of_node
     cdef const int64_t[:, :, ::1] totals__sut  # by shape of node, GPUs in use, quantity
+    cdef unsigned char[::1] absent             # by node
     cdef int32_t[::1] used, fresh, touched     # by node; the nodes in use in the last round
     cdef int64_t[::1] mark                     # by node: the last round that used it
     cdef int64_t round_number
@@ -42,6 +44,7 @@ cdef class ClusterMetrics:
     cdef int32_t* freed
     cdef int64_t n_changes, change_room, n_freed, freed_room
     cdef void count_gpus(self, Leases leases) noexcept nogil
+    cdef void see_nodes(self, NodePresence presence) noexcept nogil
     cdef void charge(self, int64_t cpu_milli, int64_t memory_mib) noexcept nogil
     cdef void change(self, int32_t node, int32_t used) noexcept nogil
     cdef int arrive(self, double t, int64_t job, int32_t num_gpu) except -1 nogil

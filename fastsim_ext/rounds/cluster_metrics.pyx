@@ -65,6 +65,7 @@ cdef class ClusterMetrics:
         nodes = len(shape_of_node)
         self.used, self.fresh, self.touched = (np.zeros(nodes + 1, np.int32) for _ in range(3))
         self.mark = np.full(nodes + 1, -1, np.int64)
+        self.absent = np.zeros(nodes + 1, np.uint8)
         self.sample_s, self.recorded = sample_s, recorded
         self.now.kind, self.now.pod = SAMPLE, -1
         for node in range(nodes):
@@ -105,6 +106,18 @@ cdef class ClusterMetrics:
                 self.n_touched -= 1
                 self.touched[i] = self.touched[self.n_touched]
 
+    cdef void see_nodes(self, NodePresence presence) noexcept nogil:
+        """Nodes that are absent in this round have no part in the totals; no job is there."""
+        cdef int32_t node, k
+        cdef int sign
+        for node in range(self.shape_of_node.shape[0]):
+            if self.absent[node] == (presence.away[node] > 0):
+                continue
+            sign = 1 if self.absent[node] else -1
+            self.absent[node] = not self.absent[node]
+            for k in range(N_TOTALS):
+                self.now.totals[k] += sign * self.totals__sut[self.shape_of_node[node], self.used[node], k]
+
     cdef void charge(self, int64_t cpu_milli, int64_t memory_mib) noexcept nogil:
         """Jobs hold so much beside their GPUs."""
         self.now.totals[CPU_ALLOC], self.now.totals[MEM_ALLOC] = cpu_milli, memory_mib
@@ -113,8 +126,9 @@ cdef class ClusterMetrics:
         cdef const int64_t* old = &self.totals__sut[self.shape_of_node[node], self.used[node], 0]
         cdef const int64_t* new = &self.totals__sut[self.shape_of_node[node], used, 0]
         cdef int k
-        for k in range(N_TOTALS):
-            self.now.totals[k] += new[k] - old[k]
+        if not self.absent[node]:
+            for k in range(N_TOTALS):
+                self.now.totals[k] += new[k] - old[k]
         self.used[node] = used
 
     cdef int arrive(self, double t, int64_t job, int32_t num_gpu) except -1 nogil:
@@ -259,6 +273,8 @@ cdef class ClusterMetrics:
                 continue  # no matter of nodes
             total = 0
             for node in range(self.shape_of_node.shape[0]):
+                if self.absent[node]:
+                    continue
                 total += self.totals__sut[self.shape_of_node[node], self.used[node], k]
             assert total == self.now.totals[k], f"total {k} is {self.now.totals[k]}, its nodes have {total}"
         return 0

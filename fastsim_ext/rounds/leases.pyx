@@ -35,9 +35,19 @@ cdef class Leases:
         self.last_gpu = <int32_t*> zeros(self.gpus, sizeof(int32_t))
         self.stamp = <int64_t*> zeros(self.gpus, sizeof(int64_t))
         self.busy_s = <double*> zeros(self.gpus, sizeof(double))
+        self.present = <int32_t*> zeros(self.width, sizeof(int32_t))
+        self.count_present()
+
+    def follow(self, NodePresence presence not None):
+        """From now on only the GPUs of nodes that are there can be taken."""
+        if presence.node_of_gpu.shape[0] != self.gpus:
+            raise ValueError(f"nodes of {presence.node_of_gpu.shape[0]} GPUs, expected {self.gpus}")
+        self.presence = presence
+        self.count_present()
 
     def __dealloc__(self):
         free(self.base)
+        free(self.present)
         free(self.tasks)
         free(self.last)
         free(self.gpu)
@@ -54,11 +64,33 @@ cdef class Leases:
         return 0
 
     cdef void begin(self) noexcept nogil:
-        """This round's tasks become the last round's."""
+        """This round's tasks become the last round's; no task can take an absent GPU."""
+        cdef int32_t gpu
         self.tasks, self.last = self.last, self.tasks
         self.gpu, self.last_gpu = self.last_gpu, self.gpu
         self.n_last, self.n, self.n_held = self.n, 0, 0
         self.turn += 1
+        if self.presence is not None:
+            for gpu in range(self.gpus):
+                if self.presence.is_absent(gpu):
+                    self.stamp[gpu] = self.turn
+
+    cdef void count_present(self) noexcept nogil:
+        """Count the GPUs that are there."""
+        cdef int32_t g, gpu
+        for g in range(self.width):
+            self.present[g] = self.base[g + 1] - self.base[g]
+            if self.presence is not None:
+                for gpu in range(self.base[g], self.base[g + 1]):
+                    self.present[g] -= self.presence.is_absent(gpu)
+
+    cdef bint is_lost(self, const Task* task) noexcept nogil:
+        """Whether a node of a task goes away before the task is finished."""
+        return self.presence is not None and self.presence.goes(&self.gpu[task.held], task.num_gpu, task.finish_s)
+
+    def present_gpus(self):
+        """GPUs that are there, by model."""
+        return [self.present[g] for g in range(self.width)]
 
     cdef void place(self) noexcept nogil:
         """Give every task its GPUs."""

@@ -3,10 +3,11 @@ from libc.stdint cimport int64_t
 from fastsim_ext.rounds.cluster_metrics cimport ClusterMetrics
 from fastsim_ext.rounds.job_table cimport Job, JobTable
 from fastsim_ext.rounds.leases cimport Leases
+from fastsim_ext.rounds.node_presence cimport NodePresence
 from fastsim_ext.rounds.round_log cimport RoundLog
 
 cdef enum:  # Stage: where the loop goes on
-    AT_TOP, AT_WORK, AT_ARRIVALS, AT_CHOICE
+    AT_TOP, AT_WORK, AT_ARRIVALS, AT_NODES, AT_CHOICE
 
 
 cdef class RoundLoop:
@@ -14,6 +15,7 @@ cdef class RoundLoop:
     cdef readonly Leases leases
     cdef readonly RoundLog log
     cdef readonly ClusterMetrics metrics
+    cdef readonly NodePresence presence       # None: all nodes are there all the time
     cdef double[::1] price                    # by model, $/h
     cdef double round_s, restart_s, until_s
     cdef int64_t first, last                  # ids [first, last) must end; last = -1: every job
@@ -36,6 +38,8 @@ cdef class RoundLoop:
     cdef int64_t undrained(self) noexcept nogil
     cdef bint stuck(self) noexcept nogil
     cdef int arrive(self) except -1 nogil
+    cdef void see_nodes(self) noexcept nogil
+    cdef void nodes_changed(self) noexcept nogil
     cdef bint admits(self, const Job* job) noexcept nogil
     cpdef int verify(self) except -1
     # of subclasses, in the order of a round

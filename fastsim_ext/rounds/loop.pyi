@@ -9,6 +9,7 @@ from typing import Any
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 from fastsim_ext.rounds.job_table import JobTable
 from fastsim_ext.rounds.leases import Leases
+from fastsim_ext.rounds.node_presence import NodePresence
 from fastsim_ext.rounds.round_log import RoundLog
 
 class RoundLoop:
@@ -18,6 +19,7 @@ class RoundLoop:
     leases: Leases
     log: RoundLog
     metrics: ClusterMetrics | None
+    presence: NodePresence | None
     now_s: float
     next_price_s: float
     wasted_gpu_s: float
@@ -59,6 +61,8 @@ class RoundLoop:
         """
     def reprice(self, price: Any, next_change_s: float) -> None:
         """Prices from now on, $/h for a GPU of each model, until they may change again."""
+    def follow(self, presence: NodePresence) -> None:
+        """Nodes come and go as ``presence`` has it; before the first round."""
     def advance(self, budget: int) -> int:
         """Play on, at most ``budget`` rounds; returns why it stopped."""
     def verify(self) -> int:

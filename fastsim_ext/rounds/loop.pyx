@@ -10,7 +10,7 @@ from libc.string cimport memmove
 from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.rounds.job_table cimport job_begin, job_waits
 from fastsim_ext.rounds.leases cimport Task
-from fastsim_ext.types cimport ASK_POLICY, DEADLOCK, DONE, DRAIN, PAUSE, PRICE_CHANGE, WANT_ARRIVALS
+from fastsim_ext.types cimport ASK_POLICY, DEADLOCK, DONE, DRAIN, PAUSE, PRICE_CHANGE, WANT_ARRIVALS, WANT_NODE_CHANGES
 
 cdef enum:
     MOST_WAITING = 65536               # records before they must be drained
@@ -65,6 +65,13 @@ cdef class RoundLoop:
             self.price[g] = price[g]
         self.next_price_s = next_change_s
 
+    def follow(self, NodePresence presence not None):
+        """Nodes come and go as ``presence`` has it; before the first round."""
+        self.presence = presence
+        self.leases.follow(presence)
+        if self.measured:
+            self.metrics.see_nodes(presence)
+
     def advance(self, int64_t budget):
         """Play on, at most ``budget`` rounds; returns why it stopped."""
         with nogil:
@@ -102,6 +109,12 @@ cdef class RoundLoop:
                 self.max_active = max(self.max_active, self.table.n)
                 self.rounds += 1
                 self.job_rounds += self.table.n
+                self.stage = AT_NODES
+            if self.stage == AT_NODES:
+                if self.presence is not None:
+                    if self.presence.wants(self.now_s + self.round_s):
+                        return WANT_NODE_CHANGES
+                    self.see_nodes()
                 self.stage = AT_CHOICE
                 if self.asks():
                     self.calls += 1
@@ -157,6 +170,17 @@ cdef class RoundLoop:
         """Prepare a job that enters the table next."""
         return 0
 
+    cdef void see_nodes(self) noexcept nogil:
+        """See the nodes that have come or gone since the last round, and those that go before this one ends."""
+        if self.presence.advance(self.now_s, self.now_s + self.round_s):
+            self.leases.count_present()
+            self.nodes_changed()
+        if self.presence.next_s() < INFINITY:
+            self.quiet = 0  # a node that comes back lets jobs run
+
+    cdef void nodes_changed(self) noexcept nogil:
+        """A node has come or gone since the last round."""
+
     cdef bint asks(self) except -1 nogil:
         """Whether the policy decides about this round."""
         return False
@@ -196,6 +220,8 @@ cdef class RoundLoop:
         if self.measured:
             self.metrics.apply_changes(self.now_s)
             self.metrics.count_gpus(self.leases)
+            if self.presence is not None:
+                self.metrics.see_nodes(self.presence)
             self.metrics.charge(cpu_milli, memory_mib)
             self.metrics.begin_round(self.rounds - 1, running)
         return 0

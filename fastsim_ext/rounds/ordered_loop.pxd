@@ -39,6 +39,8 @@ cdef class OrderedLoop(RoundLoop):
     cdef void begin_task(self, int32_t place, int32_t row) noexcept nogil
     cdef void list_gpus(self, Task* task, const OrderedJob* entry) noexcept nogil
     cdef void work(self, Task* task) noexcept nogil
+    cdef bint is_lost(self, const Task* task) noexcept nogil
+    cdef void lose(self, Task* task, Job* job) noexcept nogil
     cdef int report_departure(self, const Task* task) except -1 nogil
     cdef int record_round(self) except -1 nogil
     cdef int settle(self) except -1 nogil

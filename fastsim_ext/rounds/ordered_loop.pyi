@@ -5,6 +5,7 @@ from typing import Any
 
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 from fastsim_ext.rounds.loop import RoundLoop
+from fastsim_ext.rounds.node_presence import NodePresence
 from fastsim_ext.rounds.ordered_jobs import OrderedJobTable
 from fastsim_ext.rounds.resource_shares import ResourceShares
 from fastsim_ext.rounds.server_allocation import ServerAllocation
@@ -46,6 +47,8 @@ class OrderedLoop(RoundLoop):
         quirks: Sequence[bool],
         metrics: ClusterMetrics | None = None,
     ) -> None: ...
+    def follow(self, presence: NodePresence) -> None:
+        """Nodes come and go as ``presence`` has it; before the first round."""
     def chosen_rows(self) -> list[int]:
         """Rows of the jobs that run in this round, in their order, for mechanism ``opt``."""
     def assign_shares(self, need__jr: Any, speedup__j: Any) -> None:

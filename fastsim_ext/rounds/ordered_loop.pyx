@@ -13,6 +13,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.memory cimport memory_grown
 from fastsim_ext.rounds.job_table cimport Job, JobTable, job_stays
 from fastsim_ext.rounds.leases cimport Task
+from fastsim_ext.rounds.node_presence cimport NodePresence
 from fastsim_ext.rounds.ordered_jobs cimport RESOURCES, OrderedJob
 from fastsim_ext.rounds.resource_shares cimport FAIR, OPT, TUNE
 from fastsim_ext.rounds.server_allocation cimport ServerPart
@@ -43,6 +44,11 @@ cdef class OrderedLoop(RoundLoop):
         free(self.records)
 
     # ------------------------------------------------------------------ outside
+
+    def follow(self, NodePresence presence not None):
+        """Nodes come and go as ``presence`` has it; before the first round."""
+        RoundLoop.follow(self, presence)
+        self.allocation.follow(presence)
 
     def chosen_rows(self):
         """Rows of the jobs that run in this round, in their order, for mechanism ``opt``."""
@@ -81,6 +87,10 @@ cdef class OrderedLoop(RoundLoop):
 
     cdef int64_t undrained(self) noexcept nogil:
         return RoundLoop.undrained(self) + self.n_records
+
+    cdef void nodes_changed(self) noexcept nogil:
+        """The servers of the round that begins are others."""
+        self.allocation.clear()
 
     cdef void advance_time(self) noexcept nogil:
         """Time goes on to the first round in which there is a job."""
@@ -169,7 +179,7 @@ cdef class OrderedLoop(RoundLoop):
     cdef void choose(self) noexcept nogil:
         """All jobs in order; or only those whose GPUs are there, and with ``tune`` the largest gangs first."""
         cdef int32_t i, j, row
-        cdef int32_t left = self.allocation.gpus
+        cdef int32_t left = self.allocation.present_gpus
         cdef bint only = self.narrow or self.shares.mechanism == OPT
         self.n_chosen = 0
         for i in range(self.table.n):
@@ -207,7 +217,7 @@ cdef class OrderedLoop(RoundLoop):
             task = &self.leases.tasks[i]
             self.list_gpus(task, &self.ordered_jobs.entries[task.row])
             self.work(task)
-            moved |= task.steps > 0
+            moved |= task.steps > 0 or self.is_lost(task)
         self.quiet = self.quiet + 1 if not moved and (
             self.at_pending == self.n_pending or self.pending[self.at_pending].submit_s <= self.now_s) else 0
         self.record_round()
@@ -219,7 +229,7 @@ cdef class OrderedLoop(RoundLoop):
         cdef bint shut = False
         cdef Job* job
         if self.sticky:
-            left = self.allocation.gpus
+            left = self.allocation.present_gpus
             for i in range(self.n_chosen):
                 row = self.chosen[i]
                 job = &self.table.jobs[row]
@@ -276,10 +286,12 @@ cdef class OrderedLoop(RoundLoop):
                 bits >>= 1
                 gpu += 1
             at = part.next
-        task.kept = task.before >= 0 and self.leases.last[task.before].num_gpu == task.num_gpu and memcmp(
-            &self.leases.gpu[task.held], &self.leases.last_gpu[self.leases.last[task.before].held],
-            task.num_gpu * sizeof(int32_t)
-        ) == 0
+        task.kept = (
+            task.before >= 0 and self.leases.last[task.before].num_gpu == task.num_gpu
+            and self.leases.last[task.before].id >= 0 and memcmp(
+                &self.leases.gpu[task.held], &self.leases.last_gpu[self.leases.last[task.before].held],
+                task.num_gpu * sizeof(int32_t)) == 0
+        )
 
     cdef void work(self, Task* task) noexcept nogil:
         """Steps of the job in this round, and its finish time."""
@@ -303,10 +315,14 @@ cdef class OrderedLoop(RoundLoop):
             if not self.lease_end:
                 spent_s = min(spent_s, delay_s + left * step_s)
                 task.finish_s = self.now_s + spent_s
+        job.rounds += 1
+        if self.is_lost(task):
+            self.lose(task, job)
+            return
+        if task.steps >= left:
             job.run, job.finish_s, job.ended = job.total, task.finish_s, True
         else:
             job.run += task.steps
-        job.rounds += 1
         if isnan(job.first_s):
             job.first_s = self.now_s
         job.cost += self.price[task.model] * spent_s / 3600 * job.num_gpu
@@ -317,6 +333,27 @@ cdef class OrderedLoop(RoundLoop):
         entry.last_s = self.now_s + self.round_s
         for i in range(task.held, task.held + task.num_gpu):
             busy_s[self.leases.gpu[i]] += max(spent_s - delay_s, 0.0)
+
+    cdef bint is_lost(self, const Task* task) noexcept nogil:
+        """Whether a server of a task goes away before the task is finished."""
+        cdef int32_t at = self.ordered_jobs.entries[task.row].first_part
+        if self.presence is None:
+            return False
+        while at >= 0:
+            if self.presence.goes(&self.allocation.servers[self.allocation.parts[at].server].first, 1, task.finish_s):
+                return True
+            at = self.allocation.parts[at].next
+        return False
+
+    cdef void lose(self, Task* task, Job* job) noexcept nogil:
+        """A job has its GPUs for the whole round, in vain."""
+        task.steps, task.finish_s = 0.0, self.now_s + self.round_s
+        if isnan(job.first_s):
+            job.first_s = self.now_s
+        job.cost += self.price[task.model] * self.round_s / 3600 * job.num_gpu
+        job.gpu_s += self.round_s * job.num_gpu
+        self.wasted_gpu_s += self.round_s * job.num_gpu
+        self.ordered_jobs.entries[task.row].last_s = task.finish_s
 
     cdef int record_round(self) except -1 nogil:
         """Append the record of the round, note its tasks and update the metrics."""
@@ -356,6 +393,8 @@ cdef class OrderedLoop(RoundLoop):
             job = &self.table.jobs[self.leases.tasks[i].row]
             self.leases.tasks[i].alive = not job.ended
             if not job.ended:
+                if self.is_lost(&self.leases.tasks[i]):
+                    self.leases.tasks[i].id = -1  # no task of the next round keeps its GPUs
                 continue
             any_ended = True
             self.demanded_gpus -= job.num_gpu

@@ -46,6 +46,10 @@ cdef class ResourceShares:
         """Give a job its last GPUs and its share of other resources by the mechanism; whether there is enough."""
         cdef OrderedJob* entry = &self.ordered_jobs.entries[row]
         cdef int32_t num_gpu = self.table.jobs[row].num_gpu
+        cdef int32_t i
+        for i in range(num_gpu):
+            if self.allocation.is_absent(&self.allocation.servers[self.allocation.server_of[gpus[i]]]):
+                return False
         self.allocation.take_again(gpus, num_gpu)
         entry.plain = self.mechanism == FAIR
         if self.mechanism == TUNE:
@@ -85,6 +89,8 @@ cdef class ResourceShares:
         for r in range(RESOURCES):
             nothing[r] = 0.0
         self.allocation.propose(model, num_gpu, nothing, packed)
+        if self.allocation.n_picks == 0:  # a job without GPUs, and no server is there
+            return False
         entry.plain = self.mechanism == FAIR
         if entry.plain:
             self.allocation.commit(entry, row, model, num_gpu, NULL)

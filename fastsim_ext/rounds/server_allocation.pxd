@@ -1,6 +1,7 @@
 # The servers of one round: what they have left, and the GPUs and shares of every running job.
 cimport cython
 from libc.stdint cimport int32_t, uint64_t
+from fastsim_ext.rounds.node_presence cimport NodePresence
 from fastsim_ext.rounds.ordered_jobs cimport RESOURCES, OrderedJob
 
 cdef inline bint enough(double there, double wanted) noexcept nogil:
@@ -29,9 +30,12 @@ cdef class ServerAllocation:
     cdef int32_t* base                   # first server of each GPU model, and the number of all at the end
     cdef int32_t* n_free                 # by GPU model
     cdef int32_t* server_of              # by GPU
+    cdef NodePresence presence           # None: all servers are there all the time
     cdef int32_t n, room, n_picks, width, models
-    cdef readonly int32_t count, gpus
+    cdef readonly int32_t count, gpus    # of all servers
+    cdef readonly int32_t present, present_gpus    # of those that are there
     cdef void clear(self) noexcept nogil
+    cdef bint is_absent(self, const Server* server) noexcept nogil
     cdef int reserve(self, int32_t jobs) except -1 nogil
     cdef bint scan(self, int32_t model, int32_t num_gpu, const double* each) noexcept nogil
     cdef bint consolidated(self, int32_t model, int32_t num_gpu, const double* need) noexcept nogil

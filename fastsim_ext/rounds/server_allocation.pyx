@@ -5,6 +5,7 @@ on servers of one model.
 """
 
 cimport cython
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from fastsim_ext.memory cimport memory_grown
@@ -67,19 +68,31 @@ cdef class ServerAllocation:
         return 0
 
     cdef void clear(self) noexcept nogil:
-        """Empty all servers."""
+        """Empty all servers; an absent one has nothing."""
         cdef int32_t m, s, r
         cdef Server* server
-        self.n = 0
+        self.n, self.present, self.present_gpus = 0, 0, 0
         for m in range(self.models):
             self.n_free[m] = 0
             for s in range(self.base[m], self.base[m + 1]):
                 server = &self.servers[s]
-                server.n_parts, server.n_free = 0, server.num_gpu
+                server.n_parts = 0
+                if self.is_absent(server):
+                    server.n_free, server.free = 0, 0
+                    for r in range(RESOURCES):
+                        server.left[r] = -INFINITY
+                    continue
+                self.present += 1
+                server.n_free = server.num_gpu
                 server.free = <uint64_t> -1 >> (64 - server.num_gpu) if server.num_gpu else 0
                 self.n_free[m] += server.num_gpu
                 for r in range(RESOURCES):
                     server.left[r] = server.cap[r]
+            self.present_gpus += self.n_free[m]
+
+    cdef bint is_absent(self, const Server* server) noexcept nogil:
+        """Whether a server is absent in this round; one without GPUs never is."""
+        return self.presence is not None and server.num_gpu > 0 and self.presence.is_absent(server.first)
 
     # ------------------------------------------------------------------ proposals
 
@@ -279,15 +292,28 @@ cdef class ServerAllocation:
 
     # ------------------------------------------------------------------ outside
 
+    def follow(self, NodePresence presence not None):
+        """From now on absent servers have nothing."""
+        self.presence = presence
+        self.clear()
+
     def rooms(self, const int32_t[::1] num_gpu, const double[:, ::1] need__kr):
         """For each gang size and need, the GPUs that the best GPU model could give to such gangs if it were empty."""
         self.clear()
         return [self.room_for(num_gpu[k], &need__kr[k, 0]) for k in range(num_gpu.shape[0])]
 
     def left(self):
-        """By server: free GPUs, and what is left of every resource."""
-        return [(self.servers[s].n_free, tuple([self.servers[s].left[r] for r in range(RESOURCES)]))
-                for s in range(self.count)]
+        """By server: free GPUs, and what is left of every resource; an absent one has nothing."""
+        found = []
+        for s in range(self.count):
+            there = not self.is_absent(&self.servers[s])
+            found.append((self.servers[s].n_free,
+                          tuple([self.servers[s].left[r] if there else 0.0 for r in range(RESOURCES)])))
+        return found
+
+    def absent(self):
+        """Whether each server is absent in this round."""
+        return [self.is_absent(&self.servers[s]) for s in range(self.count)]
 
     def taken(self):
         """(row, server, GPUs as bits, shares) of every server part."""
@@ -300,6 +326,10 @@ cdef class ServerAllocation:
         cdef uint64_t gpus
         for s in range(self.count):
             server = self.servers[s]
+            if self.is_absent(&self.servers[s]):
+                for i in range(self.n):
+                    assert self.parts[i].server != s, f"a job is on server {s}, which is absent"
+                continue
             total = [server.left[r] for r in range(RESOURCES)]
             gpus = server.free
             for i in range(self.n):

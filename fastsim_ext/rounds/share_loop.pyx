@@ -113,10 +113,12 @@ cdef class ShareLoop(RoundLoop):
         """Time of the next arrival, or of the next allocation if one is wanted; else the present time."""
         cdef bint coming = self.at_pending < self.n_pending
         cdef double next_s = self.pending[self.at_pending].submit_s if coming else INFINITY
-        if self.stale and not coming:
+        if self.stale and not coming and self.presence is None:
             return self.last_submit_s if self.endless else self.now_s
         if not self.stale and self.allocation_wanted and self.table.n and self.ever_reset:
             next_s = min(next_s, self.reset_s + self.realloc_s)
+        if self.presence is not None and self.table.n:  # a node may come back
+            next_s = min(next_s, self.presence.next_s())
         return max(self.now_s, next_s) if next_s < INFINITY else self.now_s
 
     cdef int enter(self, Job* new) except -1 nogil:
@@ -126,6 +128,10 @@ cdef class ShareLoop(RoundLoop):
         self.last_submit_s = new.submit_s
         self.allocation_wanted = self.moved = True
         return self.metrics.arrive(new.submit_s, new.id, new.num_gpu) if self.measured else 0
+
+    cdef void nodes_changed(self) noexcept nogil:
+        """Other GPUs ask for another allocation."""
+        self.allocation_wanted = self.moved = True
 
     cdef bint asks(self) except -1 nogil:
         """Whether an allocation is wanted and allowed; the old one is settled then."""
@@ -177,6 +183,8 @@ cdef class ShareLoop(RoundLoop):
         cdef double until_s = self.now_s if isnan(job.finish_s) else task.finish_s
         cdef double mate_until_s, both_s
         task.alive = not job.ended
+        if task.id < 0:
+            task.wasted = INFINITY  # all of its time
         if task.mate < 0:
             self.bill(task, job, until_s - self.began_s)
             self.wasted_gpu_s += min(task.wasted, (until_s - self.began_s) * task.num_gpu)
@@ -209,13 +217,17 @@ cdef class ShareLoop(RoundLoop):
         return 1
 
     cdef void credit(self, Task* task) noexcept nogil:
-        """Add a task's time and steps, or count a failure."""
+        """Add a task's time and steps, or count a failure; nothing if a node of it has gone away."""
         cdef double spent = task.finish_s - self.start_s
         cdef int32_t i
         cdef ShareAccount* account
         cdef double* type_time = self.table.type_time
         cdef double* busy_s = self.leases.busy_s
         cdef Job* job = &self.table.jobs[task.row]
+        if self.leases.is_lost(task):
+            task.id = -1  # no task of the next round keeps its GPUs
+            self.allocation_wanted = True
+            return
         if task.mate < 0:
             account = &self.table.accounts[task.row * self.table.width]
         else:
@@ -289,12 +301,14 @@ cdef class ShareLoop(RoundLoop):
         if task.mate < 0:
             task.pair = -1
             task.steps = self.steps_of(job, self.alone[job.kind, task.model], task, &task.finish_s)
-            return
-        mate = &self.table.jobs[task.mate]
-        task.pair = self.table.find(task.row, task.mate)
-        task.steps = self.steps_of(job, self.shared[job.kind, mate.kind, task.model], task, &task.finish_s)
-        task.mate_steps = self.steps_of(mate, self.shared[mate.kind, job.kind, task.model], task, &finish_s)
-        task.finish_s = max(task.finish_s, finish_s)
+        else:
+            mate = &self.table.jobs[task.mate]
+            task.pair = self.table.find(task.row, task.mate)
+            task.steps = self.steps_of(job, self.shared[job.kind, mate.kind, task.model], task, &task.finish_s)
+            task.mate_steps = self.steps_of(mate, self.shared[mate.kind, job.kind, task.model], task, &finish_s)
+            task.finish_s = max(task.finish_s, finish_s)
+        if self.leases.is_lost(task):  # nothing is finished early
+            task.finish_s = self.now_s + self.round_s
 
     cdef double steps_of(self, Job* job, double rate, Task* task, double* finish_s) noexcept nogil:
         """Steps of one job until the round ends or it is complete; ``finish_s`` is the earlier of the two.

@@ -112,7 +112,23 @@ def restore(RoundLoop run, numbers, parts):
         ordered_jobs_restore((<OrderedLoop> run).ordered_jobs, numbers, parts)
     if run.measured:
         metrics_restore(run.metrics, numbers, parts)
+    if run.presence is not None:
+        presence_restore(run, numbers)
     run.verify()
+
+
+cdef int presence_restore(RoundLoop run, numbers) except -1:
+    """Count the GPUs and nodes that were there in the last round, which ``presence`` has seen again."""
+    cdef int32_t node
+    if run.presence.seen_s != numbers["nodes_s"]:
+        raise ValueError(f"nodes as seen at {run.presence.seen_s} s, expected {numbers['nodes_s']}")
+    run.leases.count_present()
+    if isinstance(run, OrderedLoop):
+        (<OrderedLoop> run).allocation.clear()
+    if run.measured:
+        for node in range(run.presence.away.shape[0]):
+            run.metrics.absent[node] = run.presence.away[node] > 0
+    return 0
 
 
 def request_allocation(ShareLoop run):
@@ -156,6 +172,8 @@ cdef tuple common_state(RoundLoop run):
         "ended": run.ended, "max_active": run.max_active, "job_rounds": run.job_rounds,
         "wasted_gpu_s": run.wasted_gpu_s, "quiet": run.quiet, "measured": int(run.measured),
     }
+    if run.presence is not None:
+        numbers["nodes_s"] = run.presence.seen_s
     price = raw_bytes(&run.price[0], run.price.shape[0], sizeof(double)) if run.price.shape[0] else b""
     return numbers, {"price": price}
 
@@ -163,6 +181,8 @@ cdef tuple common_state(RoundLoop run):
 cdef int common_restore(RoundLoop run, numbers, parts) except -1:
     if numbers["measured"] != run.measured:
         raise ValueError("metrics are measured in one of both runs only")
+    if ("nodes_s" in numbers) != (run.presence is not None):
+        raise ValueError("nodes come and go in one of both runs only")
     run.now_s, run.next_price_s, run.wasted_gpu_s = numbers["now_s"], numbers["next_price_s"], numbers["wasted_gpu_s"]
     run.rounds, run.calls, run.ended = numbers["rounds"], numbers["calls"], numbers["ended"]
     run.max_active, run.job_rounds, run.quiet = numbers["max_active"], numbers["job_rounds"], numbers["quiet"]

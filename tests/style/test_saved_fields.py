@@ -21,6 +21,7 @@ HOMES = {
     "learned_performance": "adaptive/training_job LearnedPerformance",
     "leases": "rounds/leases",
     "node_constraints": "online/node_constraints",
+    "node_presence": "rounds/node_presence",
     "online_loop": "online/loop",
     "ordered_jobs": "rounds/ordered_jobs",
     "ordered_loop": "rounds/ordered_loop",
@@ -57,13 +58,15 @@ NOT_SAVED_BY_ONLINE = {
     "expected",  # a hint
 }  # fmt: skip
 
-ROUNDS = ("round_loop", "share_loop", "job_table", "leases", "candidates", "round_log", "cluster_metrics")
+ROUNDS = ("round_loop", "share_loop", "job_table", "leases", "candidates", "round_log", "cluster_metrics",
+          "node_presence")  # fmt: skip
 """Modules whose one class is part of a run in rounds; ``rounds/snapshot`` writes and reads their fields."""
 NOT_SAVED_BY_ROUNDS = {
     "round_loop": {
         "table", "leases", "log", "metrics",  # parts of their own
         "round_s", "restart_s", "until_s", "recorded", "first", "last",  # arguments
         "stage",  # always between two rounds
+        "presence",  # a part of its own
         "pending", "n_pending", "at_pending", "pending_room", "closed", "value",  # read again
     },
     "share_loop": {
@@ -74,7 +77,8 @@ NOT_SAVED_BY_ROUNDS = {
     },
     "job_table": {"width", "half", "owed"},  # arguments
     "leases": {
-        "base", "gpus", "width",  # arguments
+        "base", "gpus", "width", "presence",  # arguments
+        "present",  # counted again
         "room",  # for tasks
         "last", "last_gpu", "n_last",  # what is saved takes their place when the next round begins
         "stamp",  # any round but the next one
@@ -89,6 +93,11 @@ NOT_SAVED_BY_ROUNDS = {
         "node_of_gpu", "shape_of_node", "totals__sut", "sample_s", "recorded",  # arguments
         "rows", "n_rows", "row_room",  # drained before, as the ledger is
         "change_room", "freed_room",  # as much as there is to keep
+        "absent",  # of the nodes' presence
+    },
+    "node_presence": {
+        "node_of_gpu",  # an argument
+        "away", "leaves_s", "t", "node", "comes", "at", "closed",  # seen again from the beginning
     },
 }  # fmt: skip
 TURNS = ("ordered_loop", "ordered_jobs", "resource_shares")
@@ -200,6 +209,7 @@ def test_rounds_forget_nothing(module: str) -> None:
         "candidates": "selection",
         "round_log": "log",
         "cluster_metrics": "metrics",
+        "node_presence": r"run\.presence",
     }.get(module, module)
     named, prefix = fields(module).keys(), LOOPS.get(module, r"\w+")
     assert NOT_SAVED_BY_ROUNDS[module] <= named

@@ -140,6 +140,8 @@ class OrderedRound:
         """Find what was free at every job's turn."""
         needs = self.driver.needs
         free__s, left__sr = np.array(needs.num_gpu__s, np.int64), needs.cap__sr.copy()
+        absent = np.flatnonzero(self.driver.loop.allocation.absent())
+        free__s[absent], left__sr[absent] = 0, 0.0
         blocker: int | None = None
         for turn, row in enumerate(self._served()):
             self.found[row] = Found(turn + 1, free__s.copy(), left__sr.copy(), blocker)
@@ -152,7 +154,7 @@ class OrderedRound:
     def _served(self) -> list[int]:
         """Rows in the order in which they are served: those that keep their GPUs, then the others."""
         chosen = self.driver.loop.chosen_rows()
-        left = sum(self.driver.needs.num_gpu__s)
+        left = sum(self.driver.loop.leases.present_gpus())
         served = {*chosen}
         for row in self.order:
             if row in served:
@@ -213,10 +215,11 @@ class OrderedRound:
         return np.flatnonzero(self.driver.needs.step_s__kg[self.kind__j[row]] > 0).tolist()
 
     def _free(self, row: int, model: int) -> int:
-        """GPUs of a model that were free at a job's turn; all of them if it had none."""
+        """GPUs of a model that were free at a job's turn; all that are there if it had none."""
+        if row not in self.found:
+            return int(self.driver.loop.leases.present_gpus()[model])
         servers = slice(*self.driver.needs.base[model : model + 2])
-        at = self.driver.needs.num_gpu__s if row not in self.found else self.found[row].free__s
-        return int(np.sum(at[servers]))
+        return int(np.sum(self.found[row].free__s[servers]))
 
     def _best_model(self, row: int) -> int:
         """The model that a job runs on, else the one with most free GPUs of those it can use."""

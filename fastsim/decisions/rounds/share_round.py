@@ -184,8 +184,8 @@ class ShareRound:
         return self.asks(candidate) <= self.room(candidate.model) and self.progresses(candidate)
 
     def room(self, model: int) -> int:
-        """GPUs of a model."""
-        return int(self.driver.setting.gpus__g[model])
+        """GPUs of a model that are there."""
+        return int(self.driver.loop.leases.present_gpus()[model])
 
     def progresses(self, candidate: Candidate) -> bool:
         """Whether the job, or each of both, makes progress on the model."""

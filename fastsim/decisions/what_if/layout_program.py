@@ -39,6 +39,12 @@ class PodClass(NamedTuple):
     gpu_models: frozenset[str]
     conditions: Conditions
 
+    @property
+    def rules(self) -> tuple[object, ...]:
+        """All that decides where the pods may run, room aside."""
+        models = self.gpu_models if self.num_gpu else None
+        return models, self.conditions.pinned_node, self.conditions.constraints
+
     def runs_on(self, model: str | None, labels: Mapping[str, str]) -> bool:
         """Whether a node of this model with these labels may host the pods, room aside."""
         allowed = not self.num_gpu or not self.gpu_models or model in self.gpu_models
@@ -81,9 +87,13 @@ def pod_classes(present: PresentCluster) -> Counter[PodClass]:
 def groups_of(present: PresentCluster, free: Mapping[int, Sequence[int]], classes: Sequence[PodClass]) -> list[Group]:
     """The nodes in groups; each node is a group of its own where there are few."""
     alike: dict[tuple[Group, int], list[int]] = {}
+    first = {one.rules: one for one in reversed(classes)}  # few rules decide about many classes
+    place = {rules: at for at, rules in enumerate(first)}
+    places = [place[one.rules] for one in classes]
     for n, row in enumerate(present.nodes):
         boards = free.get(n, ())
-        may_run = tuple(one.runs_on(row["gpu_model"], present.labels[n]) for one in classes)
+        runs = [one.runs_on(row["gpu_model"], present.labels[n]) for one in first.values()]
+        may_run = tuple(runs[at] for at in places)
         group = Group(row["gpu_model"], len(boards), present.spare(n, boards), may_run, ())
         alike.setdefault((group, n if len(present.nodes) <= APART else -1), []).append(n)
     return [group._replace(nodes=tuple(nodes)) for (group, _), nodes in alike.items()]

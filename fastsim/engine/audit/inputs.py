@@ -129,6 +129,8 @@ class Evidence:
         """The reason why nodes change in ways that inputs do not show; "" if they do not."""
         if self.scenario.failures or self.scenario.maintenance:
             return "nodes fail or are maintained"
+        if self.in_rounds and any(node[name] is not None for node in self.nodes for name in ("add_s", "remove_s")):
+            return "nodes come and go, which rounds see when they begin"
         return "GPUs are partitioned" if any(node["mig"] is not None for node in self.nodes) else ""
 
     def counted(self) -> pl.DataFrame:

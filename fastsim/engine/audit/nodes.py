@@ -62,7 +62,7 @@ def states(run: Evidence) -> tuple[pl.DataFrame, list[tuple[str, float, str]]]:
     overcommitted: list[tuple[str, float, str]] = []
     quantities_of: dict[Any, tuple[int, ...]] = {}
     for position, node in enumerate(run.nodes):
-        held = NodeUse([0] * node["num_gpu"], present=node["add_s"] is None)
+        held = NodeUse([0] * node["num_gpu"], present=run.in_rounds or node["add_s"] is None)
         before = ABSENT
         shape = tuple(node[name] for name in node if name not in ("node_id", "name", "labels", "extra_resources"))
         for t_s, together in _by_instant(changes.get(position, [])):
@@ -81,7 +81,10 @@ def states(run: Evidence) -> tuple[pl.DataFrame, list[tuple[str, float, str]]]:
 
 
 def changes_by_node(run: Evidence) -> dict[int, list[Change]]:
-    """Changes of each node, by position: starts and ends of stays, additions and removals."""
+    """Changes of each node, by position: starts and ends of stays, additions and removals.
+
+    In rounds a job has its GPUs until the round ends, also on a node that is removed, so nodes are there all the time.
+    """
     changes: dict[int, list[Change]] = defaultdict(list)
     columns = ("node_id", "start_s", "end_s", "cpu_milli", "memory_mib", "gpu_ids", "milli")
     for node, start_s, end_s, cpu, memory, gpus, milli in run.stays.select(columns).iter_rows():
@@ -89,10 +92,10 @@ def changes_by_node(run: Evidence) -> dict[int, list[Change]]:
         if end_s > start_s:
             changes[node] += [(start_s, 1, *amounts), (end_s, -1, *amounts)]
     for position, node in enumerate(run.nodes):
-        changes[position].append((-np.inf, 0, 0, 0, (), 0, int(node["add_s"] is None)))
-        for name, comes in (("add_s", 1), ("remove_s", 0)):
-            if node[name] is not None:
-                changes[position].append((node[name], 0, 0, 0, (), 0, comes))
+        seconds = () if run.in_rounds else ((node["add_s"], 1), (node["remove_s"], 0))
+        begins = int(run.in_rounds or node["add_s"] is None)
+        changes[position].append((-np.inf, 0, 0, 0, (), 0, begins))
+        changes[position] += [(t_s, 0, 0, 0, (), 0, comes) for t_s, comes in seconds if t_s is not None]
     return changes
 
 

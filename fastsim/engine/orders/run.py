@@ -22,6 +22,7 @@ from fastsim.engine.orders.server_demands import RESOURCES, ServerDemands
 from fastsim.engine.rounds.checkpoint import decisions
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.job_driver import RECORDS, JobDriver
+from fastsim.engine.rounds.node_outages import NodeOutages
 from fastsim.engine.rounds.options import ORDERED_QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, ROUND, RoundOutcome
 from fastsim.engine.rounds.solver_time import solver_seconds
@@ -90,11 +91,11 @@ class OrderedDriver(JobDriver):
     def parts(self, kinds: npt.NDArray[Any]) -> dict[int, list[ResourcePoint]]:
         """Resources of jobs of these kinds, by kind; equal sets of jobs have equal resources."""
         count__k = np.bincount(kinds, minlength=len(self.needs.speedup__k))
-        key = count__k.tobytes()
+        key = np.append(count__k, self.loop.allocation.present).tobytes()  # what is chosen depends on both
         if key not in self.points:
             chooser, demands = self.plan.chooser, self.needs.demands
             assert chooser is not None and demands is not None
-            counts, servers = count__k.tolist(), len(self.needs.num_gpu__s)
+            counts, servers = count__k.tolist(), max(self.loop.allocation.present, 1)
             where = f"chooser {type(chooser).__qualname__}"
             answer = chooser.parts(demands, counts, servers)
             self.points[key] = checked_points(answer, counts, f"{where}: parts()")
@@ -118,6 +119,7 @@ def run_ordered(
     values: Sequence[Floats] | None = None,
     record_tasks: bool = False,
     metrics: ClusterMetrics | None = None,
+    nodes: NodeOutages | None = None,
     progress: Callable[[int], None] | None = None,
     checkpoint: CheckpointSchedule | None = None,
     resume: RunState | None = None,
@@ -128,7 +130,7 @@ def run_ordered(
     """
     driver = ordered_driver(
         setting, plan, needs, batches, options, tenants=tenants, values=values, record_tasks=record_tasks,
-        metrics=metrics, progress=progress,
+        metrics=metrics, nodes=nodes, progress=progress,
     )  # fmt: skip
     driver.play(checkpoint, resume)
     loop = driver.loop
@@ -146,6 +148,7 @@ def ordered_driver(
     values: Sequence[Floats] | None = None,
     record_tasks: bool = False,
     metrics: ClusterMetrics | None = None,
+    nodes: NodeOutages | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> OrderedDriver:
     """The driver of a run before its first round."""
@@ -167,9 +170,11 @@ def ordered_driver(
         price=np.zeros(len(gpus)),
         needs=needs,
         progress=progress,
+        nodes=nodes,
         values=() if values is None else values,
     )
-    driver.decisions = lambda: _of_orders(needs, decisions(setting, options, gpus, record_tasks, metrics is not None))
+    measured = metrics is not None
+    driver.decisions = lambda: _of_orders(needs, decisions(setting, options, gpus, record_tasks, measured, nodes))
     return driver
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from fastsim.engine.checkpoints.state import RunState
 from fastsim.engine.rounds.job_batches import JobBatch
+from fastsim.engine.rounds.node_outages import NodeOutages
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.engine.tables import ROW
@@ -23,7 +24,7 @@ from fastsim.errors import InputError, PolicyError, ScenarioError
 
 DECIDED = (
     "policies", "gpu_models", "gpus", "seed", "rates", "round_s", "realloc_s", "restart_s", "window", "global_queue",
-    "prices", "compat", "endless", "recorded", "measured", "records", "estimates", "begin_s",
+    "prices", "compat", "endless", "recorded", "measured", "records", "estimates", "begin_s", "nodes",
 )  # fmt: skip
 """Properties of a run that a resumed run must share; the end of the run may differ."""
 COLUMNS = ("submit_s", "kind", "num_gpu", "total", "weight", "deadline_s", "tenant")
@@ -74,8 +75,9 @@ def _rest(arrived: npt.NDArray[Any], batch: JobBatch, start: int) -> JobBatch:
 
 
 def decisions(
-    setting: Setting, options: RoundOptions, gpus: tuple[int, ...], recorded: bool, measured: bool
-) -> dict[str, Any]:
+    setting: Setting, options: RoundOptions, gpus: tuple[int, ...], recorded: bool, measured: bool,
+    nodes: NodeOutages | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Everything that decides a run in rounds besides its jobs and its policy."""
     names = ("round_s", "realloc_s", "restart_s", "global_queue", "endless", "begin_s")
     return {
@@ -83,6 +85,7 @@ def decisions(
         "gpu_models": list(setting.gpu_models), "gpus": list(gpus), "seed": setting.seed, "rates": _rates(setting),
         "prices": options.prices is not None, "compat": sorted(options.compat), "recorded": recorded,
         "measured": measured, "records": [repr(kind.descr) for kind in (GANG, MOMENT, ROW)],
+        "nodes": None if nodes is None else nodes.checksum(),
         **{name: getattr(options, name) for name in names},
     }  # fmt: skip
 

@@ -16,11 +16,13 @@ from fastsim.engine.driving.drive import Handlers, Stop
 from fastsim.engine.rounds.checkpoint import check_decided, jobs_to_come
 from fastsim.engine.rounds.driver import Driver
 from fastsim.engine.rounds.job_batches import JobBatch
+from fastsim.engine.rounds.node_outages import NodeChanges, NodeOutages
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
 from fastsim.engine.rounds.restored_state import check_state
 from fastsim.engine.tables import ROW
 from fastsim.errors import PolicyError, ScenarioError
+from fastsim.foundation import interrupts
 from fastsim_ext.rounds.snapshot import restore, snapshot
 
 MOST_WAITING = 20_000
@@ -53,6 +55,9 @@ class JobDriver(Driver):
     tasks: list[npt.NDArray[Any]] = field(default_factory=list)
     held: list[npt.NDArray[Any]] = field(default_factory=list)
     rows: list[npt.NDArray[Any]] = field(default_factory=list)
+    nodes: NodeOutages | None = None
+    """Outages of nodes; None if all are there all the time."""
+    changes: NodeChanges | None = None
     ahead: JobBatch | None = None
     solver_s: float = 0.0
     records: ClassVar[dict[str, Any]] = RECORDS
@@ -77,6 +82,10 @@ class JobDriver(Driver):
     def begin(self, resumed: bool) -> None:
         """Read the first batch, and set the first prices of a new run."""
         self.ahead = next(self.batches, None)
+        if self.nodes is not None and not resumed:
+            submit_s = [0.0] if self.ahead is None else self.ahead.submit_s.tolist()
+            self.nodes.refuse_too_many(max(self.options.round_s, submit_s[-1] - submit_s[0]))
+            self.follow_nodes(submit_s[0])
         if self.options.prices is not None and not resumed:
             self.loop.reprice(self.price, -1.0)  # the first prices hold from the first instant
 
@@ -89,6 +98,7 @@ class JobDriver(Driver):
         """The handler of each stop of the loop, arrivals and prices included."""
         return {
             **super().handlers(), Stop.WANT_ARRIVALS: self.take_arrivals, Stop.PRICE_CHANGE: self.price_changed,
+            Stop.WANT_NODE_CHANGES: self.feed_node_changes,
         }  # fmt: skip
 
     def report_progress(self) -> None:
@@ -107,6 +117,18 @@ class JobDriver(Driver):
     def feed(self, columns: JobBatch) -> None:
         """Add these jobs to the loop."""
         self.loop.feed(*columns, self.ahead is None)
+
+    def follow_nodes(self, begin_s: float) -> None:
+        """Let nodes come and go; random failures begin at ``begin_s``."""
+        assert self.nodes is not None
+        self.changes = NodeChanges(self.nodes, self.setting.gpu_models, begin_s)
+        self.loop.follow(self.changes.presence)
+
+    def feed_node_changes(self) -> None:
+        """Feed the loop the next nodes that come or go."""
+        assert self.changes is not None
+        interrupts.check()
+        self.changes.feed()
 
     def price_changed(self) -> None:
         """Set the prices of GPUs from now on."""
@@ -160,6 +182,8 @@ class JobDriver(Driver):
             "memory": self.memory(), "note": self.note(),
             "estimates": self.estimates(), "record_bytes": {name: len(parts[name]) for name in self.records},
         }  # fmt: skip
+        if self.changes is not None:
+            meta["failures_from_s"] = self.changes.begin_s
         return RunState(self.engine, meta, {name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
 
     def take_over(self, state: RunState) -> None:
@@ -167,6 +191,10 @@ class JobDriver(Driver):
         with restoring("checkpoint", self.kept):
             check_decided(state, self.decided, self.plan.identity)
             check_state(state.meta, state.arrays, len(self.setting.oracle.kinds))
+            if self.nodes is not None:
+                self.follow_nodes(state.meta["failures_from_s"])
+                assert self.changes is not None
+                self.changes.go_on(state.meta["loop"]["nodes_s"], self.options.round_s)
             restore(self.loop, state.meta["loop"], state.arrays)
             self.batches = jobs_to_come(state, self.batches)
             self.price = state.arrays["price"].view(np.float64).copy()

@@ -67,6 +67,9 @@ def check_state(meta: Mapping[str, Any], arrays: Mapping[str, Any], kinds: int) 
     check_numbers(numbers, ORDERS if ordered else SHARES, "loop")
     if numbers["measured"]:
         check_numbers(numbers, METRICS, "loop")
+    if "nodes_s" in numbers:
+        check_numbers(numbers, {"nodes_s": (-np.inf, numbers["now_s"])}, "loop")
+        check_numbers(meta, {"failures_from_s": TIME}, "header")
     if (meta["now_s"], meta["arrived"]) != (numbers["now_s"], numbers["added"]):
         raise ValueError("time and jobs of the header, other than those of the loop")
     if meta["record_bytes"] != {name: arrays[name].nbytes for name in meta["record_bytes"]}:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from fastsim.engine.rounds.options import PriceSource, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import RoundOutcome
 from fastsim.engine.shares.plan import Floats
 from fastsim.errors import InputError
+
+if TYPE_CHECKING:
+    from fastsim.performance.oracle import Oracle
 
 Models = tuple[int, ...]
 """Positions of models in a setting, ascending."""
@@ -33,6 +37,25 @@ def setting_on(setting: Setting, gpus: Sequence[int], models: Models) -> Setting
     names = tuple(setting.gpu_models[g] for g in models)
     oracle = setting.oracle if names == setting.gpu_models else setting.oracle.restricted(names)
     return dataclasses.replace(setting, gpu_models=names, gpus__g=count, oracle=oracle)
+
+
+class PresentSettings:
+    """The setting with the GPUs that are there; no job can run on a model without any."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._oracles: dict[bytes, Oracle] = {}
+
+    def of(self, gpus: Sequence[int]) -> Setting:
+        """The setting with so many GPUs of each model."""
+        gpus__g = np.array(gpus, np.int64)
+        absent__g = gpus__g == 0
+        if not absent__g.any():
+            return dataclasses.replace(self._setting, gpus__g=gpus__g)
+        key = absent__g.tobytes()
+        if key not in self._oracles:
+            self._oracles[key] = self._setting.oracle.without(absent__g)
+        return dataclasses.replace(self._setting, gpus__g=gpus__g, oracle=self._oracles[key])
 
 
 def options_on(options: RoundOptions, models: Models) -> RoundOptions:

@@ -76,9 +76,13 @@ class RoundView:
         if self.partner_rates is not None:
             where = f"estimates {type(self.partner_rates).__qualname__} at {self.now_s:g} s"
             answer = self.partner_rates(self, first, second)
-            return checked_pair_rates(answer, len(first), len(self.price__g), where)
-        shared, one, two = self.setting.oracle.shared__kkg, self.kind[first], self.kind[second]
-        return shared[one, two], shared[two, one]
+            one, two = checked_pair_rates(answer, len(first), len(self.price__g), where)
+            if self.setting.gpus__g.all():
+                return one, two
+            absent__g = ~self.setting.oracle.alone__kg.any(axis=0)  # for a time no job can run on them
+            return np.where(absent__g, 0.0, one), np.where(absent__g, 0.0, two)
+        shared, kind, other = self.setting.oracle.shared__kkg, self.kind[first], self.kind[second]
+        return shared[kind, other], shared[other, kind]
 
 
 class PairRates(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,11 +17,18 @@ from fastsim.engine.rounds.checkpoint import decisions
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.job_driver import JobDriver
 from fastsim.engine.rounds.kept_state import kept_state, restored
+from fastsim.engine.rounds.node_outages import NodeOutages
 from fastsim.engine.rounds.options import QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, RoundOutcome
 from fastsim.engine.shares.allocation_checks import checked_allocation
 from fastsim.engine.shares.estimate_checks import checked_kind
-from fastsim.engine.shares.models_in_use import models_with_gpus, on_every_model, options_on, setting_on
+from fastsim.engine.shares.models_in_use import (
+    PresentSettings,
+    models_with_gpus,
+    on_every_model,
+    options_on,
+    setting_on,
+)
 from fastsim.engine.shares.plan import SharePlan, view_of
 from fastsim.foundation import interrupts
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
@@ -42,9 +50,13 @@ class ShareDriver(JobDriver):
             self.collect_records()
             for job_a, job_b, model in self.loop.table.observed():
                 estimates.observe(job_a, job_b, model)
+        gpus = None if self.nodes is None else self.loop.leases.present_gpus()
+        setting = self.setting if gpus is None else self.present.of(gpus)
+        if not setting.gpus__g.any():
+            return  # the shares of before are forgotten, and no job can run
         view = view_of(
             rows=rows,
-            setting=self.setting,
+            setting=setting,
             now_s=self.loop.now_s,
             price__g=self.price,
             tenants=self.tenants,
@@ -54,6 +66,11 @@ class ShareDriver(JobDriver):
         if allocation is not None:
             self.solver_s += allocation.solver_s
             self.loop.assign(allocation.first, allocation.second, allocation.share__rg)
+
+    @cached_property
+    def present(self) -> PresentSettings:
+        """The settings of a run whose nodes come and go."""
+        return PresentSettings(self.setting)
 
     def feed(self, columns: JobBatch) -> None:
         """Add these jobs to the loop, with the kinds that estimates take them for."""
@@ -106,6 +123,7 @@ def run_rounds(
     tenants: Sequence[str] = (),
     record_tasks: bool = False,
     metrics: ClusterMetrics | None = None,
+    nodes: NodeOutages | None = None,
     progress: Callable[[int], None] | None = None,
     checkpoint: CheckpointSchedule | None = None,
     resume: RunState | None = None,
@@ -118,7 +136,7 @@ def run_rounds(
     every = _whole_servers(setting, gpus_per_server)
     driver = share_driver(
         setting, plan, batches, options, gpus_per_server=gpus_per_server, tenants=tenants, record_tasks=record_tasks,
-        metrics=metrics, progress=progress,
+        metrics=metrics, nodes=nodes, progress=progress,
     )  # fmt: skip
     driver.play(checkpoint, resume)
     models = models_with_gpus(every)
@@ -136,6 +154,7 @@ def share_driver(
     tenants: Sequence[str] = (),
     record_tasks: bool = False,
     metrics: ClusterMetrics | None = None,
+    nodes: NodeOutages | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> ShareDriver:
     """The driver of a run before its first round; its setting has the models with GPUs alone."""
@@ -154,10 +173,11 @@ def share_driver(
         tenants=tenants,
         price=price,
         progress=progress,
+        nodes=nodes,
     )
     estimates = "none" if plan.estimates is None else str(plan.estimates)  # another policy that resumes keeps them
     driver.decisions = lambda: (
-        decisions(used, chosen, gpus, record_tasks, metrics is not None) | {"estimates": estimates}
+        decisions(used, chosen, gpus, record_tasks, metrics is not None, nodes) | {"estimates": estimates}
     )
     return driver
 

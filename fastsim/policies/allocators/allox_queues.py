@@ -9,6 +9,7 @@ import numpy as np
 
 from fastsim.engine.shares.plan import Allocation, Floats, Ints, RoundView
 from fastsim.errors import PolicyError
+from fastsim.policies.allocators.fifo_queues import still_held
 from fastsim.policies.allocators.munkres import munkres_matching
 
 NO_RATE = 1e-10
@@ -38,10 +39,9 @@ class MatchedPlaces:
             raise PolicyError("policy allox", request, "jobs on 1 GPU", "choose another policy for this workload")
         if not len(view):
             return None
-        ids = view.job_id.tolist()
-        present = set(ids)
-        self._model = {job: model for job, model in self._model.items() if job in present}
-        free__g = view.setting.gpus__g - np.bincount(list(self._model.values()), minlength=len(view.setting.gpus__g))
+        ids, free = view.job_id.tolist(), view.setting.gpus__g.tolist()
+        self._model = still_held(self._model, dict.fromkeys(ids, 1), free)
+        free__g = np.array(free, np.int64)
         waiting = np.array([row for row, job in enumerate(ids) if job not in self._model], np.int64)
         if len(waiting) and free__g.sum():
             rows, model = self._started(view, waiting, free__g)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fastsim.engine.shares.plan import Allocation, Floats, Ints, RoundView
 from fastsim.policies.allocators.equal_shares import singles_and_pairs
 from fastsim.policies.allocators.partners import draw_state, draws_from
+
+if TYPE_CHECKING:
+    from fastsim.performance.oracle import Oracle
 
 LEAST_GAIN = 1.5
 """A waiting job joins a running one if rate together / rate alone, summed over both, is above this."""
@@ -54,12 +57,10 @@ class HeldQueue:
         self._draws = draws_from(state["draws"])
 
     def _free_gpus(self, view: RoundView, row: dict[int, int]) -> list[int]:
-        """GPUs left of each model, once jobs that ended are dropped."""
-        self._model = {job: model for job, model in self._model.items() if job in row}
-        free = view.setting.gpus__g.copy()
-        for job, model in self._model.items():
-            free[model] -= view.num_gpu[row[job]]
-        return [int(gpus) for gpus in free]
+        """GPUs left of each model, once jobs that ended or lost their GPUs are dropped."""
+        free: list[int] = view.setting.gpus__g.tolist()
+        self._model = still_held(self._model, {job: int(view.num_gpu[place]) for job, place in row.items()}, free)
+        return free
 
     def _fill_drawn(self, view: RoundView, free: list[int], queue: deque[int]) -> None:
         rate__jg = view.rate__jg
@@ -106,6 +107,19 @@ class HeldQueue:
                     del listed[drawn]
 
 
+def still_held(models: Mapping[int, int], num_gpu: Mapping[int, int], free: list[int]) -> dict[int, int]:
+    """The model of each job that holds one still, in order of their starts; their GPUs are taken from ``free``.
+
+    A job that is not in ``num_gpu`` has ended. Where nodes have gone, the jobs that started last wait again.
+    """
+    held = {}
+    for job, model in models.items():
+        if job in num_gpu and free[model] >= num_gpu[job]:
+            held[job] = model
+            free[model] -= num_gpu[job]
+    return held
+
+
 class FastestQueue:
     """Jobs take the fastest model with room, by arrival, anew each time; ``packed``: waiting jobs join running ones.
 
@@ -116,6 +130,8 @@ class FastestQueue:
         self._packed, self._compat = packed, compat
         self._fastest: dict[int, list[tuple[int, bool]]] = {}
         """By kind of job: models from the fastest on, and whether it runs there; among equals the first."""
+        self._rates: Oracle | None = None
+        """The rates that they are ranked by; others where a model has no GPU for a time."""
 
     def allocate(self, view: RoundView) -> Allocation | None:
         """1 on the model of a job or of a pair, 0 elsewhere; None without jobs."""
@@ -142,6 +158,8 @@ class FastestQueue:
         """Model of each row that got one, and the rows that may join others."""
         free: list[int] = view.setting.gpus__g.tolist()
         model: dict[int, int] = {}
+        if self._rates is not view.setting.oracle:
+            self._rates, self._fastest = view.setting.oracle, {}
         for job, (kind, gpus) in enumerate(zip(view.kind.tolist(), view.num_gpu.tolist(), strict=True)):
             for place, runs in self._fastest.get(kind) or self._ranked(view, kind):
                 if free[place] >= gpus and free[place]:

@@ -17,6 +17,7 @@ from fastsim.engine.orders.server_demands import ServerDemands, needs_of
 from fastsim.engine.result import Result
 from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
 from fastsim.engine.rounds.job_batches import JobBatches, PodBatches, Request, request_oracle, requests_of
+from fastsim.engine.rounds.node_outages import NodeOutages
 from fastsim.engine.rounds.options import LATE_SHARES, ORDERED_QUIRKS, QUIRKS, USE_FROM_ZERO, RoundOptions, Setting
 from fastsim.engine.sampling.placement_telemetry import sampled
 from fastsim.engine.shares.plan import SharePlan, setting_of
@@ -29,6 +30,7 @@ from fastsim.policies.shares.pair_rate_estimator import Estimator
 from fastsim.scenario import round_texts
 from fastsim.scenario.column_values import SortColumns
 from fastsim.scenario.compat import switches_on
+from fastsim.scenario.run_rules import outages_of
 from fastsim.simulation.binding_columns import check_entities, check_gangs, checked_columns
 from fastsim.simulation.engines.engine import (
     JOB_FORKS,
@@ -82,6 +84,8 @@ class PreparedRounds(NamedTuple):
     tenants: list[str]
     typical: TypicalPods
     options: RoundOptions
+    nodes: NodeOutages | None = None
+    """Outages of nodes; None if all are there all the time."""
     needs: ServerDemands | None = None
     """Servers and demands of ordered rounds; else None."""
     messages: Sequence[Message] = ()
@@ -116,7 +120,7 @@ def _options(
 def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     """The objects of a scenario for jobs."""
     cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
-    cluster = round_texts.lasting(cluster, scenario.policy)
+    cluster = round_texts.lasting(cluster, scenario.policy) if scenario.ideal else cluster
     window = round_texts.window_from(scenario.window)
     round_texts.refuse_beyond(window, workload)
     if window is not None:
@@ -159,6 +163,7 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
         tenants=jobs.tenants,
         typical=typical,
         options=options,
+        nodes=NodeOutages.of(cluster, outages_of(scenario), scenario.seed),
         needs=needs,
         messages=messages,
     )
@@ -204,7 +209,7 @@ def driven(
     """Play the jobs in rounds of shares or ordered rounds, whichever the plan is for."""
     more: dict[str, Any] = {
         "tenants": inputs.tenants, "metrics": metrics_for(scenario, inputs), "record_tasks": recorded(scenario),
-        "progress": progress, "checkpoint": checkpoint, "resume": resume,
+        "nodes": inputs.nodes, "progress": progress, "checkpoint": checkpoint, "resume": resume,
     }  # fmt: skip
     if isinstance(inputs.plan, OrderPlan):
         from fastsim.engine.orders.run import run_ordered
@@ -229,13 +234,14 @@ def driver_of(
         assert inputs.needs is not None
         return ordered_driver(
             inputs.setting, inputs.plan, inputs.needs, inputs.batches, inputs.options, tenants=inputs.tenants,
-            values=inputs.batches.values, progress=progress,
+            values=inputs.batches.values, nodes=inputs.nodes, progress=progress,
         )  # fmt: skip
     from fastsim.engine.shares.run import share_driver
 
     return share_driver(
-        inputs.setting, inputs.plan, inputs.batches, inputs.options, tenants=inputs.tenants, progress=progress
-    )
+        inputs.setting, inputs.plan, inputs.batches, inputs.options, tenants=inputs.tenants, nodes=inputs.nodes,
+        progress=progress,
+    )  # fmt: skip
 
 
 def _logged(scenario: Scenario, inputs: PreparedRounds, run: RoundOutcome) -> RoundOutcome:

@@ -47,6 +47,8 @@ REASONS = {
 IDEAL_REASONS = {
     "log": "none: the ideal has no tasks to log",
     "telemetry": "none: the ideal places jobs nowhere",
+    "failures": "none: the ideal has all GPUs all the time",
+    "maintenance": "none: the ideal has all GPUs all the time",
 }
 """The same for options that the ideal lacks."""
 
@@ -91,6 +93,7 @@ CONDITIONS: Conditions = {
     ),
     "priorities": (_priorities, "a column `priority`"),
     "sortable": (_sortable, "the column that it sorts by (`priority`, or `tenant` for drf)"),
+    "failing": (lambda facts: bool(facts.scenario.failures), "random failures of nodes"),
     "losses": (_losses, "nodes that fail, leave or are maintained"),
     "stops": (_stops, "pods that are stopped: preemption by a column `priority`, or requeued pods of lost nodes"),
     "weighed": (lambda facts: facts.queue == "drf", "queue=drf"),

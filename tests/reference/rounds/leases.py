@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 
 from fastsim.engine.rounds.options import Job
@@ -25,6 +25,9 @@ class Task:
     price: float = 0.0
     lost_gpu_s: float = 0.0
     """To restart delays."""
+    began_s: float = 0.0
+    vain: bool = False
+    """A node of its GPUs went away before it was finished."""
 
 
 @dataclass
@@ -47,14 +50,15 @@ class Outcome:
 
 
 def gpus_given(
-    members: list[Pair], size: Callable[[Pair], int], before: dict[Pair, tuple[int, ...]], pool: range
-) -> dict[Pair, tuple[int, ...]]:
+    members: list[Pair], size: Callable[[Pair], int], before: dict[Pair, tuple[int, ...]], pool: range,
+    absent: Set[int] = frozenset(),
+) -> dict[Pair, tuple[int, ...]]:  # fmt: skip
     """GPUs of one model for the candidates that run on it; ``before`` is what was held in the last round.
 
     Largest gangs choose first; among equal ones, those that keep their GPUs come before those that take new ones.
     """
     given: dict[Pair, tuple[int, ...]] = {}
-    taken = set[int]()
+    taken = set[int](absent)
     position = pool.start
     for gpus in sorted({size(c) for c in members}, reverse=True):
         alike = [c for c in members if size(c) == gpus]

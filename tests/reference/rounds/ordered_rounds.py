@@ -11,6 +11,7 @@ from fastsim.engine.orders.plan import OrderPlan
 from fastsim.engine.orders.server_demands import RESOURCES, ServerDemands
 from fastsim.engine.rounds.options import PATIENCE, Job, RoundOptions
 from fastsim.errors import PolicyError
+from tests.reference.rounds.nodes import Nodes
 from tests.reference.rounds.servers import Place, Seated, Seats, consolidated, enough, first_fit, fullest
 from tests.reference.rounds.sort_keys import KeyInputs, OrderContext, key
 
@@ -66,6 +67,7 @@ class Turns:
     shares_of: Tell | None = None
     columns: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
     """By name the values of all jobs."""
+    nodes: Nodes | None = None
     now_s: float = 0.0
     active: list[Active] = field(default_factory=list)
     """In the order of the last round."""
@@ -77,7 +79,9 @@ class Turns:
     busy_s: list[float] = field(init=False)
     """By GPU, restarts left out."""
     wasted_gpu_s: float = 0.0
-    """In restarts."""
+    """In restarts, and on nodes that went away."""
+    vain: set[tuple[float, int]] = field(default_factory=set)
+    """Beginnings of rounds, and jobs that a node of theirs left then."""
     cpu_milli_s: float = 0.0
     """Whole milli-CPUs times seconds."""
     place: Place = field(init=False)
@@ -102,6 +106,9 @@ class Turns:
                 raise PolicyError("rounds", f"nothing runs at {self.now_s:g} s", "jobs that some round lets run")
             self.wait()
             self.arrive()
+            if self.nodes is not None:
+                self.nodes.see(self.now_s)
+                self.quiet = 0 if self.nodes.next_s() < math.inf else self.quiet
             self.line_up()
             self.round()
             self.now_s += self.options.round_s
@@ -166,7 +173,7 @@ class Turns:
         """Those that are served."""
         if not self.plan.narrow and self.plan.mechanism != "opt":
             return self.active
-        left, found = sum(self.needs.num_gpu__s), []
+        left, found = self.present_gpus(), []
         for a in self.active:
             if a.job.num_gpu <= left:
                 left -= a.job.num_gpu
@@ -177,9 +184,17 @@ class Turns:
 
     # ------------------------------------------------------------------ a round
 
+    def absent(self) -> set[int]:
+        """The GPUs that are not there."""
+        return set() if self.nodes is None else self.nodes.absent()
+
+    def present_gpus(self) -> int:
+        """GPUs that are there."""
+        return sum(self.needs.num_gpu__s) - len(self.absent())
+
     def round(self) -> None:
         """Seats for all that fit, then work."""
-        self.place.clear()
+        self.place.clear(self.absent())
         chosen = self.chosen()
         if self.plan.mechanism == "opt":
             assert self.shares_of is not None
@@ -188,11 +203,11 @@ class Turns:
         running = self.seated(chosen)
         self.rounds.append((self.now_s, len(self.active), [(a.id, a.gpus) for a in running]))
         self.sums.append(summed(running))
-        moved = [self.work(a) > 0 for a in running]
+        moved = [self.work(a) > 0 or (self.now_s, a.id) in self.vain for a in running]
         coming = len(self.known) < len(self.jobs) and self.jobs[len(self.known)].submit_s > self.now_s
         self.quiet = 0 if coming or any(moved) else self.quiet + 1
         for a in self.active:
-            a.before = a.gpus if a in running else None
+            a.before = a.gpus if a in running and (self.now_s, a.id) not in self.vain else None
         self.active = [a for a in self.active if math.isnan(a.finish_s)]
 
     def seated(self, chosen: list[Active]) -> list[Active]:
@@ -208,7 +223,7 @@ class Turns:
 
     def staying(self, chosen: list[Active]) -> list[Active]:
         """Jobs at work whose GPUs those before them leave."""
-        left, shut, found = sum(self.needs.num_gpu__s), False, []
+        left, shut, found = self.present_gpus(), False, []
         for a in chosen:
             if a.job.num_gpu <= left and (not shut or a.before is not None):
                 left -= a.job.num_gpu
@@ -220,6 +235,8 @@ class Turns:
     def keep(self, a: Active) -> bool:
         """The GPUs of the last round, and beside them what the mechanism says."""
         assert a.before is not None
+        if self.absent().intersection(a.before):
+            return False
         found = self.place.by_server(a.before)
         if self.plan.mechanism == "tune":
             return self.tune(a, found)
@@ -246,6 +263,8 @@ class Turns:
         if mechanism == "greedy":
             return self.try_place(a, a.need)
         found = self.propose(a, (0.0,) * len(RESOURCES))
+        if found is None and not a.job.num_gpu:
+            return False
         assert found is not None
         told = a.given
         self.place.commit(a, found, None if mechanism == "fair" else (0.0,) * len(RESOURCES))
@@ -359,19 +378,29 @@ class Turns:
         steps, left = (round_s - delay_s) / step_s, a.job.total_steps - a.done
         steps = math.floor(steps) if self.quirk("whole_steps") else steps
         a.first_s = self.now_s if math.isnan(a.first_s) else a.first_s
+        a.rounds += 1
+        a.last_s = self.now_s + round_s
+        late = self.quirk("lease_end_finish")
+        end_s = round_s if late or steps < left else min(round_s, delay_s + left * step_s)
+        if self.nodes is not None and self.nodes.goes(self.servers(a), self.now_s + end_s):
+            self.vain.add((self.now_s, a.id))
+            self.wasted_gpu_s += round_s * len(a.gpus)
+            self.cpu_milli_s += round(a.given[0]) * round_s
+            return 0.0
         if steps >= left:
             a.done = a.job.total_steps
-            late = self.quirk("lease_end_finish")
             used_s = round_s if late else min(round_s, delay_s + left * step_s)
             a.finish_s = self.now_s + used_s
             self.spend(a, delay_s, used_s)
         else:
             a.done += steps
             self.spend(a, delay_s, round_s)
-        a.rounds += 1
         a.attained_s += round_s
-        a.last_s = self.now_s + round_s
         return min(steps, left)
+
+    def servers(self, a: Active) -> list[int]:
+        """The first GPU of each of its servers."""
+        return [self.place.first[s] for s in a.seats]
 
     def spend(self, a: Active, delay_s: float, spent_s: float) -> None:
         """Its GPUs and CPUs are held so long, at first by a restart."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,10 +40,11 @@ class Place:
         self.fair = [tuple(c / n for c in cap) for cap, n in zip(self.caps, needs.num_gpu__s, strict=True)]
         self.clear()
 
-    def clear(self) -> None:
-        """Everybody leaves."""
-        self.free = [list(range(n)) for n in self.needs.num_gpu__s]
-        self.left = [list(cap) for cap in self.caps]
+    def clear(self, absent: Set[int] = frozenset()) -> None:
+        """Everybody leaves; servers of these GPUs have nothing."""
+        there = [first not in absent for first in self.first]
+        self.free = [list(range(n)) if t else [] for n, t in zip(self.needs.num_gpu__s, there, strict=True)]
+        self.left = [list(cap) if t else [-math.inf] * len(cap) for cap, t in zip(self.caps, there, strict=True)]
         self.listed: list[list[Any]] = [[] for _ in self.caps]
 
     def of_model(self, model: int) -> range:

@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 from fastsim.engine.rounds.options import LARGE, MOST_FAILURES, MOST_FROZEN, PATIENCE, Job, RoundOptions, Setting
+from fastsim.engine.shares.models_in_use import PresentSettings
 from fastsim.engine.shares.plan import ALONE, Allocation, RoundView, SharePlan
 from fastsim.errors import PolicyError
 from tests.reference.rounds.leases import Outcome, Pair, Task, gpus_given
+from tests.reference.rounds.nodes import Nodes
 from tests.reference.rounds.rates import pair_is_hopeful, round_of, true_rates
 
 
@@ -36,6 +38,7 @@ class Rounds:
     options: RoundOptions
     jobs: Sequence[Job]
     gpus_per_server: Sequence[int] = ()
+    nodes: Nodes | None = None
     now_s: float = 0.0
     added: int = 0
     outcomes: list[Outcome] = field(default_factory=list)
@@ -53,11 +56,16 @@ class Rounds:
     max_active: int = 0
     extensions: int = 0
     opportunities: int = 0
+    wasted_gpu_s: float = 0.0
+    """In restarts, and on nodes that went away."""
+    vain: set[Pair] = field(default_factory=set)
+    """Candidates that lost their GPUs in the last round."""
 
     def __post_init__(self) -> None:
         self.width, self.gap_s = len(self.setting.gpu_models), self.options.gap_s(self.plan)
         self.type_time = [0.0] * self.width
         self.start_s, self.end_s, self.reset_s, self.wanted, self.ever_reset = 0.0, math.nan, 0.0, True, False
+        self.moved = False
         self.quiet, self.frozen, self.price = 0, 0, np.zeros(self.width)
         self.running: list[tuple[float, tuple[int, Pair], Task]] = []
         sizes = self.gpus_per_server or [1] * self.width
@@ -79,14 +87,23 @@ class Rounds:
             self._advance()
             if self.options.prices is not None:
                 self._refresh_prices(self.options.prices)
+            self.vain, ended = set(), []
             while self.running:
-                self._complete(heapq.heappop(self.running)[2])
+                ended.append(heapq.heappop(self.running)[2])
+                self._complete(ended[-1])
+            self.wasted_gpu_s += sum(map(self._wasted, ended))
             seen = (self.added, self.calls)
             self._arrive()
             tasks = self._schedule()
-            still = idle and not tasks and seen == (self.added, self.calls)
+            still = idle and not tasks and seen == (self.added, self.calls) and not self.moved
             self.quiet = self.quiet + 1 if still else 0
             self.frozen = self.frozen + 1 if self.now_s <= before else 0
+
+    def _wasted(self, task: Task) -> float:
+        ends = [self.outcomes[job].completion_s for job in task.candidate]
+        over_s = max(self.now_s if end_s is None else end_s for end_s in ends)
+        held = (over_s - task.began_s) * len(task.gpus)
+        return held if task.vain else min(task.lost_gpu_s, held)
 
     def _finished(self) -> bool:
         if self.now_s >= self.options.until_s:
@@ -112,10 +129,12 @@ class Rounds:
     def _next_event_s(self) -> float:
         """The next arrival, or the next allocation if somebody waits for it; without either, time stands still."""
         coming = [job.submit_s for job in self.jobs[self.added : self.added + 1]]
-        if self.options.quirk("stale_arrival"):
+        if self.options.quirk("stale_arrival") and self.nodes is None:
             last_s = self.jobs[-1].submit_s if self.options.endless else self.now_s
             return max(self.now_s, *coming) if coming else last_s
-        if self.wanted and self.active and self.ever_reset:
+        if self.nodes is not None and self.active and self.nodes.next_s() < math.inf:
+            coming.append(self.nodes.next_s())
+        if self.wanted and self.active and self.ever_reset and not self.options.quirk("stale_arrival"):
             coming.append(self.reset_s + self.gap_s)
         return max(self.now_s, min(coming, default=self.now_s))
 
@@ -149,8 +168,12 @@ class Rounds:
     # ------------------------------------------------------------------ progress
 
     def _complete(self, task: Task) -> None:
-        """Credit one candidate for its round, or count a failure."""
+        """Credit one candidate for its round, or count a failure; nothing if a node of it went away."""
         spent = task.finish_s - self.start_s
+        if self.nodes is not None and self.nodes.goes(task.gpus, task.finish_s):
+            task.vain = self.wanted = True
+            self.vain.add(task.candidate)
+            return
         if len(task.candidate) == 2 and self.plan.estimates is not None:
             self.ran.add((task.candidate, task.model))
             self.plan.estimates.observe(*task.candidate, task.model)
@@ -205,6 +228,10 @@ class Rounds:
 
     def _schedule(self) -> list[Task]:
         self.rounds += 1
+        if self.nodes is not None:
+            self.moved = self.nodes.see(self.now_s)
+            self.wanted |= self.moved
+            self.quiet = 0 if self.nodes.next_s() < math.inf else self.quiet
         if self.wanted and self._reset_allowed():
             self._reset()
         self._prioritise()
@@ -232,7 +259,7 @@ class Rounds:
                 received[g] = half
         self.type_time = [half * len(self.received)] * self.width
         self.reset_s, self.ever_reset, self.wanted = self.now_s, True, False
-        answer = self.plan.allocator.allocate(self.view())
+        answer = self.plan.allocator.allocate(self.view()) if any(self._present()) else None
         self.calls += 1
         self.allocation = {} if answer is None else self._shares(answer)
 
@@ -255,8 +282,11 @@ class Rounds:
                                ("deadline_s", float))
         }  # fmt: skip
         tenants = tuple(row.job.tenant for row in rows)
+        setting = self.setting
+        if self.nodes is not None:
+            setting = PresentSettings(self.setting).of(self._present())
         return RoundView(
-            self.setting, self.now_s, np.array(ids, np.int64), price__g=self.price,
+            setting, self.now_s, np.array(ids, np.int64), price__g=self.price,
             steps_left=np.array([row.steps_left for row in rows], float),
             tenant=tenants if any(tenants) else (), partner_rates=self.plan.estimates, **columns,
         )  # fmt: skip
@@ -304,7 +334,7 @@ class Rounds:
 
     def _chosen(self) -> list[tuple[Pair, int]]:
         """The candidates of this round, each with its GPU model, in the order in which they were taken."""
-        free, taken = list(self.gpus), set[int]()
+        free, taken = self._present(), set[int]()
         chosen: list[tuple[Pair, int]] = []
         for line in self._lines():
             for candidate, g in line:
@@ -318,25 +348,34 @@ class Rounds:
                 chosen.append((candidate, g))
         return chosen
 
+    def _absent(self) -> set[int]:
+        return set() if self.nodes is None else self.nodes.absent()
+
+    def _present(self) -> list[int]:
+        """GPUs of each model that are there."""
+        pools = zip(self.base, self.gpus, strict=True)
+        return [len(set(range(first, first + count)) - self._absent()) for first, count in pools]
+
     def _placed(self, chosen: list[tuple[Pair, int]]) -> dict[Pair, tuple[int, ...]]:
         """Give each candidate GPUs: those of the last round if they are free, else the next free ones."""
         before, self.workers = self.workers, {}
         for g in range(self.width):
             members = [c for c, model in chosen if model == g]
             pool = range(self.base[g], self.base[g] + self.gpus[g])
-            self.workers |= gpus_given(members, self._size, before, pool)
+            kept = {candidate: held for candidate, held in before.items() if candidate not in self.vain}
+            self.workers |= gpus_given(members, self._size, kept, pool, self._absent())
         return before
 
     def _count_leases(self, before: dict[Pair, tuple[int, ...]]) -> None:
         for candidate, held in before.items():
             self.opportunities += any(job in self.active for job in candidate)
-            self.extensions += set(self.workers.get(candidate, ())) == set(held)
+            self.extensions += set(self.workers.get(candidate, ())) == set(held) and candidate not in self.vain
 
     def _size(self, candidate: Pair) -> int:
         return self.jobs[candidate[0]].num_gpu
 
     def _dispatched(self, candidate: Pair, model: int, before: dict[Pair, tuple[int, ...]]) -> Task:
-        again = before.get(candidate) == self.workers[candidate]
+        again = before.get(candidate) == self.workers[candidate] and candidate not in self.vain
         work, lost_gpu_s = [], 0.0
         for job, rate in zip(candidate, self._rates(candidate, model), strict=True):
             outcome = self.outcomes[job]
@@ -347,7 +386,10 @@ class Rounds:
             outcome.first_s = self.now_s if outcome.first_s is None else outcome.first_s
         told = self.priority[candidate][model], self.deficit[candidate][model], self.workers[candidate]
         steps, ends = zip(*work, strict=True)
-        task = Task(candidate, model, list(steps), max(ends), *told, float(self.price[model]), lost_gpu_s)
+        finish_s = max(ends)
+        if self.nodes is not None and self.nodes.goes(self.workers[candidate], finish_s):
+            finish_s = self.now_s + self.options.round_s
+        task = Task(candidate, model, list(steps), finish_s, *told, float(self.price[model]), lost_gpu_s, self.now_s)
         heapq.heappush(self.running, (-task.finish_s, in_order(candidate), task))
         self.history.append((self.rounds - 1, self.now_s, task))
         return task

@@ -77,7 +77,7 @@ def test_windows() -> None:
             window_from(text)
 
 
-@pytest.mark.parametrize("policy", ["las", "max_min_fairness", "optimus"])
+@pytest.mark.parametrize("policy", ["optimus", "monitored"])
 def test_nodes_that_come_or_go_are_refused(policy: str) -> None:
     nodes = fs.Cluster.uniform(nodes=2, gpu="T4", gpus=8).nodes
     for name, words in (("add_s", "joins at 5000 s"), ("remove_s", "leaves at 5000 s")):

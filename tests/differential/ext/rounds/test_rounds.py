@@ -13,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastsim.engine.rounds.job_batches import JobBatch
+from fastsim.engine.rounds.node_outages import NodeOutages
 from fastsim.engine.rounds.options import LATE_SHARES, QUIRKS, Job, RoundOptions, Setting
 from fastsim.engine.shares.plan import ALONE, VISITS, Allocation, RoundView, SharePlan
 from fastsim.engine.shares.run import run_rounds
 from fastsim.errors import PolicyError
 from fastsim.performance.oracle import Oracle
 from tests.reference.rounds import share_rounds
-from tests.rounds import Swing
+from tests.rounds import Swing, outages, twin_nodes
 from tests.strategies import scenarios_per_run
 from tests.tenures import held_in_rounds, same_tenures, tenures
 
@@ -109,6 +110,7 @@ class Case:
     options: RoundOptions
     plan: SharePlan
     servers: tuple[int, ...]
+    nodes: NodeOutages | None = None
 
     def again(self) -> SharePlan:
         """The same plan with an allocator that remembers nothing."""
@@ -172,7 +174,8 @@ def plans(draw: st.DrawFn, kinds: int = 1) -> SharePlan:
 
 
 def twin(case: Case, plan: SharePlan | None = None) -> share_rounds.Rounds:
-    rounds = share_rounds.Rounds(case.setting, plan or case.again(), case.options, case.jobs, case.servers)
+    nodes = None if case.nodes is None else twin_nodes(case.nodes, case.setting.gpu_models)
+    rounds = share_rounds.Rounds(case.setting, plan or case.again(), case.options, case.jobs, case.servers, nodes)
     rounds.run()
     return rounds
 
@@ -180,19 +183,35 @@ def twin(case: Case, plan: SharePlan | None = None) -> share_rounds.Rounds:
 @settings(max_examples=scenarios_per_run(300))
 @given(cases())
 def test_compiled_and_plain_rounds_are_equal(case: Case) -> None:
+    check(case)
+
+
+@settings(max_examples=scenarios_per_run(300))
+@given(cases(), st.integers(0, 2**32))
+def test_they_are_where_nodes_come_and_go(case: Case, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    sizes = [random.multinomial(count, [0.5, 0.3, 0.2]) for count in case.setting.gpus__g]
+    nodes = outages(random, [row[row > 0].tolist() for row in sizes], MODELS)
+    check(dataclasses.replace(case, nodes=nodes))
+
+
+def check(case: Case) -> None:
+    """Every figure and every task of both runs is the same."""
     plans = [case.again(), case.again()]
     try:
         expected = twin(case, plans[0])
     except PolicyError:
         with pytest.raises(PolicyError, match="nothing runs"):
-            run_rounds(case.setting, case.again(), [JobBatch.of(case.jobs)], case.options)
+            run_rounds(case.setting, case.again(), [JobBatch.of(case.jobs)], case.options, nodes=case.nodes)
         return
     batches = [JobBatch.of(case.jobs[:3]), JobBatch.of(case.jobs[3:])]
-    run = run_rounds(case.setting, plans[1], batches, case.options, record_tasks=True)
+    run = run_rounds(case.setting, plans[1], batches, case.options, record_tasks=True, nodes=case.nodes)
     figures = (run.rounds, run.calls, run.makespan_s, run.max_active, run.extensions, run.opportunities)
     assert figures == (expected.rounds, expected.calls, expected.now_s, expected.max_active, expected.extensions,
                        expected.opportunities)  # fmt: skip
     assert run.busy_s.tolist() == expected.busy_s
+    assert run.wasted_gpu_s is not None
+    assert np.isclose(run.wasted_gpu_s, expected.wasted_gpu_s, rtol=1e-9, atol=1e-6)
     told = [plan.estimates.log for plan in plans if isinstance(plan.estimates, Fancy)]
     assert told[1:] == told[:-1]
     assert run.jobs[["rounds", "run"]].tolist() == [(o.rounds, o.steps_run) for o in expected.outcomes]

@@ -73,6 +73,8 @@ OWN: dict[tuple[str, str], Any] = {
     ("until_s", "adaptive"): 3e2, ("telemetry", "shares"): 3e3, ("telemetry", "orders"): 3e3,
     ("prices", "shares"): RATED_PRICES, ("prices", "orders"): RATED_PRICES,
     ("prices", "adaptive"): Prices.fixed({"aws": 1.0, "dgx-ext": 3.0}), ("rates", "adaptive"): SLOWER_APPS,
+    **{("failures", engine): "mtbf=9000,mttr=900" for engine in ("shares", "orders")},
+    **{("maintenance", engine): [("v100-0000", 500.0, 5000.0)] for engine in ("shares", "orders")},
     ("cluster", "pods"): MORE, ("cluster", "monitored"): MORE, ("cluster", "shares"): "gavel:3:1:1",
     ("cluster", "orders"): "gavel:3:1:1", ("cluster", "adaptive"): "sia:4:2:0",
 }  # fmt: skip
@@ -96,12 +98,13 @@ FOREIGN = {"pods": "gavel", "shares": "monitored", "orders": "monitored", "monit
 MET: dict[str, dict[str, Any]] = {
     "rounds": {}, "timeline": {}, "sortable": {}, "read": {}, "pairs": {}, "weighed": {"queue": "drf"},
     "priorities": {"workload": pods(PRIORITIES)}, "losses": {"failures": "mtbf=50,mttr=20"},
+    "failing": {"failures": "mtbf=9000,mttr=900"},
     "stops": {"preempt": "priority", "workload": pods(PRIORITIES)},
 }  # fmt: skip
 """Options of both runs with which a condition holds."""
 UNMET: dict[str, dict[str, Any]] = {
     "rounds": {"ideal": True}, "timeline": {"record": "placements"}, "sortable": {"workload": pods(SHORT)}, "read": {},
-    "pairs": {"policy": "max_min_fairness"}, "weighed": {}, "priorities": {}, "losses": {}, "stops": {},
+    "pairs": {"policy": "max_min_fairness"}, "weighed": {}, "priorities": {}, "failing": {}, "losses": {}, "stops": {},
 }  # fmt: skip
 """The same without which it does not."""
 TABLES = ("jobs", "placements", "timeline", "summary", "stages")
