@@ -52,5 +52,7 @@ def drawn(figure: ReportChart) -> alt.LayerChart:
     for param in spec["params"]:
         if param["name"] == "moment":
             param |= {"value": 0, "bind": {"input": "range", "min": 0, "max": STEPS - 1, "step": 1, "name": "step "}}
-    drawn: alt.LayerChart = displayed(altair.LayerChart.from_dict(spec))  # Chart would try every kind of chart
+    with altair.utils.schemapi.debug_mode(False):  # altair looks at the whole chart again when it is written
+        chart = altair.LayerChart.from_dict(spec, validate=False)  # Chart would try every kind of chart
+    drawn: alt.LayerChart = displayed(chart)
     return drawn

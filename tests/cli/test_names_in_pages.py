@@ -18,7 +18,7 @@ from fastsim.experiments.all_figures import HEADS, all_figures, write_index
 from fastsim.experiments.reproduce.reproduction import Measure, Reproduction, cell, cell_table, points
 from tests.hostile_names import HARMLESS, NAMES, content_of, hostile_cluster, hostile_pods, hostile_runs
 from tests.needs import needed
-from tests.style.tree import ROOT, parsed, short, sources
+from tests.style.tree import ROOT, nodes, short, sources
 
 needed("altair")
 PROGRAMS = {"report": 2, "plot": 2, "monitor": 2, "alone": 2, "trace": 2, "compare": 2, "figures": 2}
@@ -137,7 +137,7 @@ def with_text(*texts: str) -> list[Path]:
 def test_every_object_with_a_view_is_in_the_table() -> None:
     files = {
         short(path) for path in with_text("_repr_html_")
-        for node in ast.walk(parsed(path)) if isinstance(node, ast.FunctionDef) and node.name == "_repr_html_"
+        for node in nodes(path) if isinstance(node, ast.FunctionDef) and node.name == "_repr_html_"
     }  # fmt: skip
     assert {Path(file).stem for file in files} == set(VIEWS)
 
@@ -198,10 +198,9 @@ GROUP_NAME = re.compile(r"\(\?P<\w+>")
 
 def texts(path: Path) -> list[str]:
     """Texts in the code of a module that are no docstrings, without names of groups."""
-    tree = parsed(path)
-    notes = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    notes = {id(node.value) for node in nodes(path) if isinstance(node, ast.Expr)}
     return [
-        GROUP_NAME.sub("", node.value) for node in ast.walk(tree)
+        GROUP_NAME.sub("", node.value) for node in nodes(path)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in notes
     ]  # fmt: skip
 

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.style.tree import ROOT, parsed, short, sources
+from tests.style.tree import ROOT, nodes, parsed, short, sources
 
 ORDER: tuple[tuple[str, ...], ...] = (
     ("cli",), ("experiments", "decisions"), ("reports",), ("simulation",), ("policies",), ("engine",), ("telemetry",),
@@ -83,9 +83,8 @@ def imports() -> tuple[Import, ...]:
 
 def python_imports(path: Path) -> Iterator[tuple[str, int, bool]]:
     """Name, line and whether it is loaded with the file, of each import of a Python file or stub."""
-    tree = parsed(path) if path.suffix == ".py" else ast.parse(path.read_text(encoding="utf-8"))
-    loaded = set() if path.suffix == ".pyi" else set(_at_load(tree.body))
-    for node in ast.walk(tree):
+    loaded = set() if path.suffix == ".pyi" else set(_at_load(parsed(path).body))
+    for node in nodes(path):
         if isinstance(node, ast.Import | ast.ImportFrom):
             for name in _names(node):
                 yield name, node.lineno, node in loaded

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.style.tree import parsed, short, sources
+from tests.style.tree import nodes, short, sources
 
 HOME = "fastsim/foundation/columns/physical_types.py"
 """The module of :func:`cell_text`, and of what it calls."""
@@ -74,7 +74,7 @@ def test_cells_become_texts_in_one_function() -> None:
     modules = [path for path in sources("fastsim", suffix=".py") if CELLS.search(path.read_text(encoding="utf-8"))]
     found = {
         f"{short(path)}:{line}" for path in modules if short(path) != HOME
-        for node in ast.walk(parsed(path)) if isinstance(node, FUNCTION) for line in shown(node)
+        for node in nodes(path) if isinstance(node, FUNCTION) for line in shown(node)
     }  # fmt: skip
     assert found == set()
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pytest
 
 from fastsim.policies import registry
 from tests.style.imports import edges_of, imports, module_of
-from tests.style.tree import ROOT, parsed, short, sources
+from tests.style.tree import ROOT, nodes, short, sources
 
 OURS, INSTALLED, USERS = "modules of fastsim, by constants", "what the user has installed", "what a policy's text names"
 WORKERS, SYSTEM, NOTHING = "what our own processes send", "libraries of the system, by constants", "nothing"
@@ -53,10 +53,10 @@ PARTS = re.compile(
 CYTHON = re.compile(rf"^\s*(from|c?import)\s+({'|'.join(LOADERS)})\b|\b({'|'.join(FUNCTIONS)})\(|\bdlopen\b", re.M)
 
 
-def loading(tree: ast.Module) -> set[str]:
+def loading(module: Iterable[ast.AST]) -> set[str]:
     """What a module loads code with, or makes objects of bytes with."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in module:
         if isinstance(node, ast.Name) and node.id in FUNCTIONS:
             found.add(node.id)
         elif isinstance(node, ast.Attribute):
@@ -82,7 +82,7 @@ def imported(node: ast.AST) -> set[str]:
 
 
 def test_every_module_that_loads_code_is_listed() -> None:
-    found = {short(path): loading(parsed(path)) for path in sources("fastsim", "fastsim_ext", suffix=".py")}
+    found = {short(path): loading(nodes(path)) for path in sources("fastsim", "fastsim_ext", suffix=".py")}
     assert {name: used for name, used in found.items() if used} == {name: used for name, (_, used) in LISTED.items()}
     compiled = [path for suffix in (".pyx", ".pxd") for path in sources("fastsim_ext", suffix=suffix)]
     assert compiled and [short(path) for path in compiled if CYTHON.search(path.read_text(encoding="utf-8"))] == []
@@ -101,7 +101,7 @@ def test_every_module_that_loads_code_is_listed() -> None:
     ],
 )  # fmt: skip
 def test_what_loads_code_is_seen(text: str, used: set[str]) -> None:
-    assert loading(ast.parse(text)) == used
+    assert loading(ast.walk(ast.parse(text))) == used
 
 
 def users_loaders() -> set[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.style.cython_text import signatures
-from tests.style.tree import ROOT, functions, ignored, parsed, short, sources, tracked
+from tests.style.tree import ROOT, functions, ignored, nodes, parsed, short, sources, tracked
 
 TOP_LEVEL = {"fastsim", "fastsim_ext", "traces", "bench", "tests", ".ci", ".github"}
 EMPTY_NAMES = {"utils", "util", "common", "helpers", "helper", "misc", "stuff"}
@@ -144,7 +144,7 @@ def words(path: Path) -> Iterator[tuple[int, str]]:
         for number, line in enumerate(source.splitlines(), 1):
             yield number, re.sub(r'(?<!")"[^"]*"(?!")', "", line.split("#", 1)[0])
         return
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield from enumerate(node.value.value.splitlines(), node.lineno)
         names = (getattr(node, name, None) for name in ("id", "arg", "attr", "name"))

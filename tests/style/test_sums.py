@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from tests.style.tree import parsed, sources
+from tests.style.tree import nodes, sources
 
 ORDERED = {"maintain_order": True, "use_threads": False}
 """Arguments of polars and pyarrow that keep the order."""
@@ -15,7 +15,7 @@ def unordered(path: Path) -> list[str]:
     """Lines of a module that group rows in any order."""
     return [
         f"{path.name}:{node.lineno}"
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "group_by"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import gc
 from collections.abc import Iterator
+from contextlib import contextmanager
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@cache
 def ignored(name: str) -> bool:
     """Whether git would not look at a file or folder of this name."""
     patterns = (ROOT / ".gitignore").read_text().split()
@@ -45,11 +48,31 @@ def short(path: Path) -> str:
 
 @cache
 def parsed(path: Path) -> ast.Module:
-    """The syntax tree of a Python file."""
-    return ast.parse(path.read_text(encoding="utf-8"))
+    """The syntax tree of a Python file, which is kept until the tests end."""
+    with _growing():
+        return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@contextmanager
+def _growing() -> Iterator[None]:
+    """A block that makes many objects and drops none: the collector of garbage would take most of its time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Every node of the syntax tree of a Python file."""
+    with _growing():
+        return tuple(ast.walk(parsed(path)))
 
 
 @cache
 def functions(path: Path) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
     """Every function of a Python file, methods and inner ones included."""
-    return tuple(node for node in ast.walk(parsed(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return tuple(node for node in nodes(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))

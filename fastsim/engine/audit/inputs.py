@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
+import pyarrow as pa
 
 from fastsim.cluster.node_table import watts
 from fastsim.engine.audit.metric_definitions import ROUND_ENGINES
@@ -169,8 +170,9 @@ def evidence(result: RunTables, scenario: Scenario | None = None) -> Evidence:
     typical = texts.typical_from(scenario.typical, untuned, cluster)
     engine = next((name for name, table, column in MARKS if column in result.frames[table].columns), "pods")
     same_inputs(result, cluster, workload)
-    jobs = _by_arrival(result.jobs, workload)
-    pods, missing = _pods(engine, jobs, workload)
+    requests = workload.table()
+    jobs = _by_arrival(result.jobs, requests)
+    pods, missing = _pods(engine, jobs, requests)
     return Evidence(
         engine=engine,
         scenario=scenario,
@@ -185,9 +187,9 @@ def evidence(result: RunTables, scenario: Scenario | None = None) -> Evidence:
     )
 
 
-def _by_arrival(jobs: pl.DataFrame, workload: Workload) -> pl.DataFrame:
+def _by_arrival(jobs: pl.DataFrame, requests: pa.Table) -> pl.DataFrame:
     """Jobs in order of arrival, those drawn without end last; a folder lists them as they leave."""
-    ids = pl.Series("pod_id", workload.table()["pod_id"].to_numpy()).to_frame().with_row_index("arrival")
+    ids = pl.Series("pod_id", requests["pod_id"].to_numpy()).to_frame().with_row_index("arrival")
     return (
         jobs.join(ids, on="pod_id", how="left").sort("arrival", "submit_s", "pod_id", nulls_last=True).drop("arrival")
     )
@@ -200,10 +202,10 @@ def same_inputs(result: RunTables, cluster: Cluster, workload: Workload) -> None
             raise ResultError(f"audit: {name}: found other rows than those of the run, expected the same")
 
 
-def _pods(engine: str, jobs: pl.DataFrame, workload: Workload) -> tuple[pl.DataFrame, str]:
+def _pods(engine: str, jobs: pl.DataFrame, table: pa.Table) -> tuple[pl.DataFrame, str]:
     """The request of each job of the table, and the reason why the workload lacks some; "" if it has all."""
-    requests = pl.DataFrame(pl.from_arrow(workload.table()))
-    requests = requests.with_columns(demand_milli=pl.Series(demand_milli(workload), dtype=pl.Int64))
+    requests = pl.DataFrame(pl.from_arrow(table))
+    requests = requests.with_columns(demand_milli=pl.Series(demand_milli(table), dtype=pl.Int64))
     if engine in ROUND_ENGINES:
         requests = requests.with_columns(pl.lit(0, pl.Int64).alias(name) for name in REQUEST[:2])
         requests = requests.with_columns(gpu_milli=pl.lit(WHOLE, pl.Int64), demand_milli=WHOLE * pl.col("num_gpu"))
@@ -221,10 +223,11 @@ def _pods(engine: str, jobs: pl.DataFrame, workload: Workload) -> tuple[pl.DataF
     return own, "the workload draws jobs without end"
 
 
-def demand_milli(workload: Workload) -> list[int]:
+def demand_milli(table: pa.Table) -> list[int]:
     """Milli-GPU of each pod's request, those of instances of partitioned GPUs included."""
+    names = [name for name in ("num_gpu", "gpu_milli", "extra_resources", "mig") if name in table.column_names]
     demand = []
-    for row in workload.table().to_pylist():
+    for row in table.select(names).to_pylist():
         instances = gpu_milli(further(row.get("extra_resources"), row.get("mig")))
         demand.append(row["num_gpu"] * row["gpu_milli"] + instances)
     return demand

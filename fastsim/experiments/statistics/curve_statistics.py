@@ -36,12 +36,11 @@ def statistic(name: str, values: Any) -> float:
 def seeds_bar(name: str, values: Any, other: float = 0.0) -> float | None:
     """Allowed deviation between a statistic of these values and ``other``, that of a sample as large; None for one
     seed."""
-    from scipy.stats import f as fisher
-    from scipy.stats import t as student
+    from scipy.special import fdtri, stdtrit
 
     count, spread = len(values), statistic("sd_over_seeds", values)
     if count < 2:
         return None
     if name == "sd_over_seeds":  # two deviations have a ratio
-        return max(spread, other) * (1 - 1 / math.sqrt(float(fisher.ppf(THREE_SIGMA, count - 1, count - 1))))
-    return float(student.ppf(THREE_SIGMA, count - 1)) * math.sqrt(2 / count) * ERRORS[name] * spread
+        return max(spread, other) * (1 - 1 / math.sqrt(float(fdtri(count - 1, count - 1, THREE_SIGMA))))
+    return float(stdtrit(count - 1, THREE_SIGMA)) * math.sqrt(2 / count) * ERRORS[name] * spread

@@ -165,22 +165,22 @@ def _verdict(far: Interval, p_value: float, best: float, how: Method) -> str:
 
 
 def _quantile(freedom: int, part: float) -> float:
-    from scipy import stats
+    from scipy.special import stdtrit
 
-    return float(stats.t.ppf(part, freedom))
+    return float(stdtrit(freedom, part))
 
 
 def _pairs_needed(far: Interval, level: float) -> int | None:
     """Pairs with which Student's t shows a difference of this mean and deviation with the probability ``POWER``."""
-    from scipy import stats
+    from scipy.special import ndtri
 
     if far.n < 2 or far.mean == 0 or not math.isfinite(far.mean):
         return None
     effect, most = abs(far.mean) / far.sd if far.sd > 0 else math.inf, 1_000_000
     if not effect < math.inf:
         return 2
-    z = stats.norm.ppf((1 + level) / 2) + stats.norm.ppf(POWER)
-    return max(2, math.ceil(min((float(z) / effect) ** 2 + float(stats.norm.ppf((1 + level) / 2)) ** 2 / 2, most)))
+    edge = float(ndtri((1 + level) / 2))
+    return max(2, math.ceil(min(((edge + float(ndtri(POWER))) / effect) ** 2 + edge**2 / 2, most)))
 
 
 def _null_if_nan(value: Any) -> Any:

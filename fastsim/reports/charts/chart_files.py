@@ -124,9 +124,10 @@ def _displayed_class(kind: Any) -> Any:
 
     def bundle(self: Any, *arguments: Any, **options: Any) -> Any:
         shown, renderer = kind._repr_mimebundle_(self, *arguments, **options), charting().renderers.get()
-        if "text/html" in shown and "<" in json.dumps(self.to_dict(context={"pre_transform": False})):
-            return renderer(self.to_dict(context={"pre_transform": False}), json_kwds=_in_scripts(None))
-        return shown
+        if "text/html" not in shown:
+            return shown
+        spec = self.to_dict(validate=False, context={"pre_transform": False})  # altair has just looked at it
+        return renderer(spec, json_kwds=_in_scripts(None)) if "<" in json.dumps(spec) else shown
 
     def to_dict(self: Any, *arguments: Any, **options: Any) -> Any:
         return _drawable(kind.to_dict(self, *arguments, **options))
