@@ -166,8 +166,9 @@ def evidence(result: RunTables, scenario: Scenario | None = None) -> Evidence:
             if name not in result.frames[table].columns:
                 raise ResultError(f"audit: {table}: {name}: found no such column, expected the tables of a run")
     scenario = scenario or result.origin("audit", allow_code=True)  # its policy is never made
-    cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
-    typical = texts.typical_from(scenario.typical, untuned, cluster)
+    cluster, offered, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
+    workload = texts.in_memory(offered)
+    typical = texts.typical_from(scenario.typical, workload if untuned is offered else untuned, cluster)
     engine = next((name for name, table, column in MARKS if column in result.frames[table].columns), "pods")
     same_inputs(result, cluster, workload)
     requests = workload.table()
