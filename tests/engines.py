@@ -19,7 +19,9 @@ RUNS: dict[str, dict[str, Any]] = {
         "cluster": "gavel:4:4:4", "workload": "synth:gavel?jobs=8&rate_per_hour=2&priorities=true&seed=3",
         "policy": "srtf",
     },
-    "adaptive": {"cluster": "sia:1:0:1", "workload": "synth:sia?jobs=4", "policy": "pollux", "round_s": 300.0},
+    "adaptive": {
+        "cluster": "sia:1:0:1", "workload": "synth:sia?jobs=4", "policy": "pollux(generations=10)", "round_s": 300.0,
+    },
     "monitored": {
         "cluster": "uniform?nodes=1&gpu=T4&gpus=2", "workload": "synth:detectors?jobs=4", "policy": "monitored",
     },

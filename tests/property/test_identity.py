@@ -62,7 +62,7 @@ ENGINES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "shares": ("uniform?nodes=4&gpu=T4&gpus=4", {}, {"policy": "max_min_fairness"}),
     "ideal": ("uniform?nodes=4&gpu=T4&gpus=4", {}, {"policy": "max_min_fairness", "ideal": True}),
     "orders": ("uniform?nodes=4&gpu=T4&gpus=4", {}, {"policy": "las"}),
-    "adaptive": ("sia:2:0:2", APPLICATION, {"policy": "pollux", "round_s": 300.0}),
+    "adaptive": ("sia:2:0:2", APPLICATION, {"policy": "pollux(generations=10)", "round_s": 300.0}),
     "monitored": ("uniform?nodes=4&gpu=T4&gpus=4", {"gpu_memory_mib": 4000}, {"policy": "monitored"}),
 }  # fmt: skip
 """Cluster, further columns and options of a run of each engine."""

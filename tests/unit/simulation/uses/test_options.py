@@ -90,7 +90,7 @@ IN_PART: dict[tuple[str, str], dict[str, Any]] = {
     ("inflation", "pods"): {"cluster": fs.Cluster.uniform(nodes=5, gpu="T4", gpus=2),
                             "workload": pods({**SHORT, "duration_s": pl.Series([None] * N, dtype=pl.Float64)})},
     ("interference", "adaptive"): {"cluster": "sia:3:0:0", "workload": CROSSING},
-    ("seed", "adaptive"): {"policy": "pollux", "until_s": 2e3},
+    ("seed", "adaptive"): {"policy": "pollux(generations=10)", "until_s": 2e3},
 }  # fmt: skip
 """Options of both runs without which an option would change the result of other runs only."""
 FOREIGN = {"pods": "gavel", "shares": "monitored", "orders": "monitored", "monitored": "gavel"}
