@@ -24,7 +24,8 @@ from fastsim.decisions.live_cluster import ClusterState, LiveSnapshot, rows_by_a
 from fastsim.decisions.refusals import Refusals
 from fastsim.decisions.replay import Decision, SelectedPod, replayed
 from fastsim.errors import FastsimError, InputError
-from fastsim.foundation.http.replies import Reply, Request, json_reply
+from fastsim.foundation.http.replies import EXPOSITION, Reply, Request, json_reply, refusal
+from fastsim.foundation.http.request_metrics import Gauge, RequestMetrics
 from fastsim.foundation.http.service import Route
 from fastsim.foundation.limits.garbage import uncollected
 from fastsim.foundation.nested_text import json_value
@@ -52,6 +53,7 @@ class Extender:
         if registry.engine_of(parsed) != "pods":
             raise InputError(f"policy {policy}", "a policy of another engine", "one that places pods")
         self.live, self.policy, self.typical = live, policy, typical
+        self.metrics = RequestMetrics("fastsim_extender")
         self._lock = threading.Lock()
         self._last: tuple[Any, ClusterState, Decision] | None = None
 
@@ -80,7 +82,7 @@ class Extender:
         return [{"Host": name, "Score": score} for name, score in points(state, decision, names)]
 
     def routes(self) -> dict[tuple[str, str], Route]:
-        """Paths of the service: ``/filter``, ``/prioritize`` and ``/healthz``."""
+        """Paths of the service: its verbs, probes of its health, and metrics of its requests and its state."""
 
         def filtered(request: Request) -> Reply:
             return json_reply(self.filter(_arguments(request.body)))
@@ -91,7 +93,31 @@ class Extender:
         def healthy(_: Request) -> Reply:
             return Reply(f"ok: {self.live.state().description}\n".encode())
 
-        return {("POST", "/filter"): filtered, ("POST", "/prioritize"): prioritized, ("GET", "/healthz"): healthy}
+        def metrics(_: Request) -> Reply:
+            return Reply(self.metrics.text(self._gauges()).encode(), EXPOSITION)
+
+        return {
+            ("POST", "/filter"): self.metrics.measured("filter", filtered, _tells_error),
+            ("POST", "/prioritize"): self.metrics.measured("prioritize", prioritized),
+            ("GET", "/healthz"): healthy, ("GET", "/livez"): lambda _: Reply(b"ok\n"), ("GET", "/readyz"): self._ready,
+            ("GET", "/metrics"): metrics,
+        }  # fmt: skip
+
+    def _ready(self, _: Request) -> Reply:
+        """Whether the cluster can be read; 503 with the reason if not, which takes the service out of use."""
+        try:
+            self.live.state()
+        except FastsimError as error:
+            return refusal(503, str(error))
+        return Reply(b"ok\n")
+
+    def _gauges(self) -> tuple[Gauge, ...]:
+        """The state that decisions are made on."""
+        return (
+            Gauge("state_age_seconds", "Seconds since the cluster was known to be so.", lambda: self.live.age_s),
+            Gauge("nodes", "Nodes of the cluster.", lambda: len(self.live.state().positions)),
+            Gauge("bound_pods", "Pods that hold resources there.", lambda: len(self.live.state().bound_rows)),
+        )
 
     def _decided(self, arguments: Mapping[str, Any]) -> tuple[ClusterState, Decision]:
         """The decision about the pod on the current cluster; `filter` and `prioritize` of one pod share it."""
@@ -167,6 +193,11 @@ def _failures(state: ClusterState, decision: Decision, names: Sequence[str]) -> 
         if n is None or refusals.is_lasting(decision, n):
             lasting[name] = failed[name]
     return failed, lasting
+
+
+def _tells_error(reply: Reply) -> bool:
+    """Whether an answer to ``filter`` has a text in its last field, ``Error``."""
+    return not reply.body.endswith(b'"Error": ""}')
 
 
 def _value(arguments: Mapping[str, Any], name: str) -> Any:

@@ -7,6 +7,7 @@ change; a state older than ``refresh_s`` is not used, nor is that of a server wh
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import Counter
@@ -152,20 +153,31 @@ class LiveSnapshot:
     _read_at: tuple[float, Any] = field(default=(0.0, None), init=False)
     _objects: WatchedObjects | None = field(default=None, init=False)
     _changes: int = field(default=0, init=False)
+    _known_s: float | None = field(default=None, init=False)
     _lock: Any = field(default_factory=threading.Lock, init=False)
 
     def state(self) -> ClusterState:
         """The current state; the same object until a change is known."""
         with self._lock:
-            if self.remote:
-                return self._watched()
-            if self._state is not None and self.clock() - self._read_at[0] < self.refresh_s:
-                return self._state
-            stamp = self._stamp()
-            if self._state is None or stamp != self._read_at[1]:
-                self._replace(manifests(self.source))
-            self._read_at = (self.clock(), stamp)
-            return self._current
+            state = self._newest()
+            self._known_s = self._read_at[0] if not self.remote else self.clock()
+            return state
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since the source was known to be as the last state says; infinite before the first state."""
+        return math.inf if self._known_s is None else self.clock() - self._known_s
+
+    def _newest(self) -> ClusterState:
+        if self.remote:
+            return self._watched()
+        if self._state is not None and self.clock() - self._read_at[0] < self.refresh_s:
+            return self._state
+        stamp = self._stamp()
+        if self._state is None or stamp != self._read_at[1]:
+            self._replace(manifests(self.source))
+        self._read_at = (self.clock(), stamp)
+        return self._current
 
     def close(self) -> None:
         """End the connections to an API server."""

@@ -20,15 +20,13 @@ import polars as pl
 import pyarrow as pa
 
 from fastsim.errors import InputError, ScenarioError
-from fastsim.foundation.http.replies import Reply, Request, json_reply
+from fastsim.foundation.http.replies import EXPOSITION, Reply, Request, json_reply
 from fastsim.foundation.http.service import Route
 from fastsim.telemetry.metric_names import LABELS, Metric, metrics
 from fastsim.telemetry.openmetrics import label_text
 from fastsim.telemetry.readings_table import KEYS, evaluated, lazily, ordered_rows
 from fastsim.telemetry.sample_and_hold import STALE_S
 
-EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
-"""Type of the text that every Prometheus reads."""
 AT_END = ("stop", "hold", "repeat")
 """After the last reading: no readings, the last one for ever, or the record from its start."""
 MOST_GAPS = 1_000_000

@@ -24,7 +24,8 @@ from tests.objects import node, pod
 
 _BY_KIND = {kind: [item for item in OBJECTS if item["kind"] == kind] for kind in ("Node", "Pod")}
 TARGETS_OF_REQUESTS = (
-    "/filter", "/prioritize", "/healthz", "/metrics", "/metrics?node=n1", "/targets", "/", "/metrics?node=%00&x=1",
+    "/filter", "/prioritize", "/healthz", "/livez", "/readyz", "/metrics", "/metrics?node=n1", "/targets", "/",
+    "/metrics?node=%00&x=1",
 )  # fmt: skip
 WIRE = (
     "GET /metrics?node=n1 HTTP/1.1\r\nHost: a:9400\r\nConnection: close\r\n\r\n",

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 PLAIN = "text/plain; charset=utf-8"
 JSON = "application/json"
+EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
+"""Content type of metrics as Prometheus scrapes them."""
 
 
 class Request(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,32 @@ def test_paths(tmp_path: Path) -> None:
     for bad in (b"no JSON", b"[]", b"[" * 100_000):
         with pytest.raises(InputError, match="arguments of an extender as JSON"):
             found["POST", "/filter"](Request({}, body=bad))
+
+
+def test_probes_and_metrics(tmp_path: Path) -> None:
+    service = extender(tmp_path, *THREE)
+    found = service.routes()
+    assert [found["GET", path](Request({})).body for path in ("/livez", "/readyz")] == [b"ok\n"] * 2
+    good: dict[str, Any] = {"Pod": pod("p"), "NodeNames": ["n1", "n2"]}
+    bad = good | {"Pod": {"spec": []}}
+    for arguments in (good, good, bad):
+        found["POST", "/filter"](Request({}, body=json.dumps(arguments).encode()))
+    text = found["GET", "/metrics"](Request({})).body.decode()
+    assert 'fastsim_extender_requests_total{verb="filter",result="ok"} 2\n' in text
+    assert 'fastsim_extender_requests_total{verb="filter",result="error"} 1\n' in text
+    assert "fastsim_extender_nodes 3\n" in text and "fastsim_extender_bound_pods 1\n" in text
+    age_s = float(text.partition("\nfastsim_extender_state_age_seconds ")[2].partition("\n")[0])
+    assert 0 <= age_s < 60
+
+
+def test_a_service_without_a_cluster_lives_and_is_not_ready(tmp_path: Path) -> None:
+    service = Extender(LiveSnapshot(str(tmp_path / "none.json"), refresh_s=0), "best_fit")
+    found = service.routes()
+    assert found["GET", "/livez"](Request({})).status == 200 and service.live.age_s == math.inf
+    ready = found["GET", "/readyz"](Request({}))
+    assert ready.status == 503 and "none.json" in json.loads(ready.body)["error"]
+    text = found["GET", "/metrics"](Request({})).body.decode()
+    assert "fastsim_extender_state_age_seconds +Inf\n" in text and "fastsim_extender_nodes" not in text
 
 
 def test_policies_for_jobs_are_refused(tmp_path: Path) -> None:
