@@ -18,7 +18,15 @@ from fastsim.kubernetes.pod_rules.admission import UNKNOWN_CLASS, PodAdmission
 from fastsim.kubernetes.pod_rules.kept_parts import KeptParts
 from fastsim.kubernetes.pod_rules.node_affinity import DAEMON_TOLERATES, HARD, OVER, Places, allowed, constraints
 from fastsim.kubernetes.requests import REQUESTING, Amounts, amount_parts, pod_amounts, with_enacted
-from fastsim.kubernetes.workloads.gang_workloads import KUEUE_QUEUE, gangs_of, has_no_pods, is_gang_kind, queue_of
+from fastsim.kubernetes.workloads.ended_members import ended, pods_gone
+from fastsim.kubernetes.workloads.gang_workloads import (
+    KUEUE_QUEUE,
+    VOLCANO,
+    gangs_of,
+    has_no_pods,
+    is_gang_kind,
+    queue_of,
+)  # fmt: skip
 from fastsim.kubernetes.workloads.owners import (
     REPLICATED,
     WORKLOADS,
@@ -32,8 +40,6 @@ from fastsim.kubernetes.workloads.owners import (
 
 GROUPS = ("", "apps", "batch", "extensions")
 """API groups of the kinds that are expanded; "" is that of objects without one."""
-VOLCANO = "batch.volcano.sh"
-"""API group of Volcano, whose Job has tasks with pods that start together."""
 COPIED_DOWN = ("alibabacloud.com/", "gpu-")
 """Beginnings of annotations that a pod inherits from its workload if the template lacks them."""
 QUEUE = "volcano.sh/queue-name"
@@ -114,8 +120,8 @@ def _lacked(
     item: Manifest, there: Sequence[Manifest], admission: PodAdmission, places: Places,
     notices: Counter[str],
 ) -> Iterator[PodManifest]:  # fmt: skip
-    """The pods that a workload lacks: all of them if none are there. Several are counted in `notices` if some are."""
-    if not there:
+    """The pods that a workload lacks: all if none are there or over; counted in `notices` if some are there."""
+    if not there and not ended(item):
         yield from _expanded(item, admission, places, notices)
         return
     if item.kind == "CronJob":
@@ -123,27 +129,34 @@ def _lacked(
     present = [pod for pod in there if _counts(item, pod)]
     expected = list(_expanded(item, admission, places, notices, _succeeded(item, there)))
     lacked = _without(expected, present, item)
+    if has_roles(item):
+        gone = pods_gone(item, [pod.name for pod in expected], [pod.name for pod in lacked], there)
+        lacked = [pod for pod in lacked if pod.name not in gone]
     sizes, left = Counter(pod.owner for pod in expected), Counter(pod.owner for pod in lacked)
     for pod in lacked:
         started = sizes[pod.owner] - left[pod.owner]
         yield pod if pod.together is None else pod._replace(together=max(pod.together - started, 0))
-    if lacked:
+    if lacked and there:
         notices[LACKED] += len(lacked)
 
 
 def _counts(item: Manifest, pod: Manifest) -> bool:
     """Whether a workload needs no further pod in place of this one."""
     phase, kind = pod.part("status").get("phase"), item.kind
-    if kind in WORKLOADS and _group(item) != VOLCANO:
+    if not has_roles(item):
         deleted = bool(pod.part("metadata").get("deletionTimestamp")) and kind not in KEPT_NAMES
         return phase not in OVER and not deleted
     return phase != FAILED
 
 
+def has_roles(item: Manifest) -> bool:
+    """Whether the pods of a workload have roles, as those of jobs of Kubeflow and tasks of Volcano."""
+    return is_gang_kind(item) or _group(item) == VOLCANO
+
+
 def _succeeded(item: Manifest, there: Sequence[Manifest]) -> int:
-    """Number of a workload's pods that have succeeded: what its status counts, or those that are there."""
-    counted = _count(item.part("status"), "succeeded", 0, item.where)
-    return max(counted, sum(1 for pod in there if pod.part("status").get("phase") == SUCCEEDED))
+    """Number of a workload's pods that are over: what its status counts, or those that are there."""
+    return max(ended(item).total(), sum(1 for pod in there if pod.part("status").get("phase") == SUCCEEDED))
 
 
 def _without(expected: Sequence[PodManifest], present: Sequence[Manifest], item: Manifest) -> list[PodManifest]:
@@ -154,8 +167,7 @@ def _without(expected: Sequence[PodManifest], present: Sequence[Manifest], item:
     named = {pod.name for pod in expected}
     others = [pod for pod in present if pod.name not in named]
     named &= {pod.name for pod in present}
-    of_roles = is_gang_kind(item) or _group(item) == VOLCANO
-    role_names = [role_of(pod) if of_roles else None for pod in others]
+    role_names = [role_of(pod) if has_roles(item) else None for pod in others]
     roles = Counter("" if role is None else f"{item.name}-{role}" for role in role_names)
     lacked = []
     for pod in expected:
@@ -210,7 +222,8 @@ def _podless(item: Manifest) -> tuple[str, str]:
             return f"{kind} of suspended Jobs", f"{kind}s of suspended Jobs"
     if is_gang_kind(item):
         return f"{kind} without pods", f"{kind}s without pods"
-    why = "scaled to 0" if not _pod_counts(body.kind, body)[0] else "whose pods left no trace"
+    why = "whose pods are over" if ended(item) else "whose pods left no trace"
+    why = why if _pod_counts(body.kind, body)[0] else "scaled to 0"
     return f"{kind} {why}", f"{kind}s {why}"
 
 

@@ -16,6 +16,8 @@ MOST = 1_000_000
 """Most pods of one role, and most gangs of one workload."""
 KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 """Label of workloads that wait until Kueue admits them."""
+VOLCANO = "batch.volcano.sh"
+"""API group of Volcano, whose Job has tasks with pods that start together."""
 KUBEFLOW, JOBSET, LEADERS, RAY = "kubeflow.org", "jobset.x-k8s.io", "leaderworkerset.x-k8s.io", "ray.io"
 REPLICA_SPECS = {
     "PyTorchJob": "pytorchReplicaSpecs", "TFJob": "tfReplicaSpecs", "MPIJob": "mpiReplicaSpecs",
