@@ -22,7 +22,7 @@ import pyarrow as pa
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.http.replies import EXPOSITION, Reply, Request, json_reply
 from fastsim.foundation.http.service import Route
-from fastsim.telemetry.metric_names import LABELS, Metric, metrics
+from fastsim.telemetry.metric_names import LABELS, Metric, described, metrics
 from fastsim.telemetry.openmetrics import label_text
 from fastsim.telemetry.readings_table import KEYS, evaluated, lazily, ordered_rows
 from fastsim.telemetry.sample_and_hold import STALE_S
@@ -130,7 +130,7 @@ class Record:
             written.add((metric.name, labels))
             if metric is not before:
                 before = metric
-                lines += [f"# HELP {metric.name} {metric.quantity}", f"# TYPE {metric.name} {metric.type}"]
+                lines += [f"# HELP {metric.name} {described(metric)}", f"# TYPE {metric.name} {metric.type}"]
             lines.append(f"{metric.name}{{{labels}}} {metric.theirs(float(self._values[row]))!r}")
         return "\n".join(lines) + "\n" if lines else ""
 

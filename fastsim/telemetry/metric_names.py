@@ -49,6 +49,21 @@ class Metric(NamedTuple):
         return next((number for number in near if self.theirs(number) == value), plain)
 
 
+DESCRIPTIONS = {
+    "util_pct": "Share of time in which the GPU ran any kernel",
+    "copy_pct": "Share of time in which its memory was used", "temperature_c": "Temperature of the GPU",
+    "memory_temperature_c": "Temperature of its memory",
+    "power_w": "Power that the board draws", "energy_j": "Energy that the board has drawn since it was started",
+    "memory_used_mib": "Memory that is in use", "memory_free_mib": "Memory that is free",
+}  # fmt: skip
+"""What each quantity is."""
+UNITS = {
+    ("pct", 1): "percent", ("pct", 0.01): "a number from 0 to 1", ("c", 1): "degrees Celsius", ("w", 1): "watts",
+    ("j", 1): "joules", ("j", 1000): "millijoules", ("mib", 1): "MiB", ("mib", 1048576): "bytes",
+}  # fmt: skip
+"""Words for units of exporters, by ours and how many of theirs that is."""
+
+
 class Labels(NamedTuple):
     """Names of a device's labels; "" is left out."""
 
@@ -77,6 +92,8 @@ FOUND_AS: Mapping[str, tuple[str, ...]] = {
     "container": ("exported_container", "container"),
 }
 """Labels in which a column may be found, the first first: a target with labels of its own renames the exporter's."""
+EXPORTER = "dcgm-exporter"
+"""A part of the names of pods, or of their containers, that are exporters themselves."""
 INSTANCE, INSTANCE_PROFILE = "GPU_I_ID", "GPU_I_PROFILE"
 """Labels of an instance of a partitioned GPU: its number on the board, and its profile, such as ``1g.10gb``."""
 
@@ -99,6 +116,18 @@ def by_name(table: str | os.PathLike[str] | None = None) -> dict[str, Metric]:
     """Metrics by name, of all generations and of instances."""
     listed = {metric.name: metric for profile in PROFILES for metric in metrics(profile, table)}
     return {OF_INSTANCES.name: OF_INSTANCES} | listed
+
+
+def described(metric: Metric) -> str:
+    """What an exporter's metric is, and its unit: a line for readers of metrics."""
+    unit = UNITS.get((metric.quantity.rpartition("_")[2], metric.per))
+    text = DESCRIPTIONS.get(metric.quantity, metric.quantity)
+    return f"{text}, {unit}." if unit else f"{text}."
+
+
+def is_exporter(labels: Mapping[str, str]) -> bool:
+    """Whether the pod of a series is an exporter itself: its job of Prometheus puts labels of its own before others."""
+    return any(EXPORTER in labels.get(name, "") for name in ("pod", "container"))
 
 
 def metric_of(name: str, labels: Mapping[str, str], names: Mapping[str, Metric]) -> Metric | None:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from fastsim.errors import InputError
 from fastsim.foundation.parquet import write_parquet
-from fastsim.telemetry.metric_names import FOUND_AS, INSTANCE, INSTANCE_PROFILE, Metric, metric_of
+from fastsim.telemetry.metric_names import FOUND_AS, INSTANCE, INSTANCE_PROFILE, Metric, is_exporter, metric_of
 
 KEYS = ("metric", "node", "gpu_uuid", "gpu_index", "pod", "namespace", "container", "model")
 """Columns that identify a series, in the order of sorting."""
@@ -131,6 +131,7 @@ def gathered(
     """The readings in samples, see `table_of`; one warning counts those that are no numbers.
 
     Where a job of Prometheus renames labels of exporters (``exported_pod``), the label ``pod`` is the exporter's own.
+    So it is where it names an exporter, which holds no GPU.
     """
     readings, numberless = Gathered(), 0
     known: dict[tuple[str, frozenset[tuple[str, str]]], int] = {}
@@ -143,7 +144,8 @@ def gathered(
                 key = name, frozenset(labels.items())
                 if key not in known:
                     job = labels.get("job", "")
-                    if renamed := bool(labels.get(FOUND_AS["pod"][0])):
+                    renamed = bool(labels.get(FOUND_AS["pod"][0]))
+                    if renamed or is_exporter(labels):
                         readings.renaming.add(job)
                     row = device_columns(labels) | {"metric": metric.quantity}
                     known[key] = readings.series(row, None if renamed else job)

@@ -29,6 +29,7 @@ def test_products_have_catalogue_names() -> None:
         ("NVIDIA-RTX-PRO-6000-Blackwell-Max-Q-Workstation-Edition", "RTXPRO6000-MaxQ"), ("nvidia-tesla-t4", "T4"),
         ("nvidia-tesla-a100", "A100-40GB"), ("nvidia-h100-80gb", "H100-80GB"),
         ("nvidia-h200-141gb", "H200"), ("nvidia-l4", "L4"),
+        ("nvidia-tesla-p4", "P4"), ("nvidia-tesla-k80", "k80"), ("Tesla-P4", "P4"), ("Tesla-K80", "k80"),
     ],
 )  # fmt: skip
 def test_labels_of_later_boards(label: str, model: str) -> None:
@@ -45,10 +46,10 @@ def test_a_die_of_a_board_draws_half_its_watts() -> None:
 
 
 def test_models_are_added_with_the_watts_of_their_like() -> None:
-    catalog, unknown = with_products(Catalog.default(), ["T4", "V100", "P4", "Made-Up"])
-    assert unknown == ["P4", "Made-Up"]
+    catalog, unknown = with_products(Catalog.default(), ["T4", "V100", "2080", "Made-Up"])
+    assert unknown == ["2080", "Made-Up"]
     assert (catalog.gpu["V100"].idle_w, catalog.gpu["V100"].peak_w) == (30, 300)
-    assert catalog.gpu["P4"] == GpuModel(0, 0, 7611)
+    assert catalog.gpu["2080"] == GpuModel(0, 0, 11019)
     assert with_products(Catalog.default(), ["T4"])[0] is Catalog.default()
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.http.replies import Request
 from fastsim.telemetry.exporter import Pace, Record, routes
+from fastsim.telemetry.metric_names import PROFILES, Metric, described, metrics
 from fastsim.telemetry.readings_table import ordered
 from tests.telemetry import table
 
@@ -48,14 +49,30 @@ def test_the_last_reading_is_told_without_a_time() -> None:
     assert record.length_s == 1 and record.series == 2 and record.nodes() == ["n1"]
     labels = 'gpu="0",UUID="GPU-1",modelName="V100",Hostname="n1",namespace="ns",pod="p",container="c"'
     assert record.text(0.999).splitlines() == [
-        "# HELP DCGM_FI_DEV_POWER_USAGE power_w",
+        "# HELP DCGM_FI_DEV_POWER_USAGE Power that the board draws, watts.",
         "# TYPE DCGM_FI_DEV_POWER_USAGE gauge",
         f"DCGM_FI_DEV_POWER_USAGE{{{labels}}} 27.5",
-        "# HELP DCGM_FI_DEV_GPU_UTIL util_pct",
+        "# HELP DCGM_FI_DEV_GPU_UTIL Share of time in which the GPU ran any kernel, percent.",
         "# TYPE DCGM_FI_DEV_GPU_UTIL gauge",
         f"DCGM_FI_DEV_GPU_UTIL{{{labels}}} 3.0",
     ]
     assert values(record, 1) == [40.0, 3.0]
+
+
+def test_every_metric_is_described_in_its_unit() -> None:
+    """The text of HELP is words: what a quantity is, and in which unit this generation has it."""
+    for profile in PROFILES:
+        for metric in metrics(profile):
+            text = described(metric)
+            assert re.fullmatch(r"[A-Z][a-zA-Z ]+, [a-zA-Z0-9 ]+\.", text) and metric.quantity not in text, text
+    unit = {metric.quantity: described(metric).rpartition(", ")[2] for metric in metrics("dcgm4.9")}
+    assert (unit["util_pct"], unit["memory_used_mib"], unit["energy_j"]) == (
+        "a number from 0 to 1.",
+        "bytes.",
+        "joules.",
+    )
+    own = Metric("fan_pct", "fan", "gauge", 7.0)
+    assert described(own) == "fan_pct."
 
 
 def test_names_and_units_of_every_generation() -> None:

@@ -87,3 +87,14 @@ def test_an_exporter_is_no_pod_on_an_idle_device() -> None:
         ("GPU-2", 0, None, None), ("GPU-3", 0, "q", "gpu-operator"),
     ]  # fmt: skip
     assert {row["pod"] for row in table_of([sample(0)], by_name()).to_pylist()} == {"exporter-x7"}
+
+
+@pytest.mark.parametrize("own", [
+    {"pod": "dcgm-exporter-x7"}, {"pod": "nvidia-dcgm-exporter-x7"}, {"pod": "x7", "container": "dcgm-exporter"},
+])  # fmt: skip
+def test_an_exporter_is_no_pod_where_every_device_is_idle(own: dict[str, str]) -> None:
+    """An exporter asks for no GPU, so that a series with its name is about an idle device."""
+    labels = {"UUID": "GPU-1", "namespace": "gpu-operator", "job": "gpu", **own}
+    other = {"UUID": "GPU-2", "namespace": "ns", "pod": "train", "container": "main"}
+    rows = table_of([Sample("DCGM_FI_DEV_GPU_UTIL", one, 0, 0.0) for one in (labels, other)], by_name()).to_pylist()
+    assert [(row["pod"], row["namespace"], row["container"]) for row in rows] == [(None,) * 3, ("train", "ns", "main")]
