@@ -225,17 +225,18 @@ class Scenario:
     def problems(
         self, known: dict[tuple[str, str], FastsimError | None] | None = None, made: dict[str, Any] | None = None
     ) -> list[Problem]:
-        """Every mistake in this scenario; an empty list if it can be run.
+        """Every mistake in this scenario, one in a file of several fields once; an empty list if it can be run.
 
         ``known`` caches the results of checks by field and value; pass the same one for many scenarios. ``made`` takes
         what checks have made of fields, such as the policy of a text, by field.
         """
         problems = list(self._malformed())
-        wrong = {problem.path for problem in problems}
+        wrong, mistakes = {problem.path for problem in problems}, set[str]()
         for name in CHECKS:
             error = None if name in wrong else self._mistake(name, {} if known is None else known, made)
-            if error is not None:
+            if error is not None and not (isinstance(error, InputError) and str(error) in mistakes):
                 problems.append(Problem(name, str(error), error))
+                mistakes.add(str(error))
         return problems
 
     def _mistake(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import fastsim as fs
-from fastsim.errors import FastsimError, ScenarioError
+from fastsim.errors import FastsimError, InputError, ScenarioError
 from fastsim.scenario.scenario import Scenario
 
 
@@ -19,3 +21,23 @@ def test_a_load_is_checked_with_the_cluster_beside_it() -> None:
     known: dict[tuple[str, str], FastsimError | None] = {}
     assert not Scenario(large, pods).problems(known)
     assert Scenario("uniform?nodes=2&gpus=0", pods).problems(known), "another cluster, another answer"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "eight"}}}', "'eight'"),
+        ("error: the server doesn't have a resource type", "resource type"),
+    ],
+)
+def test_a_mistake_in_a_file_of_two_fields_is_told_once(text: str, told: str, tmp_path: Path) -> None:
+    """The same file is often the cluster and the workload; two files, and other fields, have mistakes of their own."""
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text(text)
+    dump = f"kubernetes:{tmp_path / 'a.json'}"
+    with pytest.raises(InputError) as caught:
+        Scenario(dump, dump).check()
+    assert str(caught.value).count(told) == 1
+    for other in (Scenario(dump, f"kubernetes:{tmp_path / 'b.json'}"), Scenario(dump, dump, policy="best-fitt")):
+        with pytest.raises(ScenarioError, match="2 mistakes"):
+            other.check()
