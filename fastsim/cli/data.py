@@ -144,11 +144,13 @@ def import_philly(source: Path, output: Path, rules: str, exponential: bool, sin
     "--as", "read_as", default="now", show_default=True, metavar="now|trace",
     help="Pods as they stand now, or at their recorded times, finished ones included.",
 )  # fmt: skip
+@click.option("--unpin", metavar="CHOICE", help="Pods that run wait: true for all, a kind of owner, or LABEL=VALUE.")
 @strict_option
 @uncollected()
 def import_kubernetes(
-    sources: tuple[Path, ...], output: Path, as_nodes: bool, memory_unit: str, read_as: str, strict: bool
-) -> None:
+    sources: tuple[Path, ...], output: Path, as_nodes: bool, memory_unit: str, read_as: str, unpin: str | None,
+    strict: bool,
+) -> None:  # fmt: skip
     """Pods or nodes of Kubernetes objects: YAML, JSON, folders, KAI snapshots.
 
     Constraints of pods depend on labels and taints of nodes, so give both together. Anything that is not honoured is
@@ -157,9 +159,9 @@ def import_kubernetes(
     from fastsim.cluster.cluster import Cluster
     from fastsim.cluster.importers import cluster_of
     from fastsim.kubernetes.snapshot import Snapshot
-    from fastsim.workload.importers.kubernetes import workload_of
+    from fastsim.workload.importers.kubernetes import warn_of_kept_nodes, workload_of
 
-    snapshot = Snapshot.read(*sources, memory_unit=memory_unit)
+    snapshot = Snapshot.read(*sources, memory_unit=memory_unit, unpin=unpin or "")
     table = cluster_of(snapshot) if as_nodes else workload_of(snapshot, read_as, marked=True)
     notices = snapshot.notices.lines
     if strict:
@@ -169,6 +171,8 @@ def import_kubernetes(
         click.echo(f"{output}: {len(table):,} nodes")
     else:
         click.echo(f"{output}: {table.write(output):,} pods")
+        if read_as == "trace":
+            warn_of_kept_nodes(table)
     for text in notices:
         click.echo(f"not honoured: {text}", err=True)
 

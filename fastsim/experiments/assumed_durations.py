@@ -22,7 +22,7 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.limits.quantities import MOST_SECONDS, MOST_SECONDS_TEXT
 from fastsim.workload import schema as s
 from fastsim.workload import texts
-from fastsim.workload.importers.kubernetes import trace_of
+from fastsim.workload.importers.kubernetes import NodesKept, trace_of
 from fastsim.workload.workload import Held, Workload
 
 OWN = "own"
@@ -140,7 +140,9 @@ def _sources(workload: Workload, durations: Any, pod_duration_s: float | None) -
     own = Means.of(_ended((workload if workload.snapshot is None else trace_of(workload.snapshot)).table()))
     history, name = own, "these pods"
     if not _is_own(durations):
-        pods = texts.workload_from(durations).workload
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NodesKept)  # nothing is placed
+            pods = texts.workload_from(durations).workload
         history, name = Means.of(_ended(pods.table())), durations if isinstance(durations, str) else pods.name
     mean_s = history.overall
     if mean_s is None:

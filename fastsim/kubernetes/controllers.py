@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fastsim.errors import InputError
@@ -49,6 +50,10 @@ MOST = 1_000_000
 SUCCEEDED, FAILED = OVER
 KEPT_NAMES = ("StatefulSet", "DaemonSet")
 """Kinds whose pod is replaced only when the terminating one is gone."""
+LEFT_OUT = "pods: left out, because "
+"""Beginning of notices about pods that have no row."""
+OWN_REASONS = ("scheduling gates hold them", "they are over and their times are unknown")
+"""Ends of such notices about pods that are gated or over, which are seen at the pod."""
 LACKED = "workloads: pods that are not there yet, beside others of their workloads"
 
 
@@ -192,19 +197,37 @@ def _target(pod: Manifest) -> str | None:
     return next((str(value) for field in fields for value in field.get("values") or ()), None)
 
 
-def without_pods(objects: Sequence[Manifest]) -> str:
-    """Text about objects that yield no pod, and why: suspended Jobs, Deployments scaled to 0, and so on."""
-    counts = Counter(_podless(item) for item in objects)
+def without_pods(objects: Sequence[Manifest], notices: Mapping[str, int] = MappingProxyType({})) -> str:
+    """Text about objects that yield no pod, and why: suspended Jobs, Deployments scaled to 0, and so on.
+
+    ``notices`` say why other pods, which are neither over nor held, are left out.
+    """
+    counts = Counter(_podless(item) for item in objects if not _is_candidate(item))
     listed = [f"{count:,} {one if count == 1 else many}" for (one, many), count in sorted(counts.items())]
-    return f"{', '.join(listed)} and no pods that ask for anything"
+    reasons = [(count, text.removeprefix(LEFT_OUT)) for text, count in sorted(notices.items())
+               if text.startswith(LEFT_OUT) and not text.endswith(OWN_REASONS)]  # fmt: skip
+    listed += [
+        f"{count:,} {'pod left out' if count == 1 else 'pods left out'}, because {why}" for count, why in reasons
+    ]
+    return f"{', '.join(listed)} and no {'other pods' if reasons else 'pods that ask for anything'}"
+
+
+def _is_candidate(item: Manifest) -> bool:
+    """Whether an object is a pod that runs, or that waits and that kube-scheduler looks at."""
+    if item.kind != "Pod" or item.part("status").get("phase") in OVER:
+        return False
+    held = item.part("spec").get("schedulingGates") or item.part("metadata").get("deletionTimestamp")
+    return bool(item.part("spec").get("nodeName")) or not held
 
 
 def _podless(item: Manifest) -> tuple[str, str]:
     """Words for an object without pods, in singular and plural."""
     kind, body = item.kind, item
     if kind == "Pod":
-        held = bool(item.part("spec").get("schedulingGates")) and not item.part("spec").get("nodeName")
-        return ("gated pod", "gated pods") if held else ("pod that is over", "pods that are over")
+        if item.part("status").get("phase") in OVER:
+            return "pod that is over", "pods that are over"
+        gated = bool(item.part("spec").get("schedulingGates"))
+        return ("gated pod", "gated pods") if gated else ("pod that is being deleted", "pods that are being deleted")
     if kind not in WORKLOADS and not is_gang_kind(item):
         return f"object of kind {kind}", f"objects of kind {kind}"
     group = _group(item)

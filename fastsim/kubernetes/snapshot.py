@@ -170,7 +170,11 @@ class Snapshot:
         if not rows:
             from fastsim.kubernetes.controllers import without_pods
 
-            raise InputError(self.name, without_pods(self.objects), "objects of kind Pod, or workloads that have pods")
+            found, expected = (
+                without_pods(self.objects, self.notices),
+                "objects of kind Pod, or workloads that have pods",
+            )
+            raise InputError(self.name, found, expected)
         return rows
 
     def beside(self, other: Snapshot) -> Snapshot:

@@ -239,11 +239,13 @@ class Workload(Completable):
         of an owner with its kind, such as ``ReplicaSet``, or those with a label, ``team=a``.
         """
         from fastsim.kubernetes.snapshot import Snapshot
-        from fastsim.workload.importers.kubernetes import workload_of
+        from fastsim.workload.importers.kubernetes import warn_of_kept_nodes, workload_of
 
         snapshot = Snapshot.read(path, *nodes, memory_unit=memory_unit, unpin=str(unpin or ""))
         workload = workload_of(snapshot, read_as)
         snapshot.warn(3, nodes=False)  # warnings about nodes come with the nodes
+        if read_as == "trace":
+            warn_of_kept_nodes(workload, 3)
         return workload
 
     @classmethod

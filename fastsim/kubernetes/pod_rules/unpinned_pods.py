@@ -1,7 +1,7 @@
 """Pods that run and are read as if they waited, so that policies can be compared on what a cluster has.
 
 Every pod is chosen, or those whose owner is of a kind (``ReplicaSet``), or those with a label (``team=a``). A pod that
-its node created itself stays there.
+its node created itself stays there, and so does a pod of a DaemonSet, which is made for its node.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from fastsim.kubernetes.workloads.owners import owners
 
 EVERY = ("True", "true", "all")
 """Texts that choose every pod."""
+OF_NODES = frozenset(("Node", "DaemonSet"))
+"""Kinds of owners whose pods belong to their nodes."""
 
 
 def unpinned(objects: Sequence[Manifest], choice: str) -> list[Manifest]:
@@ -56,7 +58,7 @@ def without_node(pod: Manifest) -> Manifest:
 
 def _is_chosen(pod: Manifest, choice: str) -> bool:
     kinds = [kind for kind, _, _ in owners(pod)]
-    if "Node" in kinds:
+    if not OF_NODES.isdisjoint(kinds):
         return False
     label, sign, value = choice.partition("=")
     if sign:

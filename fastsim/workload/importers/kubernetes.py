@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -23,8 +24,14 @@ if TYPE_CHECKING:
     from fastsim.kubernetes.snapshot import Snapshot
 
 
+class NodesKept(UserWarning):
+    """Warning: pods of a trace stay on the nodes where they ran, whatever the policy; the text has their number."""
+
+
 MARKED = "fastsim.tolerations"
 """Field of the metadata of pods whose tolerations stand among their expressions."""
+OF_NODES = ("DaemonSet/", "Node/")
+"""Beginnings of owners of pods that belong to their nodes."""
 
 
 @uncollected()
@@ -49,6 +56,20 @@ def import_pods(
     """The pods among the Kubernetes objects of a file or folder; options as in `Workload.from_kubernetes`."""
     further = [nodes] if nodes else []
     return Workload.from_kubernetes(path, *further, memory_unit=memory_unit, read_as=read_as, unpin=unpin)
+
+
+def warn_of_kept_nodes(workload: Workload, depth: int = 1) -> None:
+    """Warn of pods of a trace that no policy moves, `depth` functions up; pods of each node are meant to stay there."""
+    table = workload.table()
+    if s.PINNED_NODE not in table.column_names:
+        return
+    owners = table[s.NATIVE_JOB_ID].to_pylist() if s.NATIVE_JOB_ID in table.column_names else [None] * len(table)
+    rows = zip(table[s.PINNED_NODE].to_pylist(), owners, table[s.NATIVE_ID].to_pylist(), strict=True)
+    kept = [name for node, owner, name in rows if node is not None and not str(owner).startswith(OF_NODES)]
+    if kept:
+        stay = "pods of a trace stay on the nodes where they ran; with unpin=true the policy places them"
+        text = f"{workload.name}: {stay}: {len(kept):,}, such as {kept[0]}"
+        warnings.warn(text, NodesKept, stacklevel=depth + 1)
 
 
 def trace_of(snapshot: Snapshot) -> Workload:

@@ -211,3 +211,41 @@ def test_pods_that_a_replica_set_lacks_are_told_with_its_name(tmp_path: Path) ->
     assert snapshot.notices.lines == [
         "workloads: pods that are not there yet, beside others of their workloads: 2, such as ReplicaSet default/web"
     ]
+
+
+IN_GROUP = {"scheduling.x-k8s.io/pod-group": "g"}
+GONE = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+GROUP = {
+    "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+    "kind": "PodGroup",
+    "metadata": {"name": "g"},
+    "spec": {"minMember": 3},
+}
+ABOUT = {"name": "w", "podGroup": "x"}
+WORKLOAD = {"apiVersion": "scheduling.k8s.io/v1alpha1", "kind": "Workload", "metadata": {"name": "v"}, "spec": {}}
+KUEUE = {"kueue.x-k8s.io/pod-group-name": "g"}
+
+
+@pytest.mark.parametrize(
+    ("objects", "text"),
+    [
+        ([GROUP, pod("a", labels=IN_GROUP), pod("b", labels=IN_GROUP)],
+         "2 pods left out, because their gang is not complete and no other pods"),
+        ([pod("a", {}, {"kueue.x-k8s.io/pod-group-total-count": "2"}, KUEUE)],
+         "1 pod left out, because their gang is not complete and no other pods"),
+        ([{**WORKLOAD, "spec": {"podGroups": [{"name": "y", "policy": {}}]}}, pod("a", workloadRef=ABOUT)],
+         "1 pod left out, because the Workload or PodGroup of their gang is not there and no other pods"),
+        ([pod("a", meta=GONE)], "1 pod that is being deleted and no pods that ask"),
+        ([pod("a", status={"phase": "Succeeded"})], "1 pod that is over and no pods that ask"),
+        ([pod("a", schedulingGates=[{"name": "g"}])], "1 gated pod, 1 object of kind Node and no pods that ask"),
+        ([pod("a", nodeName="m", status={"phase": "Running"})],
+         "1 pod left out, because they run on nodes that are not there and no other pods"),
+    ],
+)  # fmt: skip
+def test_objects_without_candidates_are_refused_with_the_reason(
+    objects: list[dict[str, Any]], text: str, tmp_path: Path
+) -> None:
+    """A pod that waits is not over: what a refusal says of pods is why each has no part."""
+    snapshot = Snapshot.read(written(tmp_path / "a.json", node("n"), *objects))
+    with pytest.raises(InputError, match=f"{text}.*, expected objects of kind Pod"):
+        snapshot.pod_rows()
