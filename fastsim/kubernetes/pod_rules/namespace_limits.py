@@ -11,7 +11,7 @@ from typing import Any
 
 from fastsim.foundation.option_texts import groups_text
 from fastsim.kubernetes.devices.device_resources import GPU
-from fastsim.kubernetes.nodes import CPU, MEMORY
+from fastsim.kubernetes.nodes import CPU, MEMORY, PODS
 from fastsim.kubernetes.objects import Manifest, mapping, sequence
 from fastsim.kubernetes.quantity import capacity_mib, milli
 
@@ -23,6 +23,13 @@ SUMS = {
     "gpu_milli": (f"requests.{GPU}", "", milli),
 }
 """Limits of a tenant: their two names in a quota, and the unit as a function of the quantity."""
+
+COUNTS = (PODS, "count/pods")
+"""Limits on the number of pods."""
+BEGINNINGS = ("requests.", "limits.", "hugepages-", "ephemeral-storage")
+"""Beginnings of limits on sums over pods."""
+STORAGE = "requests.storage"
+"""A limit on claims for volumes."""
 
 Range = tuple[dict[str, Any], dict[str, Any]]
 """Default limits and requests of a container."""
@@ -52,13 +59,16 @@ def with_defaults(spec: Mapping[str, Any], ranges: Sequence[Range], where: str) 
 
 
 def quota_notice(quotas: Sequence[Manifest]) -> str:
-    """The notice about objects of kind ResourceQuota: the option ``--quotas`` that comes nearest to them."""
+    """The notice about objects of kind ResourceQuota: the option ``--quotas`` that comes nearest, and what it lacks."""
     least: dict[str, dict[str, int]] = {}
+    lacking: set[str] = set()
     for item in quotas:
         spec = item.part("spec")
-        if spec.get("scopes") or spec.get("scopeSelector"):
-            continue  # about some pods of the namespace only
         hard, where = mapping(spec, "hard", item.where), f"{item.where}: spec: hard"
+        if spec.get("scopes") or spec.get("scopeSelector"):
+            lacking.add("pods of a scope")
+            continue
+        lacking.update(key for key in hard if _is_about_pods(key))
         limits = least.setdefault(str(item.part("metadata").get("namespace") or "default"), {})
         for limit, (name, short, number) in SUMS.items():
             key = name if name in hard else short
@@ -66,7 +76,16 @@ def quota_notice(quotas: Sequence[Manifest]) -> str:
                 amount = number(hard[key], f"{where}: {key}")
                 limits[limit] = min(amount, limits.get(limit, amount))
     text = groups_text({namespace: limits for namespace, limits in sorted(least.items()) if limits})
-    return f"{QUOTAS}; --quotas '{text}' honours their limits on CPU, memory and GPUs" if text else QUOTAS
+    option = f"--quotas '{text}' honours their limits on CPU, memory and GPUs" if text else ""
+    without = f"no option honours those on {', '.join(sorted(lacking))}" if lacking else ""
+    return "; ".join(filter(None, (QUOTAS, option, without)))
+
+
+def _is_about_pods(key: str) -> bool:
+    """Whether a limit is about pods, and is none of those that an option honours."""
+    if any(key in names[:2] for names in SUMS.values()) or key == STORAGE:
+        return False
+    return key in COUNTS or key.startswith(BEGINNINGS)
 
 
 def _filled(container: Mapping[str, Any], ranges: Sequence[Range], where: str) -> Mapping[str, Any]:

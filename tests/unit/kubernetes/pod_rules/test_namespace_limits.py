@@ -78,6 +78,19 @@ def test_quotas_are_told_as_the_rule_that_honours_them() -> None:
         "default": {"cpu_milli": 8000, "memory_mib": 1024, "gpu_milli": 8000}, "team": {"gpu_milli": 2000},
     }  # fmt: skip
     assert amounts(pod(), *objects)[1] == {text: 4}
-    assert quota_notice([manifest(quota(pods="3"))]) == QUOTAS
+    assert quota_notice([manifest(quota(pods="3"))]) == f"{QUOTAS}; no option honours those on pods"
     with pytest.raises(InputError, match=r"hard: cpu: found 'many'"):
         quota_notice([manifest(quota(cpu="many"))])
+
+
+def test_limits_that_no_option_honours_are_named() -> None:
+    """A quota limits the number of pods and sums of any resource, of instances of GPUs as well."""
+    mig, gpus = "requests.nvidia.com/mig-1g.5gb", "requests.nvidia.com/gpu"
+    hard = {"pods": "10", mig: "2", gpus: "4", "requests.cpu": "8", "limits.memory": "1Gi", "requests.storage": "1Ti",
+            "count/pods": "9", "services": "5", "count/jobs.batch": "3"}  # fmt: skip
+    text = quota_notice([manifest(quota(**hard)), manifest(quota("r", "default", {"scopes": ["BestEffort"]}, pods="1"))])
+    assert text == (
+        f"{QUOTAS}; --quotas 'default:cpu_milli=8000,gpu_milli=4000' honours their limits on CPU, memory and GPUs; "
+        f"no option honours those on count/pods, limits.memory, pods, pods of a scope, {mig}"
+    )
+    assert quota_notice([manifest(quota(services="5", cpu="1"))]).endswith("CPU, memory and GPUs")
