@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from bench.conftest import Timed
-from fastsim.cluster.published_specs import sia_cluster
+from fastsim.cluster.cluster import Cluster
+from fastsim.cluster.published_specs import sia_nodes
 from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting
 from fastsim.engine.adaptive.run import adaptive_driver, run_adaptive
 from fastsim.performance.applications.family import Applications
@@ -27,7 +28,7 @@ JOBS = "synth:sia?jobs=160&seed=1&style=philly&rate_per_hour=20"
 
 def scene(round_s: float) -> AdaptiveSetting:
     """The cluster of most experiments, 64 GPUs, and the applications that ship."""
-    return AdaptiveSetting(groups_of(sia_cluster()), Applications.default(), round_s)
+    return AdaptiveSetting(groups_of(Cluster(*sia_nodes())), Applications.default(), round_s)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def bench_run(policy: Any, round_s: float, budget: float, timed: Timed, part: in
 def bench_decision(policy: Any, times: int, busy: int, budget: float, timed: Timed) -> None:
     """One decision at 64 GPUs with 8 or 24 jobs, and of Sia at 2,048 GPUs with 256 or 512 initially equal jobs."""
     setting = AdaptiveSetting(
-        groups_of(sia_cluster(f"{6 * times}:{2 * times}:{3 * times}")), Applications.default(), 60
+        groups_of(Cluster(*sia_nodes(f"{6 * times}:{2 * times}:{3 * times}"))), Applications.default(), 60
     )
     listed = f"{JOBS}&copies={times}".replace("jobs=160", f"jobs={160 * times}")
     jobs = jobs_of(workload_from(listed.replace("hour=20", "hour=80") if busy > 8 else listed).workload)

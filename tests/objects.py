@@ -7,8 +7,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from fastsim.cluster.cluster import Cluster
+from fastsim.cluster.importers import snapshot_nodes
+from fastsim.hardware.model_catalog import Catalog
 from fastsim.kubernetes.nodes import NodeFacts, node_row
 from fastsim.kubernetes.objects import Manifest
+from fastsim.kubernetes.snapshot import Snapshot
 
 
 def node(
@@ -42,6 +46,11 @@ def written(path: Path, *objects: dict[str, Any]) -> Path:
     """A file with a list of objects."""
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
     return path
+
+
+def cluster_of(snapshot: Snapshot, catalog: Catalog | None = None) -> Cluster:
+    """The cluster of a snapshot."""
+    return Cluster(*snapshot_nodes(snapshot, catalog))
 
 
 def row_of(body: dict[str, Any], unit: str = "GiB") -> tuple[dict[str, Any], Counter[str]]:

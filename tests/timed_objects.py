@@ -12,10 +12,9 @@ import polars as pl
 import pyarrow as pa
 
 import fastsim as fs
-from fastsim.cluster.importers import cluster_of
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import written
+from tests.objects import cluster_of, written
 
 Body = Mapping[str, Any]
 ZONE, RACK, HOST = "topology.kubernetes.io/zone", "rack", "kubernetes.io/hostname"

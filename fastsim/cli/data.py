@@ -157,12 +157,12 @@ def import_kubernetes(
     listed.
     """
     from fastsim.cluster.cluster import Cluster
-    from fastsim.cluster.importers import cluster_of
+    from fastsim.cluster.importers import snapshot_nodes
     from fastsim.kubernetes.snapshot import Snapshot
     from fastsim.workload.importers.kubernetes import warn_of_kept_nodes, workload_of
 
     snapshot = Snapshot.read(*sources, memory_unit=memory_unit, unpin=unpin or "")
-    table = cluster_of(snapshot) if as_nodes else workload_of(snapshot, read_as, marked=True)
+    table = Cluster(*snapshot_nodes(snapshot)) if as_nodes else workload_of(snapshot, read_as, marked=True)
     notices = snapshot.notices.lines
     if strict:
         refuse_not_honoured(notices)

@@ -100,6 +100,7 @@ def _published(name: str, text: str) -> click.Command:
         source: Path, output: Path, where: str | None, origin: str | None, settings: tuple[str, ...],
         as_nodes: bool = False,
     ) -> None:  # fmt: skip
+        from fastsim.cluster.cluster import Cluster
         from fastsim.cluster.published_nodes import import_nodes
         from fastsim.foundation.option_texts import settings_of
         from fastsim.workload.published_traces import import_trace
@@ -109,7 +110,7 @@ def _published(name: str, text: str) -> click.Command:
         options |= settings_of(f"{name} {source}", settings)
         if as_nodes:
             refuse(options, "--nodes")
-            cluster = import_nodes(name, source)
+            cluster = Cluster(*import_nodes(name, source))
             cluster.to_parquet(output)
             click.echo(f"{output}: {len(cluster):,} nodes")
             return

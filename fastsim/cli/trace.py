@@ -27,11 +27,11 @@ def lint(workload: str, cluster: str | None, as_json: bool) -> None:
 
     Exit code 1 if there are errors or warnings, 0 if there are none or notes only.
     """
-    from fastsim.cluster.texts import cluster_from
+    from fastsim.cluster.cluster import Cluster
     from fastsim.workload import lint as traces
     from fastsim.workload.texts import workload_from
 
-    where = None if cluster is None else cluster_from(cluster)
+    where = None if cluster is None else Cluster.from_text(cluster)
     findings = traces.trace_findings(workload_from(workload, where).workload, where)
     if as_json:
         print_json([one._asdict() for one in findings])
@@ -52,11 +52,11 @@ def lint(workload: str, cluster: str | None, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print figures and the load curve as JSON.")
 def stats(workload: str, cluster: str | None, out: Path | None, as_json: bool) -> None:
     """Arrivals, requests, durations, and the GPU load that is offered over time, by the models that pods accept."""
-    from fastsim.cluster.texts import cluster_from
+    from fastsim.cluster.cluster import Cluster
     from fastsim.workload import load_statistics as traces
     from fastsim.workload.texts import workload_from
 
-    where = None if cluster is None else cluster_from(cluster)
+    where = None if cluster is None else Cluster.from_text(cluster)
     frame = traces.trace_frame(workload_from(workload, where).workload)
     lines = traces.trace_lines(frame, where)
     if as_json:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
-from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,8 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from fastsim.cluster import node_types
-from fastsim.cluster.node_table import NODE_SCHEMA, Where, node_table, offered, watts
-from fastsim.errors import InputError, ScenarioError, suggestion
+from fastsim.cluster.node_table import NODE_SCHEMA, Nodes, Where, node_table, offered, watts
+from fastsim.errors import InputError, ScenarioError, reading, short, suggestion
 from fastsim.foundation.columns.checksum import content_checksum
 from fastsim.foundation.columns.content_equality import ComparedByContent
 from fastsim.foundation.csv_table import map_text
@@ -25,9 +24,9 @@ from fastsim.foundation.displays import Completable, chart_of, html_table
 from fastsim.foundation.draws.go_random import STARTING_DRAWS, DrawnPods, GoRandom, drawn_by
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.work_budget import Work
-from fastsim.foundation.option_texts import elements
+from fastsim.foundation.object_cache import OBJECTS
+from fastsim.foundation.option_texts import called, elements
 from fastsim.foundation.parquet import parquet_table, replacing, write_parquet
-from fastsim.hardware import mig
 from fastsim.hardware.model_catalog import Catalog
 
 if TYPE_CHECKING:
@@ -69,15 +68,28 @@ class Cluster(ComparedByContent, Completable):
     # ------------------------------------------------------------------ makers
 
     @classmethod
-    def from_text(cls, text: str | os.PathLike[str]) -> Cluster:
+    def from_text(cls, text: str | os.PathLike[str] | Cluster) -> Cluster:
         """The cluster of a text, as `simulate` and the command line read it; `cluster.texts` has the table of texts.
+
+        A cluster is returned as it is.
 
         >>> len(Cluster.from_text("openb:50"))
         50
         """
-        from fastsim.cluster.texts import cluster_from
+        if isinstance(text, Cluster):
+            return text
+        with reading(f"cluster {short(text)}", "a cluster that can be read"):
+            return OBJECTS.cached(("cluster", str(text)), lambda: cls._meant_by(text))
 
-        return cluster_from(text)
+    @classmethod
+    def _meant_by(cls, text: Any) -> Cluster:
+        from fastsim.cluster.texts import cluster_text
+
+        maker, options, catalog, seed = cluster_text(text)
+        made = called(f"cluster {str(text)!r}", getattr(cls, maker) if isinstance(maker, str) else maker, options)
+        cluster: Cluster = cls(*made) if isinstance(made, Nodes) else made
+        cluster = cluster if seed is None else cluster.shuffled(seed)
+        return cluster if catalog is None else cluster.with_catalog(catalog)
 
     @classmethod
     def preset(cls, name: str) -> Cluster:
@@ -128,11 +140,8 @@ class Cluster(ComparedByContent, Completable):
         Nodes stand in the order given, or interleaved by a seeded shuffle.
         """
         parts = elements("cluster.mix: parts", parts, "a list of (nodes, shape), or counts by keyword: mix(g2=10)")
-        rows = node_types.expanded([*parts, *node_types.named_parts(counts)], seed)
-        if max_pods is not None and "max_pods" not in rows:
-            rows["max_pods"] = [max_pods] * len(rows.get("name", ()))
-        table = pa.table({key: _typed(f"cluster.{name}.{key}", key, values) for key, values in rows.items()})
-        return cls(table, catalog or Catalog.default(), name)
+        rows = [*parts, *node_types.named_parts(counts)]
+        return cls(*node_types.mixed(rows, seed=seed, name=name, catalog=catalog, max_pods=max_pods))
 
     @classmethod
     def from_arrow(
@@ -165,7 +174,8 @@ class Cluster(ComparedByContent, Completable):
         from fastsim.cluster.importers import nodes_of
         from fastsim.cluster.table_sources import source_of
 
-        return nodes_of(source_of(data, name, delimiter, work=Work.NODES), columns, where=where, catalog=catalog)
+        source = source_of(data, name, delimiter, work=Work.NODES)
+        return cls(*nodes_of(source, columns, where=where, catalog=catalog))
 
     @classmethod
     def from_polars(cls, frame: Any, columns: Columns | None = None, **options: Any) -> Cluster:
@@ -182,8 +192,7 @@ class Cluster(ComparedByContent, Completable):
         """Nodes of an openb node list (CSV, CSV.gz or Parquet), in the file's order."""
         from fastsim.cluster.importers import import_nodes
 
-        cluster: Cluster = import_nodes(path, catalog=catalog)
-        return cluster
+        return cls(*import_nodes(path, catalog=catalog))
 
     @classmethod
     def from_gavel(
@@ -216,11 +225,11 @@ class Cluster(ComparedByContent, Completable):
 
         ``empty``: without them. See `kubernetes.Snapshot`.
         """
-        from fastsim.cluster.importers import cluster_of
+        from fastsim.cluster.importers import snapshot_nodes
         from fastsim.kubernetes.snapshot import Snapshot
 
         snapshot = Snapshot.read(path, memory_unit=memory_unit)
-        cluster = cluster_of(snapshot, catalog)
+        cluster = cls(*snapshot_nodes(snapshot, catalog))
         snapshot.warn(3)
         return cluster if not empty else cluster.emptied()
 
@@ -421,25 +430,3 @@ def _preset(name: str) -> dict[str, int]:
         do = suggestion(name, PRESETS) or "Cluster.from_text reads every text of a cluster"
         raise ScenarioError("cluster.preset", repr(name), expected, do)
     return node_types.openb_counts(PRESETS[name])
-
-
-PLAIN = {pa.string(): str, pa.float64(): float, pa.int64(): int, pa.int32(): int, pa.int16(): int}
-"""Values that become these types as they are, or are refused; to find out the type of values takes longer."""
-
-
-def _typed(where: str, column: str, values: list[Any]) -> pa.Array:
-    if column not in NODE_SCHEMA.names:
-        as_keywords = "write columns as keywords: gpu_idle_w=50.0" if column == "columns" else ""
-        do = as_keywords or suggestion(column, NODE_SCHEMA.names)
-        raise InputError(where, "an unknown column", f"one of: {', '.join(NODE_SCHEMA.names)}", do)
-    kind = NODE_SCHEMA.field(column).type
-    try:
-        if column == "mig":
-            return pa.array([mig.layout_text(layout) for layout in values], kind)
-        if pa.types.is_map(kind) or {type(value) for value in values} <= {PLAIN.get(kind), NoneType}:
-            return pa.array(values, kind)
-        # Through the natural type first: only a cast refuses to cut 1.5 down to 1.
-        return pa.array(values).cast(kind)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        odd = next((value for value in values if not isinstance(value, int | None)), values[0])
-        raise InputError(where, repr(odd), f"a value of type {kind}") from None

@@ -1,4 +1,4 @@
-"""Clusters from foreign formats: node lists of openb, nodes of a Kubernetes snapshot."""
+"""Nodes from foreign formats: node lists of openb, tables under other names, nodes of a Kubernetes snapshot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from fastsim.cluster.node_table import NODE_SCHEMA
+from fastsim.cluster.node_table import NODE_SCHEMA, Nodes
 from fastsim.errors import InputError
 from fastsim.foundation.columns.physical_types import column_of
 from fastsim.foundation.csv_table import csv_line, read_csv
@@ -21,7 +21,6 @@ from fastsim.hardware.gpu_products import with_products
 from fastsim.hardware.model_catalog import Catalog
 
 if TYPE_CHECKING:
-    from fastsim.cluster.cluster import Cluster
     from fastsim.cluster.column_mapping import Columns
     from fastsim.cluster.table_sources import Source
     from fastsim.kubernetes.snapshot import Snapshot
@@ -35,27 +34,24 @@ NODE_COLUMNS = {
 
 
 @whole_process
-def import_nodes(path: str | os.PathLike[str], *, catalog: Catalog | None = None) -> Cluster:
+def import_nodes(path: str | os.PathLike[str], *, catalog: Catalog | None = None) -> Nodes:
     """The nodes of a node list (CSV, CSV.gz or Parquet), in the file's order, with openb's limit of 1,001 pods."""
-    from fastsim.cluster.cluster import Cluster
-
     source = read_list(path, NODE_COLUMNS, tuple(NODE_COLUMNS), Work.NODES)
     names = {"sn": "name", "gpu": "num_gpu", "model": "gpu_model"}
     table = source.rename_columns([names.get(name, name) for name in source.column_names])
     table = table.append_column("max_pods", pa.array(np.full(len(table), MAX_PODS, np.int32)))
-    return Cluster(table, catalog or Catalog.default(), str(path), partial(list_row, path))
+    return Nodes(table, catalog or Catalog.default(), str(path), partial(list_row, path))
 
 
 def nodes_of(
     source: Source, columns: Columns | None = None, *, where: str | None = None, catalog: Catalog | None = None,
     identity: bool = True,
-) -> Cluster:  # fmt: skip
+) -> Nodes:  # fmt: skip
     """The nodes of a table under other names, in its order; see `column_mapping`."""
-    from fastsim.cluster.cluster import Cluster
     from fastsim.cluster.column_mapping import mapped
 
     found = mapped(source, columns, {field.name: field.type for field in NODE_SCHEMA}, where or (), identity)
-    return Cluster(found.table, catalog or Catalog.default(), source.name, found.source.place)
+    return Nodes(found.table, catalog or Catalog.default(), source.name, found.source.place)
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:
@@ -82,10 +78,8 @@ def read_list(
     return pa.table({name: column_of(table, name, types[name], partial(list_row, path)) for name in known})
 
 
-def cluster_of(snapshot: Snapshot, catalog: Catalog | None = None) -> Cluster:
+def snapshot_nodes(snapshot: Snapshot, catalog: Catalog | None = None) -> Nodes:
     """The nodes of a snapshot, by name; GPU models that the catalogue lacks draw 0 W."""
-    from fastsim.cluster.cluster import Cluster
-
     rows = snapshot.node_rows
     if not rows:
         raise InputError(snapshot.name, "no nodes", "objects of kind Node")
@@ -94,4 +88,4 @@ def cluster_of(snapshot: Snapshot, catalog: Catalog | None = None) -> Cluster:
         snapshot.notices[f"nodes: GPU model {model} of unknown watts counts 0 W"] = 1
     places = [node.where for node in snapshot.of_kind("Node")]
     columns = {name: pa.array([row[name] for row in rows], NODE_SCHEMA.field(name).type) for name in rows[0]}
-    return Cluster(pa.table(columns), known, snapshot.name, lambda row: places[row], snapshot)
+    return Nodes(pa.table(columns), known, snapshot.name, lambda row: places[row], snapshot)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,9 @@ from fastsim.hardware import mig
 from fastsim.hardware.gpu_products import models_spelled
 from fastsim.hardware.model_catalog import MOST_WATTS, Catalog
 from fastsim.hardware.node_constraints import MAX_GPUS
+
+if TYPE_CHECKING:
+    from fastsim.kubernetes.snapshot import Snapshot
 
 NODE_SCHEMA = pa.schema(
     [
@@ -62,6 +65,16 @@ _MOST_WATTS, _MOST_SECONDS = pa.scalar(float(MOST_WATTS), pa.float64()), pa.scal
 
 Where = Callable[[int], str]
 """Names row `i` (from 0) of the input, as in "nodes.csv:17"."""
+
+
+class Nodes(NamedTuple):
+    """Nodes as they were read, in the order in which a `Cluster` takes its parts, which checks them."""
+
+    table: pa.Table
+    catalog: Catalog
+    name: str
+    where: Where | None = None
+    snapshot: Snapshot | None = None
 
 
 def node_table(table: pa.Table, name: str, where: Where, catalog: Catalog) -> pa.Table:

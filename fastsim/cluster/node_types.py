@@ -1,4 +1,4 @@
-"""Named node types and the number of each in the openb cluster; mixes of them in any size."""
+"""Named node types and the number of each in the openb cluster; mixes of them, and of other shapes, in any size."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
+import pyarrow as pa
+
+from fastsim.cluster.node_table import NODE_SCHEMA, Nodes
 from fastsim.errors import InputError, plain_name, suggestion
 from fastsim.foundation.draws.random_streams import shuffled_order
 from fastsim.foundation.limits.knobs import NODES
+from fastsim.hardware import mig
+from fastsim.hardware.model_catalog import Catalog
 
 TABLES = Path(__file__).parent / "tables"
 
@@ -119,3 +125,37 @@ def expanded(parts: Iterable[tuple[int, Mapping[str, Any]]], seed: int | None) -
         rows = [rows[i] for i in shuffled_order(seed, "cluster.order", len(rows))]
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
+
+
+def mixed(
+    parts: Iterable[tuple[int, Mapping[str, Any]]], *, seed: int | None = None, name: str = "mix",
+    catalog: Catalog | None = None, max_pods: int | None = None,
+) -> Nodes:  # fmt: skip
+    """Nodes of several shapes, (count, columns) each, in the order given or interleaved by a seeded shuffle."""
+    rows = expanded(parts, seed)
+    if max_pods is not None and "max_pods" not in rows:
+        rows["max_pods"] = [max_pods] * len(rows.get("name", ()))
+    table = pa.table({key: _typed(f"cluster.{name}.{key}", key, values) for key, values in rows.items()})
+    return Nodes(table, catalog or Catalog.default(), name)
+
+
+PLAIN = {pa.string(): str, pa.float64(): float, pa.int64(): int, pa.int32(): int, pa.int16(): int}
+"""Values that become these types as they are, or are refused; to find out the type of values takes longer."""
+
+
+def _typed(where: str, column: str, values: list[Any]) -> pa.Array:
+    if column not in NODE_SCHEMA.names:
+        as_keywords = "write columns as keywords: gpu_idle_w=50.0" if column == "columns" else ""
+        do = as_keywords or suggestion(column, NODE_SCHEMA.names)
+        raise InputError(where, "an unknown column", f"one of: {', '.join(NODE_SCHEMA.names)}", do)
+    kind = NODE_SCHEMA.field(column).type
+    try:
+        if column == "mig":
+            return pa.array([mig.layout_text(layout) for layout in values], kind)
+        if pa.types.is_map(kind) or {type(value) for value in values} <= {PLAIN.get(kind), NoneType}:
+            return pa.array(values, kind)
+        # Through the natural type first: only a cast refuses to cut 1.5 down to 1.
+        return pa.array(values).cast(kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        odd = next((value for value in values if not isinstance(value, int | None)), values[0])
+        raise InputError(where, repr(odd), f"a value of type {kind}") from None

@@ -1,4 +1,4 @@
-"""Clusters of published traces by name: their lists of nodes, in the file's order.
+"""Nodes of published traces by name: their lists of nodes, in the file's order.
 
 GPUs whose watts the catalogue lacks draw 0 W.
 """
@@ -9,8 +9,8 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.importers import nodes_of
+from fastsim.cluster.node_table import Nodes
 from fastsim.cluster.table_sources import source_of
 from fastsim.errors import InputError, ScenarioError, reading
 from fastsim.foundation.limits.forked_process import whole_process
@@ -41,7 +41,7 @@ NODE_LISTS = {
 
 
 @whole_process
-def import_nodes(kind: str, path: str | os.PathLike[str]) -> Cluster:
+def import_nodes(kind: str, path: str | os.PathLike[str]) -> Nodes:
     """The nodes of a published trace, one of `NODE_LISTS`."""
     if kind not in NODE_LISTS:
         raise ScenarioError(f"nodes of {kind}", "no list of nodes", f"one of: {', '.join(NODE_LISTS)}")

@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from fastsim.cluster.cluster import Cluster
-from fastsim.cluster.node_types import node_types
+from fastsim.cluster.node_table import Nodes
+from fastsim.cluster.node_types import mixed, node_types
 from fastsim.cluster.server import GB_MIB, NETWORK_GBPS, STORAGE_MB_S
 from fastsim.errors import InputError, ScenarioError, short
 from fastsim.foundation.nested_text import json_value
@@ -85,8 +85,8 @@ def _specification(spec: str | os.PathLike[str]) -> str:
     return str(specs[0])
 
 
-def sia_cluster(spec: str = DEFAULT, catalog: Catalog | None = None) -> Cluster:
-    """The cluster of a specification of Sia; GPU models are named after machines, as in tables of applications."""
+def sia_nodes(spec: str = DEFAULT, catalog: Catalog | None = None) -> Nodes:
+    """The nodes of a specification of Sia; GPU models are named after machines, as in tables of applications."""
     words = str(spec).split(":")
     if len(words) != len(MACHINES) or not all(word.isdecimal() for word in words) or not any(map(int, words)):
         raise InputError("cluster sia", repr(spec), f"three whole numbers, not all 0: {':'.join(MACHINES)}")
@@ -95,7 +95,7 @@ def sia_cluster(spec: str = DEFAULT, catalog: Catalog | None = None) -> Cluster:
         for word, (name, shape) in zip(words, MACHINES.items(), strict=True)
     ]
     known = (catalog or Catalog.default()).extended(gpu=WATTS)
-    return Cluster.mix(parts, name=f"sia:{spec}", catalog=known)
+    return mixed(parts, name=f"sia:{spec}", catalog=known)
 
 
 def synergy_parts(spec: str | os.PathLike[str] | int, cpus: int | None = None) -> list[tuple[int, dict[str, Any]]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fastsim.errors import InputError
 
 if TYPE_CHECKING:
-    from fastsim.cluster.cluster import Cluster
+    import pyarrow as pa
 
 STORAGE_MB_S = "storage_mb_s"
 """Name among a node's `extra_resources`: bandwidth of its storage, MB/s."""
@@ -36,17 +36,17 @@ class Server(NamedTuple):
         return Server(1, self.cpus / n, self.memory_gb / n, self.storage_mb_s / n, self.network_gbps / n)
 
     @classmethod
-    def of(cls, cluster: Cluster) -> Server:
-        """The server that every node of ``cluster`` is; an InputError if two differ or if there are no GPUs."""
+    def of(cls, nodes: pa.Table, name: str) -> Server:
+        """The server that every node of the cluster ``name`` is; an InputError if two differ or have no GPUs."""
         columns = ("num_gpu", "cpu_milli", "memory_mib", "extra_resources")
-        rows = cluster.nodes.select(columns).to_pylist()
+        rows = nodes.select(columns).to_pylist()
         shapes = [_shape(**row) for row in rows]
         for position, shape in enumerate(shapes):
             if shape.gpus < 1:
-                raise InputError(f"{cluster.name}:{position + 1}: num_gpu", shape.gpus, "1 or more on every node")
+                raise InputError(f"{name}:{position + 1}: num_gpu", shape.gpus, "1 or more on every node")
             if shape != shapes[0]:
                 expected = f"{_text(shapes[0])}, as on the first node: shares are those of equal servers"
-                raise InputError(f"{cluster.name}:{position + 1}", _text(shape), expected)
+                raise InputError(f"{name}:{position + 1}", _text(shape), expected)
         return shapes[0]
 
 

@@ -21,13 +21,11 @@ cluster           ``openb``, ``openb-all`` · ``openb:1000?seed=3`` (scaled) · 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastsim.errors import InputError, ScenarioError, reading, short
+from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.limits.quantities import GO_SEEDS, is_go_seed
-from fastsim.foundation.object_cache import OBJECTS
 from fastsim.foundation.option_texts import (
-    called,
     names_file,
     refuse_objects,
     refuse_options,
@@ -36,7 +34,7 @@ from fastsim.foundation.option_texts import (
 )
 
 if TYPE_CHECKING:
-    from fastsim.cluster.cluster import Cluster
+    from fastsim.cluster.node_table import Nodes
     from fastsim.hardware.model_catalog import Catalog
 
 PRESETS = {
@@ -59,76 +57,69 @@ TABLE, MAP = "csv", "map"
 """Head of a table under other names, and its option for these."""
 
 
-def cluster_from(source: Any) -> Cluster:
-    """The cluster a text stands for; a cluster is returned as it is."""
-    from fastsim.cluster.cluster import Cluster
+class ClusterText(NamedTuple):
+    """What a text says: a maker of clusters and its options, another catalogue, the seed of another order of the nodes.
 
-    if isinstance(source, Cluster):
-        return source
-    with reading(f"cluster {short(source)}", "a cluster that can be read"):
-        return OBJECTS.cached(("cluster", str(source)), lambda: _cluster_of(source))
+    The maker is a method of `Cluster` by its name, or a function that reads nodes.
+    """
+
+    maker: str | Callable[..., Nodes]
+    options: dict[str, Any]
+    catalog: Catalog | None = None
+    seed: int | None = None
 
 
-def _cluster_of(source: Any) -> Cluster:
+def cluster_text(source: Any) -> ClusterText:
+    """What the text of a cluster says."""
     head, options = source_parts("cluster", source)
     catalog, seed = _catalog(options.pop("watts", None)), options.pop("shuffle", None)
     if seed is not None and not is_go_seed(seed):
         raise ScenarioError(f"cluster {source!r}", f"shuffle={seed}", GO_SEEDS)
     # Makers take the table for models that only it knows: parts of GPUs, and products under other names.
-    cluster = _built_cluster(head, options, str(source), {} if catalog is None else {"catalog": catalog})
-    cluster = cluster if seed is None else cluster.shuffled(seed)
-    return cluster if catalog is None or head.startswith("kubernetes:") else cluster.with_catalog(catalog)
+    found = _made_by(head, options, {} if catalog is None else {"catalog": catalog})
+    return found._replace(catalog=None if head.startswith("kubernetes:") else catalog, seed=seed)
 
 
-def _built_cluster(head: str, options: dict[str, Any], text: str, beside: Mapping[str, Any]) -> Cluster:
-    from fastsim.cluster.cluster import Cluster
-
+def _made_by(head: str, options: dict[str, Any], beside: Mapping[str, Any]) -> ClusterText:
     kind, _, rest = head.partition(":")
     if names_file(head):
         return _of_a_file(head, options, beside)
     if head in ("openb", "openb-all"):
         refuse_options("cluster", options, CLUSTER_OPTIONS)
-        return Cluster.preset(head)
+        return ClusterText("preset", {"name": head})
     if kind in ("openb", "openb-all") and rest.isdecimal():
-        return _cluster_called(text, Cluster.scaled, {**options, "preset": kind, "nodes": int(rest)})
+        return ClusterText("scaled", {**options, "preset": kind, "nodes": int(rest)})
     if kind == "openb" and names_file(rest):
         refuse_options("cluster", options, CLUSTER_OPTIONS)
-        return Cluster.from_openb(rest, **beside)
+        return ClusterText("from_openb", {"path": rest, **beside})
     if kind in ("pai", "alibaba") and rest:
         from fastsim.cluster.published_nodes import import_nodes
 
         refuse_options("cluster", options, CLUSTER_OPTIONS)
-        return import_nodes(kind, rest)
+        return ClusterText(import_nodes, {"kind": kind, "path": rest})
     if head in ("uniform", "mix"):
-        return _cluster_called(text, getattr(Cluster, head), {**options, **beside})
+        return ClusterText(head, {**options, **beside})
     if kind == TABLE and rest:
-        return _cluster_called(text, Cluster.from_csv, {**table_options(options), **beside, "data": rest})
+        return ClusterText("from_csv", {**table_options(options), **beside, "data": rest})
     if kind in ARGUMENTS and rest:
-        return _cluster_called(text, _maker(kind), {**options, **beside, ARGUMENTS[kind]: rest})
+        return ClusterText(_maker(kind), {**options, **beside, ARGUMENTS[kind]: rest})
     raise unknown_name("cluster", head, PRESETS)
 
 
-def _of_a_file(path: str, options: Mapping[str, Any], beside: Mapping[str, Any]) -> Cluster:
-    from fastsim.cluster.cluster import Cluster
-
+def _of_a_file(path: str, options: Mapping[str, Any], beside: Mapping[str, Any]) -> ClusterText:
     refuse_options("cluster", options, CLUSTER_OPTIONS)
     refuse_objects("cluster", path, ("kubernetes",))
     if path.endswith(".ini"):
-        return Cluster.from_synergy(path, **beside)
-    return (Cluster.from_parquet if path.endswith(".parquet") else Cluster.from_csv)(path, **beside)
+        return ClusterText("from_synergy", {"spec": path, **beside})
+    if path.endswith(".parquet"):
+        return ClusterText("from_parquet", {"path": path, **beside})
+    return ClusterText("from_csv", {"data": path, **beside})
 
 
-def _maker(kind: str) -> Callable[..., Cluster]:
-    from fastsim.cluster.cluster import Cluster
-    from fastsim.cluster.published_specs import sia_cluster
+def _maker(kind: str) -> str | Callable[..., Nodes]:
+    from fastsim.cluster.published_specs import sia_nodes
 
-    maker: Callable[..., Cluster] = sia_cluster if kind == "sia" else getattr(Cluster, f"from_{kind}")
-    return maker
-
-
-def _cluster_called(text: str, maker: Callable[..., Cluster], options: Mapping[str, Any]) -> Cluster:
-    cluster: Cluster = called(f"cluster {text!r}", maker, options)
-    return cluster
+    return sia_nodes if kind == "sia" else f"from_{kind}"
 
 
 def table_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,13 +12,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import is_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastsim.cluster.importers import cluster_of
+from fastsim.cluster.cluster import Cluster
+from fastsim.cluster.importers import snapshot_nodes
 from fastsim.decisions.watched_objects import WatchedObjects
 from fastsim.errors import InputError
 from fastsim.foundation.http.answers import base_address
@@ -30,7 +31,6 @@ from fastsim.kubernetes.snapshot import Snapshot, is_running
 from fastsim.workload.importers.kubernetes import workload_of_rows
 
 if TYPE_CHECKING:
-    from fastsim.cluster.cluster import Cluster
     from fastsim.workload.typical_pods import TypicalPods
 
 
@@ -51,7 +51,7 @@ class ClusterState(Snapshot):
     @cached_property
     def nodes(self) -> Cluster:
         """The nodes, without the pods that run there, which are in `bound_rows`."""
-        return replace(cluster_of(self), snapshot=None)
+        return Cluster(*snapshot_nodes(self)._replace(snapshot=None))
 
     def following(self, objects: Sequence[Manifest]) -> ClusterState:
         """The state with these objects.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fastsim.cluster.texts import cluster_from
+from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.plan import GPU_PICKS, QUEUES
 from fastsim.errors import GUESS, FastsimError, PolicyError, ScenarioError, kind_of, plain_name, suggestion
 from fastsim.policies import registry
@@ -102,14 +102,14 @@ def _check_workload(value: Any, cluster: Any = None) -> None:
     beside = None
     if cluster is not None:
         try:
-            beside = cluster_from(cluster)
+            beside = Cluster.from_text(cluster)
         except FastsimError:  # the mistake of the other field
             return
     texts.workload_from(value, beside)
 
 
 spec.CHECKS.update(
-    cluster=cluster_from,
+    cluster=Cluster.from_text,
     workload=_check_workload,
     policy=_check_policy,
     queue=_check_queue,

@@ -41,8 +41,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.table_sources import JSON_LINES
-from fastsim.cluster.texts import cluster_from, table_options
+from fastsim.cluster.texts import table_options
 from fastsim.errors import FastsimError, InputError, ScenarioError, reading, suggestion
 from fastsim.foundation.limits.quantities import GO_SEEDS, is_go_seed
 from fastsim.foundation.object_cache import OBJECTS
@@ -111,7 +112,7 @@ class RunInputs(NamedTuple):
 
 def inputs_from(cluster: Any, workload: Any) -> RunInputs:
     """The nodes and pods of two texts; shuffled nodes are drawn after pods that the same seed shuffled or tuned."""
-    nodes = cluster_from(cluster)
+    nodes = Cluster.from_text(cluster)
     offered, untuned = workload_from(workload, nodes)
     drawn = _drawn_after(nodes, cluster, offered)
     return RunInputs(drawn if offered.snapshot is None else drawn.with_claims(offered.snapshot), offered, untuned)
@@ -120,7 +121,7 @@ def inputs_from(cluster: Any, workload: Any) -> RunInputs:
 def nodes_from(cluster: Any, workload: Any) -> Cluster:
     """The nodes of a run; its pods are read only if the order of the nodes depends on them."""
     shuffled = isinstance(cluster, str) and "shuffle" in source_parts("cluster", cluster)[1]
-    return inputs_from(cluster, workload).cluster if shuffled else cluster_from(cluster)
+    return inputs_from(cluster, workload).cluster if shuffled else Cluster.from_text(cluster)
 
 
 def _drawn_after(nodes: Cluster, source: Any, pods: Workload) -> Cluster:

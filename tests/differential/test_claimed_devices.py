@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastsim as fs
-from fastsim.cluster.importers import cluster_of
 from fastsim.kubernetes.pod_rules.resource_claims import PARTLY, UNEQUAL
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
@@ -21,6 +20,7 @@ from tests.objects import (
     allocation,
     claim,
     claiming,
+    cluster_of,
     device,
     device_class,
     manifest,

@@ -160,7 +160,7 @@ def _trace(kind: str, path: Path) -> None:
 
 
 def _nodes(kind: str, path: Path) -> None:
-    trial.require_sound(import_nodes(kind, path).nodes)
+    trial.require_sound(Cluster(*import_nodes(kind, path)).nodes)
 
 
 def _openb_nodes(path: Path) -> None:

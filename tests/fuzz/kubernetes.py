@@ -10,14 +10,13 @@ from functools import partial
 from typing import Any
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.cluster.importers import cluster_of
 from fastsim.hardware import mig
 from fastsim.kubernetes import quantity
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
 from tests.fuzz import mutation, trial
 from tests.fuzz.trial import Trial
-from tests.objects import node, pod
+from tests.objects import cluster_of, node, pod
 
 _T4 = {"nvidia.com/gpu.product": "Tesla-T4", "kubernetes.io/hostname": "n1", "zone": "a"}
 _TERM = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}

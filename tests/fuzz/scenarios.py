@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import fastsim as fs
-from fastsim.cluster.texts import cluster_from
+from fastsim.cluster.cluster import Cluster
 from fastsim.experiments.sweep.sweep import sweep_from_toml
 from fastsim.foundation.limits.work_budget import CHOICE
 from fastsim.policies import registry
@@ -188,7 +188,7 @@ def clusters() -> Trial:
     """Texts of clusters."""
 
     def used(text: str) -> None:
-        cluster = cluster_from(text)
+        cluster = Cluster.from_text(text)
         trial.require_sound(cluster.nodes)
         trial.require_sound(cluster.watts)
 
@@ -197,7 +197,7 @@ def clusters() -> Trial:
 
 def workloads() -> Trial:
     """Texts of workloads."""
-    cluster = cluster_from("openb:6")
+    cluster = Cluster.from_text("openb:6")
 
     def used(text: str) -> None:
         trial.require_sound(workload_from(text, cluster).workload.table())

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 
 import fastsim as fs
-from fastsim.cluster.texts import cluster_from
+from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.run import OnlineOptions, run_online
 from fastsim.policies import registry
 from fastsim.policies.online.by_readings import Watched
@@ -109,7 +109,7 @@ def test_an_audit_finds_nothing_under_any_policy(policy: str, rng: random.Random
     assert [str(one) for one in audit.differences] == []
     assert audit.checked > 0
     if engine_of(policy) in ROUNDS:
-        works_when_not_restarting(result, cluster_from(scenario.cluster))
+        works_when_not_restarting(result, Cluster.from_text(scenario.cluster))
 
 
 def works_when_not_restarting(run: fs.Result, cluster: fs.Cluster) -> None:
@@ -153,7 +153,7 @@ def two_pods(submit_s: list[float], duration_s: list[float], until_s: float | No
     pods = {"pod_id": [0, 1], "submit_s": submit_s, "duration_s": duration_s, "gpu_milli": [1000, 1000]}
     pods |= {name: [1, 1] for name in ("cpu_milli", "memory_mib", "num_gpu")}
     workload = fs.Workload.from_arrow(pl.DataFrame(pods).to_arrow())
-    return fs.Scenario(cluster_from("openb:2"), workload, policy="best_fit", until_s=until_s)
+    return fs.Scenario(Cluster.from_text("openb:2"), workload, policy="best_fit", until_s=until_s)
 
 
 def test_an_end_that_a_rounded_makespan_misses_by_a_digit_is_found() -> None:
@@ -189,7 +189,7 @@ def of_objects(policy: str, rng: random.Random, shift_s: float = 0.0, suffix: st
     of all but equal value, of which the last digit of a job's age picks one.
     """
     scenario = scenario_of(engine_of(policy), policy, rng)
-    cluster = cluster_from(scenario.cluster)
+    cluster = Cluster.from_text(scenario.cluster)
     nodes = pl.DataFrame(pl.from_arrow(cluster.nodes)).with_columns(pl.col("name") + suffix)
     work = texts.workload_from(scenario.workload, cluster).workload
     late = [name for name in ("submit_s", "deadline_s") if name in work.columns]

@@ -18,7 +18,7 @@ import pytest
 import fastsim as fs
 from fastsim.cli.grammar.durations import Duration
 from fastsim.cluster.cluster import Cluster
-from fastsim.cluster.published_specs import sia_cluster
+from fastsim.cluster.published_specs import sia_nodes
 from fastsim.engine.checkpoints.clock import Checkpoints
 from fastsim.errors import FastsimError
 from fastsim.experiments.capacity_plan import smallest_additions
@@ -43,7 +43,7 @@ from tests.cli.test_grammar import VERBS
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 CLUSTERS = {"uniform": Cluster.uniform, "mix": Cluster.mix, "scaled": Cluster.scaled, "gavel": Cluster.from_gavel,
-            "sia": sia_cluster, "synergy": Cluster.from_synergy}  # fmt: skip
+            "sia": sia_nodes, "synergy": Cluster.from_synergy}  # fmt: skip
 SEED, PART, SIZE = "a seed", "a number of a formula", "the size of a request or node, which is compared, not counted"
 TABLE, TEXT = "a file or table whose rows are read once", "its parts have entries of their own"
 HARMLESS = {

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import fastsim as fs
-from fastsim.cluster.texts import cluster_from
+from fastsim.cluster.cluster import Cluster
 from fastsim.errors import FastsimError
 from fastsim.simulation.run_warnings import OptionUnused
 from tests.docs.pages import PAGES
@@ -58,7 +58,7 @@ def forked(run: dict[str, Any], folder: Path) -> bool:
 
 def with_leaving_node(run: dict[str, Any]) -> fs.Cluster:
     """The cluster of the run, of which the last node leaves at 10⁹ s."""
-    nodes = cluster_from(run["cluster"]).nodes
+    nodes = Cluster.from_text(run["cluster"]).nodes
     leaves = pa.array([*[None] * (len(nodes) - 1), 1e9], pa.float64())
     return fs.Cluster.from_arrow(nodes.set_column(nodes.schema.get_field_index("remove_s"), "remove_s", leaves))
 
@@ -76,7 +76,7 @@ def rarer(run: dict[str, Any], _: Path) -> bool:
 
 def priced(run: dict[str, Any], _: Path) -> bool:
     """Whether jobs cost something."""
-    models = cluster_from(run["cluster"]).nodes["gpu_model"].drop_null().unique().to_pylist()
+    models = Cluster.from_text(run["cluster"]).nodes["gpu_model"].drop_null().unique().to_pylist()
     return bool(figure(run, "cost", prices=dict.fromkeys(models, 1.0)) > 0)
 
 

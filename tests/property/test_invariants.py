@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 
 import fastsim as fs
-from fastsim.cluster.texts import cluster_from
+from fastsim.cluster.cluster import Cluster
 from fastsim.policies import registry
 from tests.property.test_audit import SPELLED, engine_of
 from tests.strategies import scenarios_per_run
@@ -94,7 +94,7 @@ def crowded(policy: str, rng: random.Random) -> tuple[fs.Cluster, pl.DataFrame, 
     if engine in ("adaptive", "monitored"):
         text, idle_w = (TRAINING, TRAINING_W) if engine == "adaptive" else (WATCHED, WATCHED_W)
         drawn = learners if engine == "adaptive" else detectors
-        return cluster_from(text), drawn(rng), drawn(rng), idle_w
+        return Cluster.from_text(text), drawn(rng), drawn(rng), idle_w
     first, second = (pl.DataFrame(pl.from_arrow(workload(crowd(rng, 0.0)).table())) for _ in range(2))
     return fs.Cluster.mix([(2, NODE)]), first, second, 2 * IDLE_W
 
@@ -203,7 +203,7 @@ def test_a_lone_job_of_fixed_size_has_the_same_figures_in_every_adaptive_run(
     policy: str, rng: random.Random, minute: int
 ) -> None:
     job = learners(rng, rigid_share=1)[:1].with_columns(submit_s=pl.lit(60.0 * minute))
-    gpus, cluster = int(job["num_gpu"][0]), cluster_from("sia:4:0:0")
+    gpus, cluster = int(job["num_gpu"][0]), Cluster.from_text("sia:4:0:0")
     found, usual = (run_of(name, cluster, fs.Workload.from_arrow(job)) for name in (policy, "served"))
     row, jct_s = found.summary.row(0, named=True), usual.summary["jct_mean_s"][0]
     joules = jct_s * (4 * (30 + 4 * 10) + gpus * (70 - 10))
@@ -223,7 +223,7 @@ def test_a_lone_job_of_fixed_size_has_the_same_figures_in_every_adaptive_run(
 def test_a_lone_job_on_monitored_gpus_waits_for_its_container_alone(policy: str, minute: int, run_s: int) -> None:
     jobs = fs.Workload.synth("detectors", jobs=1, run_s=float(run_s)).table()
     job = pl.DataFrame(pl.from_arrow(jobs)).with_columns(submit_s=pl.lit(60.0 * minute))
-    run = run_of(policy, cluster_from(WATCHED), fs.Workload.from_arrow(job))
+    run = run_of(policy, Cluster.from_text(WATCHED), fs.Workload.from_arrow(job))
     row, start_s = run.summary.row(0, named=True), run.placements["start_s"][0]
     wait_s = start_s - 60.0 * minute
     joules = (wait_s + run_s) * WATCHED_W + run_s * (70 - 10)

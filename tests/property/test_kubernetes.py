@@ -12,13 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import fastsim as fs
-from fastsim.cluster.importers import cluster_of
 from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.pod_rules.host_ports import HostPort, clash
 from fastsim.kubernetes.quantity import quantity
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import node, pod
+from tests.objects import cluster_of, node, pod
 from tests.strategies import scenarios_per_run
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -16,7 +16,7 @@ from fastsim.policies import expression
 from fastsim.workload import texts as workloads
 from tests.engines import RUNS
 
-MAKERS = ((clusters, "_cluster_of"), (workloads, "_opened_pods"), (expression, "policy_from_text"))
+MAKERS = ((clusters, "cluster_text"), (workloads, "_opened_pods"), (expression, "policy_from_text"))
 """Functions that make an object of a text."""
 
 

@@ -108,7 +108,7 @@ def needs_of(
     """The tables of a run; ``requests`` are those of each kind, if its jobs are pods."""
     servers = servers_of(cluster, setting.gpu_models)
     if sensitivity is not None:
-        return needs_on(servers, setting, sensitivity, Server.of(cluster), quirks)
+        return needs_on(servers, setting, sensitivity, Server.of(cluster.nodes, cluster.name), quirks)
     kinds = len(setting.oracle.kinds)
     need = np.zeros((kinds, len(RESOURCES)))
     if requests is not None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import polars as pl
 
-from fastsim.cluster.texts import cluster_from
+from fastsim.cluster.cluster import Cluster
 from fastsim.engine.originals.original_run import HOUR_S, OriginalRun, Printed, chosen, lines, refuse
 from fastsim.engine.result import Result
 from fastsim.errors import ResultError, reading
@@ -122,7 +122,7 @@ def write_log(result: Result, path: Path) -> int:
     if "charged_restarts" not in jobs.columns:
         raise ResultError(f"{path}: found a run without adaptive jobs, expected a run of sia, pollux or the like")
     fields = result.origin(str(path), allow_code=True)  # its policy is never made
-    nodes = cluster_from(fields.cluster).nodes
+    nodes = Cluster.from_text(fields.cluster).nodes
     models = dict(zip(nodes["name"].to_pylist(), nodes["gpu_model"].to_pylist(), strict=True))
     stays = _stays(result.placements, models)
     round_s = float(fields.round_s or 60.0)

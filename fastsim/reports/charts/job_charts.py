@@ -147,13 +147,13 @@ def _demand(result: Result, gpus: int | None) -> float:
 def _gpus(result: Result, gpus: int | None) -> int:
     if gpus is not None:
         return gpus
-    from fastsim.cluster.texts import cluster_from
+    from fastsim.cluster.cluster import Cluster
 
     try:
         scenario = result.origin("demand_over_load", allow_code=True)  # its policy is never made
     except InputError as error:
         raise ScenarioError("demand_over_load: gpus", "nothing", f"GPUs of the cluster: {error}") from None
-    return cluster_from(scenario.cluster).total_gpus
+    return Cluster.from_text(scenario.cluster).total_gpus
 
 
 def _load(result: Result) -> float:

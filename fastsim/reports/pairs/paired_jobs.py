@@ -200,10 +200,10 @@ def job_requests(run: Result) -> pl.DataFrame:
         scenario = run.origin("paired_jobs", allow_code=True)  # its policy is never made
     except InputError:
         return known
-    from fastsim.cluster.texts import cluster_from
+    from fastsim.cluster.cluster import Cluster
     from fastsim.workload.texts import workload_from
 
-    workload, _ = workload_from(scenario.workload, cluster_from(scenario.cluster))
+    workload, _ = workload_from(scenario.workload, Cluster.from_text(scenario.cluster))
     table = pl.DataFrame(pl.from_arrow(workload.table()))
     tenant = pl.col("tenant").cast(pl.String) if "tenant" in table.columns else pl.lit(None, pl.String)
     return table.select("pod_id", size=pl.col("num_gpu") * pl.col("gpu_milli") / 1000, tenant=tenant)

@@ -230,9 +230,9 @@ def _gpus(cluster: Cluster | str | None) -> tuple[int, ...]:
     """GPUs of each model of the cluster, models sorted by name."""
     if cluster is None:
         raise ScenarioError("synth.warm_start", "no cluster", "the cluster that the first jobs shall fill")
-    from fastsim.cluster.texts import cluster_from
+    from fastsim.cluster.cluster import Cluster
 
-    nodes = cluster_from(cluster).nodes.select(["gpu_model", "num_gpu"]).to_pylist()
+    nodes = Cluster.from_text(cluster).nodes.select(["gpu_model", "num_gpu"]).to_pylist()
     models = sorted({node["gpu_model"] for node in nodes if node["num_gpu"]})
     if not models:
         raise ScenarioError("synth.warm_start", "a cluster without GPUs", "GPUs that the first jobs shall fill")

@@ -107,6 +107,6 @@ def test_samples_of_jobs_in_rounds(cluster: str, workload: str, policy: str, opt
     stays = result.placements.join(jobs, on="pod_id").rows(named=True)
     begin_s = float(result.jobs["submit_s"].min())  # type: ignore[arg-type]
     span = begin_s, begin_s + float(result.summary["makespan_s"][0])
-    from fastsim.cluster.texts import cluster_from
+    from fastsim.cluster.cluster import Cluster
 
-    agree(result, telemetry, cluster_from(cluster), stays, span, 0)
+    agree(result, telemetry, Cluster.from_text(cluster), stays, span, 0)

@@ -12,7 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from fastsim.cluster.published_specs import sia_cluster
+from fastsim.cluster.cluster import Cluster
+from fastsim.cluster.published_specs import sia_nodes
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptiveSetting
 from fastsim.engine.adaptive.run import AdaptiveOutcome, run_adaptive
 from fastsim.performance.applications.family import Applications
@@ -35,7 +36,7 @@ def trained_applications() -> Applications:
 
 def run_of(jobs: tuple[AdaptiveJob, ...], policy: Any, round_s: float, seed: int) -> AdaptiveOutcome:
     """A run of these jobs on the recorded cluster."""
-    setting = AdaptiveSetting(groups_of(sia_cluster()), trained_applications(), round_s, seed)
+    setting = AdaptiveSetting(groups_of(Cluster(*sia_nodes())), trained_applications(), round_s, seed)
     return run_adaptive(table_setting(setting), setting, policy.begin(setting), jobs)
 
 

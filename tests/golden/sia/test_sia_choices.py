@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.cluster.published_specs import sia_cluster
+from fastsim.cluster.cluster import Cluster
+from fastsim.cluster.published_specs import sia_nodes
 from fastsim.engine.adaptive.plan import AdaptivePlan, AdaptiveSetting, AdaptiveView, JobView, Place
 from fastsim.engine.adaptive.run import run_adaptive
 from fastsim.policies.adaptive.sia import Sia
@@ -99,7 +100,7 @@ class Follower:
 @pytest.mark.parametrize("folder", smallest_first("*_sia", 2))
 def test_with_the_recorded_picks_among_equals_runs_are_the_recorded_ones(folder: Path) -> None:
     run = RecordedRun(folder)
-    setting = AdaptiveSetting(groups_of(sia_cluster()), trained_applications(), float(run.round_s))
+    setting = AdaptiveSetting(groups_of(Cluster(*sia_nodes())), trained_applications(), float(run.round_s))
     plan = Sia().begin(setting)
     assert isinstance(plan.decider, SiaDecider)
     follower = Follower(run, plan.decider)

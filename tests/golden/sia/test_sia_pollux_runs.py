@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastsim.cluster.published_specs import sia_cluster
+from fastsim.cluster.cluster import Cluster
+from fastsim.cluster.published_specs import sia_nodes
 from fastsim.engine.adaptive.plan import AdaptiveSetting, Place
 from fastsim.engine.adaptive.run import AdaptiveOutcome, adaptive_driver
 from fastsim.policies.adaptive.pollux import Pollux
@@ -46,7 +47,7 @@ def recorded() -> dict[str, list[RecordedRun]]:
 
 
 def setting(round_s: float, seed: int = 0) -> AdaptiveSetting:
-    return AdaptiveSetting(groups_of(sia_cluster()), trained_applications(), round_s, seed)
+    return AdaptiveSetting(groups_of(Cluster(*sia_nodes())), trained_applications(), round_s, seed)
 
 
 def played(run: RecordedRun, policy: Any, round_s: float, seed: int = 0) -> AdaptiveOutcome:

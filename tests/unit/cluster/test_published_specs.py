@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.cluster.published_specs import gavel_parts, sia_cluster
+from fastsim.cluster.published_specs import gavel_parts, sia_nodes
 from fastsim.cluster.server import Server
-from fastsim.cluster.texts import cluster_from
 from fastsim.errors import InputError, ScenarioError
 
 
@@ -35,12 +34,12 @@ def test_servers_of_several_gpus_leave_the_rest_out() -> None:
 
 
 def test_as_text_and_from_a_file(tmp_path: Path) -> None:
-    cluster = cluster_from("gavel:4:8:0?per_server=4:2:1")
+    cluster = Cluster.from_text("gavel:4:8:0?per_server=4:2:1")
     assert column(cluster, "num_gpu") == [2, 2, 2, 2, 4]
     path = tmp_path / "specs.json"
     path.write_text('{"philly": ["30:20:10"]}\n')
     assert Cluster.from_gavel(path).checksum() == Cluster.from_gavel("30:20:10").checksum()
-    assert cluster_from(f"gavel:{path}").total_gpus == 60
+    assert Cluster.from_text(f"gavel:{path}").total_gpus == 60
 
 
 @pytest.mark.parametrize(
@@ -69,22 +68,23 @@ def test_files_without_one_specification_are_refused(tmp_path: Path, text: str, 
 
 
 def test_machines_stand_kind_by_kind() -> None:
-    cluster = cluster_from("sia:2:1:1")
+    cluster = Cluster.from_text("sia:2:1:1")
     assert cluster.nodes["gpu_model"].to_pylist() == ["aws", "aws", "dgx-ext", "rtx"]
     assert cluster.nodes["num_gpu"].to_pylist() == [4, 4, 8, 8]
-    assert sia_cluster().total_gpus == 64
+    assert Cluster(*sia_nodes()).total_gpus == 64
     assert cluster.catalog.gpu["dgx-ext"].peak_w == 400
 
 
 @pytest.mark.parametrize("spec", ["6:2", "6:2:x", "0:0:0", "-1:2:3"])
 def test_other_texts_are_refused(spec: str) -> None:
     with pytest.raises(InputError, match="cluster sia"):
-        sia_cluster(spec)
+        sia_nodes(spec)
 
 
 def test_so_many_servers() -> None:
-    cluster = cluster_from("synergy:16?cpus=32")
-    assert (len(cluster), cluster.total_gpus, Server.of(cluster)) == (16, 128, Server(8, 32, 500, 500, 40))
+    cluster = Cluster.from_text("synergy:16?cpus=32")
+    assert (len(cluster), cluster.total_gpus) == (16, 128)
+    assert Server.of(cluster.nodes, cluster.name) == Server(8, 32, 500, 500, 40)
 
 
 def test_a_file_and_what_it_leaves_out(tmp_path: Path) -> None:
@@ -98,9 +98,9 @@ def test_a_file_and_what_it_leaves_out(tmp_path: Path) -> None:
         "policy = FIFO",
     ]
     path.write_text("\n".join(lines))
-    cluster = cluster_from(str(path))
-    assert (len(cluster), Server.of(cluster)) == (6, Server(8, 48, 500, 300, 40))
-    assert Server.of(Cluster.from_synergy(path)) == Server.of(cluster_from(f"synergy:{path}"))
+    cluster = Cluster.from_text(str(path))
+    assert (len(cluster), Server.of(cluster.nodes, cluster.name)) == (6, Server(8, 48, 500, 300, 40))
+    assert Cluster.from_synergy(path).nodes.equals(Cluster.from_text(f"synergy:{path}").nodes)
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,14 @@ def test_a_cluster_of_equal_nodes_has_one_server() -> None:
     extra = {"storage_mb_s": 300, "network_gbps": 40}
     shape: dict[str, Any] = {"gpu": "V100M16", "gpus": 4, "cpu_milli": 24_000, "memory_mib": 512_512}
     cluster = Cluster.uniform(nodes=3, **shape, extra_resources=extra)
-    assert Server.of(cluster) == Server(4, 24, 500.5, 300, 40)
-    assert Server.of(Cluster.uniform(nodes=1, **shape)) == Server(4, 24, 500.5, 0, 0)
+    assert Server.of(cluster.nodes, cluster.name) == Server(4, 24, 500.5, 300, 40)
+    cluster = Cluster.uniform(nodes=1, **shape)
+    assert Server.of(cluster.nodes, cluster.name) == Server(4, 24, 500.5, 0, 0)
 
 
 def test_unlike_nodes_and_nodes_without_gpus_are_refused() -> None:
+    shapes = [(1, {"num_gpu": n, "gpu_model": "T4", "cpu_milli": 1, "memory_mib": 1}) for n in (2, 4)]
     with pytest.raises(InputError, match=r"cluster:2.*as on the first node"):
-        Server.of(Cluster.mix([(1, {"num_gpu": n, "gpu_model": "T4", "cpu_milli": 1, "memory_mib": 1}) for n in (2, 4)],
-                              name="cluster"))  # fmt: skip
+        Server.of(Cluster.mix(shapes).nodes, "cluster")
     with pytest.raises(InputError, match=r"num_gpu: found 0"):
-        Server.of(Cluster.uniform(nodes=1))
+        Server.of(Cluster.uniform(nodes=1).nodes, "uniform")

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.published_nodes import NODE_LISTS
-from fastsim.cluster.texts import PRESETS, cluster_from
+from fastsim.cluster.texts import PRESETS
 from fastsim.errors import FastsimError
 from fastsim.foundation.object_cache import OBJECTS
 
@@ -24,7 +25,7 @@ EXAMPLES = {
 def test_from_text_reads_what_a_run_reads() -> None:
     assert EXAMPLES.keys() == PRESETS.keys()
     for text in EXAMPLES.values():
-        assert fs.Cluster.from_text(text) == cluster_from(text)
+        assert fs.Cluster.from_text(text) == Cluster.from_text(text)
 
 
 def test_a_preset_of_another_size_is_a_scaled_one() -> None:
@@ -49,7 +50,7 @@ def test_other_presets_name_the_way(name: str, part: str) -> None:
 def test_texts_are_cached_where_a_sweep_asks_for_it() -> None:
     OBJECTS.cache_for("test")
     try:
-        assert cluster_from("openb:3") is cluster_from("openb:3")
+        assert Cluster.from_text("openb:3") is Cluster.from_text("openb:3")
     finally:
         OBJECTS.cache_for(None)
 

@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from fastsim.cluster.importers import cluster_of
 from fastsim.decisions.kube_extender import UNKNOWN, Extender, candidates
 from fastsim.decisions.live_cluster import LiveSnapshot
 from fastsim.errors import InputError
 from fastsim.foundation.http.replies import Request
 from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import allocation, claim, claiming, device_class, gpu, request, resource_slice, template
+from tests.objects import allocation, claim, claiming, cluster_of, device_class, gpu, request, resource_slice, template
 
 
 def node(name: str, gpus: int = 2, **labels: str) -> dict[str, Any]:

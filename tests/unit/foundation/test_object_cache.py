@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 import fastsim as fs
-from fastsim.cluster.texts import cluster_from
+from fastsim.cluster.cluster import Cluster
 from fastsim.foundation.object_cache import OBJECTS, ObjectCache
 from fastsim.workload import texts
 from fastsim.workload.texts import in_memory
@@ -44,7 +44,7 @@ def test_simulate_reads_a_file_of_nodes_once(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(fs.Cluster, "from_csv", reader)
     path.write_text("name,cpu_milli,memory_mib,num_gpu,gpu_model\na,96000,393216,8,V100M32\n")
     fs.simulate(str(path), "synth:openb?pods=5&seed=1")
-    reader.assert_called_once_with(str(path))
+    reader.assert_called_once_with(data=str(path))
 
 
 def test_the_least_used_goes_first() -> None:
@@ -76,8 +76,8 @@ def test_texts_are_opened_once_and_runs_are_the_same(tmp_path: Path) -> None:
     plain = fs.simulate(*texts_of_run)
     OBJECTS.cache_for("test")
     try:
-        assert cluster_from(texts_of_run[0]) is cluster_from(texts_of_run[0])
-        cluster = cluster_from(texts_of_run[0])
+        assert Cluster.from_text(texts_of_run[0]) is Cluster.from_text(texts_of_run[0])
+        cluster = Cluster.from_text(texts_of_run[0])
         assert texts.workload_from(texts_of_run[1], cluster)[0] is texts.workload_from(texts_of_run[1], cluster)[0]
         again = [fs.simulate(*texts_of_run) for _ in range(2)]
     finally:

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 import fastsim as fs
-from fastsim.cluster.importers import cluster_of
 from fastsim.errors import ScenarioError
 from fastsim.kubernetes.arrival_order import fitting
 from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import node, pod, written
+from tests.objects import cluster_of, node, pod, written
 
 T4 = {"nvidia.com/gpu.product": "Tesla-T4"}
 OLD, NEW = ({"creationTimestamp": f"2024-01-01T00:00:{second:02}Z"} for second in (0, 30))

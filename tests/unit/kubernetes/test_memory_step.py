@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastsim as fs
-from fastsim.cluster.importers import cluster_of
 from fastsim.kubernetes.memory_step import MemoryStep, memory_step
 from fastsim.kubernetes.quantity import MIB, quantity
 from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import node, pod, written
+from tests.objects import cluster_of, node, pod, written
 
 
 def unplaced(path: Path, memory: str, *requests: str) -> int:

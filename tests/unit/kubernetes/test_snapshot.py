@@ -10,14 +10,13 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.object_cache import OBJECTS
 from fastsim.kubernetes import pods
 from fastsim.kubernetes.controllers import PodManifest
 from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import node, pod, written
+from tests.objects import cluster_of, node, pod, written
 
 SHARED_GPUS = {
     "alibabacloud.com/gpu-count": "2",

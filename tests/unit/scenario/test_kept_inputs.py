@@ -11,7 +11,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.cli.main import exit_code
-from fastsim.cluster.texts import cluster_from
+from fastsim.cluster.cluster import Cluster
 from fastsim.engine.result import Result
 from fastsim.experiments.isolated_runs import saved_run_ratios
 from fastsim.foundation.written_folder import KEPT_INPUTS
@@ -33,7 +33,7 @@ VERBS = {
 def scenario_of_objects(engine: str) -> fs.Scenario:
     """The small run of this engine with its cluster and workload as objects."""
     fields: dict[str, Any] = dict(RUNS[engine])
-    cluster = cluster_from(fields.pop("cluster"))
+    cluster = Cluster.from_text(fields.pop("cluster"))
     drawn = texts.workload_from(fields.pop("workload"), cluster).workload
     workload = fs.Workload.from_arrow(drawn.table())
     workload.metadata |= drawn.metadata

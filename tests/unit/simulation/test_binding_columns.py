@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import fastsim as fs
-from fastsim.cluster.texts import cluster_from
+from fastsim.cluster.cluster import Cluster
 from fastsim.errors import InputError
 
 CLUSTER = "mix?k80=1&v100=2"
@@ -125,7 +125,7 @@ def test_device_memory_binds_where_a_gpu_has_less() -> None:
 
 def test_adaptive_jobs_must_accept_every_model() -> None:
     work = fs.Workload.synth("sia", jobs=3, seed=1).table()
-    models = cluster_from("sia:2:1:1").nodes["gpu_model"].to_pylist()[:1]
+    models = Cluster.from_text("sia:2:1:1").nodes["gpu_model"].to_pylist()[:1]
     listed = work.append_column("gpu_models", pa.array([models] * 3))
     with pytest.raises(InputError, match=r"gpu_models: found .*, expected null or all of"):
         fs.simulate("sia:2:1:1", fs.Workload.from_arrow(listed), "sia")

@@ -10,7 +10,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.cluster.cluster import Cluster
-from fastsim.cluster.texts import PRESETS, cluster_from
+from fastsim.cluster.texts import PRESETS
 from fastsim.errors import FastsimError, InputError, ScenarioError
 from fastsim.foundation.object_cache import OBJECTS
 from fastsim.workload import Workload, texts
@@ -60,14 +60,14 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_cluster_texts(files: Path, text: str, nodes: int, gpus: int | None) -> None:
-    cluster = cluster_from(text)
+    cluster = Cluster.from_text(text)
     assert len(cluster) == nodes and gpus in (None, cluster.total_gpus)
 
 
 def test_objects_and_paths_are_taken_as_they_are(files: Path) -> None:
     cluster = Cluster.uniform(nodes=1)
-    assert cluster_from(cluster) is cluster
-    assert len(cluster_from(files / "cluster.parquet")) == 3
+    assert Cluster.from_text(cluster) is cluster
+    assert len(Cluster.from_text(files / "cluster.parquet")) == 3
     pods = Workload.scan("pods.parquet")
     assert texts.workload_from(pods).workload is pods
     typical = TypicalPods.of(pods)
@@ -75,8 +75,8 @@ def test_objects_and_paths_are_taken_as_they_are(files: Path) -> None:
 
 
 def test_a_watts_table_changes_the_catalogue(files: Path) -> None:
-    plain = cluster_from("uniform?nodes=1&gpu=T4")
-    changed = cluster_from("uniform?nodes=1&gpu=T4&watts=watts.csv")
+    plain = Cluster.from_text("uniform?nodes=1&gpu=T4")
+    changed = Cluster.from_text("uniform?nodes=1&gpu=T4&watts=watts.csv")
     assert plain.checksum() != changed.checksum()
 
 
@@ -102,7 +102,7 @@ def test_workload_texts(files: Path, text: str, rows: int) -> None:
 
 
 def test_tuning_follows_the_cluster_and_keeps_the_untuned_pods(files: Path) -> None:
-    cluster = cluster_from("cluster.parquet")
+    cluster = Cluster.from_text("cluster.parquet")
     offered = texts.workload_from("pods.csv?tune=1.5&tune_seed=4", cluster)
     table = pl.DataFrame(pl.from_arrow(offered.workload.table()))
     assert table.select((pl.col("num_gpu").cast(pl.Int64) * pl.col("gpu_milli")).sum()).item() >= 7000
@@ -114,12 +114,12 @@ def test_tuning_follows_the_cluster_and_keeps_the_untuned_pods(files: Path) -> N
 def test_nodes_are_drawn_after_pods_of_the_same_seed() -> None:
     nodes, pods = "openb:30?shuffle=4", "synth:openb?pods=50&tune=1.1&tune_seed={}"
     cluster, workload, untuned = texts.inputs_from(nodes, pods.format(4))
-    plain = cluster_from("openb:30")
+    plain = Cluster.from_text("openb:30")
     tuned = untuned.shuffled(4).tune(1.1, plain.total_gpu_milli, 4)
     assert workload.checksum() == tuned.checksum() and cluster.nodes.equals(plain.shuffled(4, after=tuned).nodes)
     assert texts.nodes_from(nodes, pods.format(4)).nodes.equals(cluster.nodes)
     alone = plain.shuffled(4).nodes
-    assert not alone.equals(cluster.nodes) and cluster_from(nodes).nodes.equals(alone)
+    assert not alone.equals(cluster.nodes) and Cluster.from_text(nodes).nodes.equals(alone)
     for other in (pods.format(5), "synth:openb?pods=50"):
         assert texts.inputs_from(nodes, other).cluster.nodes.equals(alone)
     assert texts.inputs_from(plain, pods.format(4)).cluster is plain
@@ -173,7 +173,7 @@ def test_typical_texts(files: Path) -> None:
 )
 def test_wrong_cluster_texts(files: Path, text: str, part: str) -> None:
     with pytest.raises(FastsimError) as caught:
-        cluster_from(text)
+        Cluster.from_text(text)
     assert part in str(caught.value) and caught.value.exit_code == 2
 
 
@@ -225,7 +225,7 @@ def test_wrong_workload_texts(files: Path, text: str, part: str) -> None:
     [
         (texts.workload_from, "a.yaml", "kubernetes:{}"),
         (texts.workload_from, "a.json", "kubernetes:{0} or philly:{0} or slurm:{0}"),
-        (cluster_from, "a.yml", "kubernetes:{}"),
+        (Cluster.from_text, "a.yml", "kubernetes:{}"),
     ],
 )
 def test_objects_are_no_tables(maker: Callable[[str], object], name: str, expected: str, tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_objects_are_no_tables(maker: Callable[[str], object], name: str, expect
 
 def test_other_objects_are_refused() -> None:
     with pytest.raises(ScenarioError, match="a text, a path or a Cluster"):
-        cluster_from(3)
+        Cluster.from_text(3)  # type: ignore[arg-type]
     with pytest.raises(ScenarioError, match="a text, a path or a Workload"):
         texts.workload_from(None)
     with pytest.raises(InputError):
@@ -257,7 +257,7 @@ def test_several_files_of_kubernetes_objects_are_one_set(tmp_path: Path) -> None
     one = written(tmp_path / "a.json", node("n1"), pod("p1", {"cpu": 1}))
     two = written(tmp_path / "b.json", node("n2"), pod("p2", {"cpu": 1}, nodeName="n2"))
     text = f"kubernetes:{one},{two}"
-    assert len(cluster_from(text)) == 2
+    assert len(Cluster.from_text(text)) == 2
     assert texts.workload_from(text).workload.table()["bound_node"].to_pylist() == ["n2", None]
 
 
@@ -274,7 +274,7 @@ def test_short_workloads_are_read_once(tmp_path: Path) -> None:
 
 
 def test_a_load_is_relative_to_the_cluster_beside_it() -> None:
-    small, large = (cluster_from(f"uniform?nodes={nodes}&gpu=T4") for nodes in (2, 20))
+    small, large = (Cluster.from_text(f"uniform?nodes={nodes}&gpu=T4") for nodes in (2, 20))
     text = "synth:openb?pods=50&seed=1&load=1"
     beside = texts.workload_from(text, large).workload
     assert beside.table().equals(Workload.synth("openb", pods=50, seed=1, load=1, cluster=large).table())
@@ -287,7 +287,7 @@ def test_a_load_is_relative_to_the_cluster_beside_it() -> None:
 
 def test_a_load_is_relative_to_each_cluster_of_a_sweep() -> None:
     text = "synth:openb?pods=50&seed=1&load=1"
-    clusters = [cluster_from(f"uniform?nodes={nodes}&gpu=T4") for nodes in (2, 20)]
+    clusters = [Cluster.from_text(f"uniform?nodes={nodes}&gpu=T4") for nodes in (2, 20)]
     alone = [texts.workload_from(text, cluster).workload.table() for cluster in clusters]
     OBJECTS.cache_for("test")
     try:
@@ -340,4 +340,4 @@ def test_an_unknown_option_of_any_text_is_one_error_with_the_known_ones(files: P
         ):
             continue
         with pytest.raises(ScenarioError, match="found unknown option 'nonsense', expected options among"):
-            cluster_from(f"{text}?nonsense=1")
+            Cluster.from_text(f"{text}?nonsense=1")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import fastsim as fs
-from fastsim.cluster.texts import cluster_from
+from fastsim.cluster.cluster import Cluster
 from fastsim.engine.rounds.node_outages import NodeOutages
 from fastsim.errors import ScenarioError
 from fastsim.scenario.outages import NO_OUTAGES, Outages, merged
@@ -69,7 +69,7 @@ def test_an_audit_finds_the_hours_again() -> None:
 
 def coming_and_going() -> fs.Cluster:
     """Five nodes, of which one joins and one leaves."""
-    nodes = cluster_from("gavel:3:1:1").nodes
+    nodes = Cluster.from_text("gavel:3:1:1").nodes
     for name, seconds in (
         ("add_s", [None, 5000.0, None, None, 100.0]),
         ("remove_s", [None, None, 40000.0, None, None]),
@@ -119,7 +119,7 @@ def test_every_policy_plays_nodes_that_fail(policy: str) -> None:
     steady = fs.simulate(FAILING["cluster"], workload, policy)
     assert result.jobs["end_s"].null_count() == 0
     assert result.summary["jct_mean_s"].item() > steady.summary["jct_mean_s"].item()
-    nodes = NodeOutages(cluster_from(FAILING["cluster"]), Outages(15000.0, 9000.0), 1)
+    nodes = NodeOutages(Cluster.from_text(FAILING["cluster"]), Outages(15000.0, 9000.0), 1)
     assert begun_on_absent_nodes(result, nodes, float(result.jobs["submit_s"][0])) == 0
     rows = result.timeline
     assert rows["gpu_milli_capacity"].n_unique() > 1 and rows["gpu_milli_capacity"].max() == 4000
@@ -167,7 +167,7 @@ def test_random_failures_are_those_of_the_seed() -> None:
 
 
 def test_only_nodes_that_change_have_outages() -> None:
-    lasting = cluster_from("gavel:1:1:1")
+    lasting = Cluster.from_text("gavel:1:1:1")
     assert NodeOutages.of(lasting, NO_OUTAGES, 0) is None
     assert NodeOutages.of(lasting, Outages(1.0, 1.0), 0) is not None
     table = lasting.nodes.set_column(

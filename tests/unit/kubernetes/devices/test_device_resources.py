@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.cluster.importers import cluster_of
 from fastsim.hardware.model_catalog import Catalog
 from fastsim.hardware.node_constraints import Constraint
 from fastsim.kubernetes.devices.device_resources import MILLI, device_expressions, labelled, offers, second_kind
@@ -17,7 +16,7 @@ from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.reports.kubernetes.export import bound_pods, node_objects
 from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import node, pod, row_of, written
+from tests.objects import cluster_of, node, pod, row_of, written
 
 T4 = {"nvidia.com/gpu.product": "Tesla-T4"}
 GPU_MEM = "aliyun.com/gpu-mem"

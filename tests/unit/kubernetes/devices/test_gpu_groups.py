@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 import fastsim as fs
-from fastsim.cluster.importers import cluster_of
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import node, pod, written
+from tests.objects import cluster_of, node, pod, written
 
 TWO = node("n", {"nvidia.com/gpu.product": "Tesla-T4"}, amounts={"nvidia.com/gpu": "2"})
 

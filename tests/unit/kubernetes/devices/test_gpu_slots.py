@@ -9,13 +9,12 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.cluster.importers import cluster_of
-from fastsim.cluster.texts import cluster_from
+from fastsim.cluster.cluster import Cluster
 from fastsim.errors import InputError
 from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, common_division, slots
 from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import manifest, node, pod, written
+from tests.objects import cluster_of, manifest, node, pod, written
 
 PRODUCT = "nvidia.com/gpu.product"
 SLICED = {PRODUCT: "Tesla-T4-SHARED", "nvidia.com/gpu.replicas": "4", "nvidia.com/gpu.count": "2"}
@@ -103,7 +102,7 @@ def test_a_table_of_watts_holds_for_parts_as_well(tmp_path: Path) -> None:
     path, table = written(tmp_path / "a.json", sliced(), plain()), tmp_path / "w.csv"
     table.write_text("kind,model,idle_w,peak_w,memory_mib,cores_per_socket\ngpu,T4,20,80,15109,\n")
     with pytest.warns(NotHonoured):
-        cluster = cluster_from(f"kubernetes:{path}?watts={table}")
+        cluster = Cluster.from_text(f"kubernetes:{path}?watts={table}")
     assert cluster.watts["gpu_peak_w"].to_pylist() == [80, 20]
 
 

@@ -10,11 +10,10 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import node, pod, written
+from tests.objects import cluster_of, node, pod, written
 
 GROUP = {"scheduling.k8s.io/group-name": "g"}
 COSCHEDULED = {"scheduling.x-k8s.io/pod-group": "g"}

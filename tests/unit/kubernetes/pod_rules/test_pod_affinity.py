@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import fastsim as fs
-from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import Constraint, NearRule
 from fastsim.kubernetes.controllers import pods
@@ -27,7 +26,7 @@ from fastsim.kubernetes.pod_rules.pod_affinity import (
 )
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import manifest, node, pod
+from tests.objects import cluster_of, manifest, node, pod
 
 ZONE = "topology.kubernetes.io/zone"
 NODES = ({"name": "a", ZONE: "x"}, {"name": "b", ZONE: "x"}, {"name": "c", ZONE: "y"}, {"name": "d"})

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 import fastsim as fs
-from fastsim.cluster.importers import cluster_of
 from fastsim.decisions.explain import explained
 from fastsim.kubernetes.pod_rules.resource_claims import CHOICE, PARTLY, UNEQUAL, UNKNOWN_DEVICES
 from fastsim.kubernetes.snapshot import Snapshot
@@ -18,6 +17,7 @@ from tests.objects import (
     allocation,
     claim,
     claiming,
+    cluster_of,
     device,
     device_class,
     gpu,

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 import fastsim as fs
-from fastsim.cluster.importers import cluster_of
 from fastsim.decisions.explain import explained
 from fastsim.errors import InputError
 from fastsim.kubernetes.pod_rules.volumes import UNBOUND, UNKNOWN
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import manifest, node, pod
+from tests.objects import cluster_of, manifest, node, pod
 
 
 def claim(name: str = "data", volume: str = "v", namespace: str = "default") -> dict[str, Any]:

@@ -11,7 +11,6 @@ import pytest
 
 from fastsim.cli.main import exit_code
 from fastsim.cluster.cluster import Cluster
-from fastsim.cluster.importers import cluster_of
 from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.hardware.node_constraints import ONE_OF, Constraint, conjunction_text
 from fastsim.kubernetes.objects import Manifest
@@ -23,6 +22,7 @@ from fastsim.simulation.simulate import simulate
 from fastsim.workload import Workload
 from fastsim.workload.importers.kubernetes import workload_of
 from tests.needs import needed
+from tests.objects import cluster_of
 from tests.objects import node as plain
 from tests.unit.decisions.test_kube_extender import node, pod
 

@@ -11,10 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fastsim.cli.main import exit_code
-from fastsim.cluster.importers import cluster_of
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import node, pod, written
+from tests.objects import cluster_of, node, pod, written
 from tests.strategies import scenarios_per_run
 
 SLICED = {

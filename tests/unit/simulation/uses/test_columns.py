@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import fastsim as fs
-from fastsim.cluster.texts import cluster_from
+from fastsim.cluster.cluster import Cluster
 from fastsim.errors import FastsimError
 from fastsim.policies.orders import Order
 from fastsim.simulation.fifo_pool import simulate_pool
@@ -99,7 +99,7 @@ CLUSTER = fs.Cluster.mix(
     [(1, {"name": f"node-{place}", "gpu_model": model, **NODE}) for place, model in enumerate(("k80", "v100"))]
 )
 ONE_NODE = fs.Cluster.mix([(1, {"name": "node", "gpu_model": "v100", **NODE})])
-SIA = with_memory(cluster_from("sia:1:1:0"))
+SIA = with_memory(Cluster.from_text("sia:1:1:0"))
 TYPICAL = fs.Workload.synth("openb", pods=20)
 """Fragmentation is measured with these, so that no column changes it."""
 PROFILES = {"w": Profile("w", (Phase(float("inf"), 500.0, 90.0),)), **usage_profile.PROFILES}

@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.published_nodes import import_nodes
-from fastsim.cluster.texts import cluster_from
 from fastsim.errors import FastsimError, InputError, ScenarioError
 from fastsim.workload import Workload
 from fastsim.workload.importers.opendc import write_trace
@@ -153,11 +153,12 @@ def test_pai_tasks_and_simulator_jobs(tmp_path: Path) -> None:
 
 
 def test_nodes_of_pai_and_of_the_spot_trace(tmp_path: Path) -> None:
-    machines = import_nodes("pai", written(tmp_path, "ma,CPU,96,512,0\nmb,T4,96,512,2\nmc,MISC,8,1.5,8\n"))
+    path = written(tmp_path, "ma,CPU,96,512,0\nmb,T4,96,512,2\nmc,MISC,8,1.5,8\n")
+    machines = Cluster.from_text(f"pai:{path}")
     assert machines.nodes["gpu_model"].to_pylist() == [None, "T4", "MISC"]
     assert machines.nodes["memory_mib"].to_pylist() == [524_288, 524_288, 1536]
     path = written(tmp_path, "gpu_model,gpu_capacity_num,cpu_num,node_name\nH800,8,192,5\nGPU-series-1,1,128,6\n")
-    nodes = cluster_from(f"alibaba:{path}")
+    nodes = Cluster.from_text(f"alibaba:{path}")
     assert nodes.nodes["name"].to_pylist() == ["5", "6"] and nodes.total_gpus == 9
     with pytest.raises(InputError, match="gpu_type: found columns a, expected this required column"):
         pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "m.parquet")
@@ -500,9 +501,9 @@ def test_recorded_files(
 
 
 def test_recorded_nodes(shared: Callable[[str], Path]) -> None:
-    machines = import_nodes("pai", shared("data/pai2020/native/pai_machine_spec.csv.gz"))
+    machines = Cluster(*import_nodes("pai", shared("data/pai2020/native/pai_machine_spec.csv.gz")))
     assert (len(machines), machines.total_gpus, machines.total_cpu_milli) == (1897, 6742, 156_576_000)
-    nodes = import_nodes("alibaba", shared("data/alibaba-v2026-spot/native/node_info_df.csv.gz"))
+    nodes = Cluster(*import_nodes("alibaba", shared("data/alibaba-v2026-spot/native/node_info_df.csv.gz")))
     assert (len(nodes), nodes.total_gpus, nodes.total_cpu_milli) == (4278, 10_412, 632_636_000)
 
 
