@@ -17,9 +17,10 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online import run as engine
 from fastsim.engine.online.kernel_columns import COLUMN_SETTINGS
 from fastsim.engine.online.memo_pool import MEMOS
+from fastsim.engine.online.options import OnlineOptions
 from fastsim.engine.online.plan import OnlinePlan
 from fastsim.engine.online.recorder import tables_and_provenance
-from fastsim.engine.online.run import OnlineOptions, OnlineRun
+from fastsim.engine.online.run import OnlineRun
 from fastsim.engine.result import Result
 from fastsim.engine.tables import OUTCOME, ROW
 from fastsim.workload import Workload

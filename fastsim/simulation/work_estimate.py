@@ -20,7 +20,7 @@ from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.online.run import OnlineOptions
+    from fastsim.engine.online.options import OnlineOptions
     from fastsim.simulation.run_warnings import Message
     from fastsim.workload import Workload
 

@@ -109,7 +109,7 @@ def test_an_interrupted_fork_is_resumed(capsys: pytest.CaptureFixture[str], tmp_
     assert Result.load(tmp_path / "whole").jobs.equals(Result.load(out).jobs)
 
 
-def _interrupt(_: object) -> None:
+def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 
 from fastsim.decisions.explain import FIGURE_TEXTS, Explanation, ranks
 from fastsim.decisions.replay import Decision, SelectedPod, replayed
+from fastsim.engine.online.options import OnlineOptions
 from fastsim.engine.online.plan import PodRequest
-from fastsim.engine.online.run import OnlineOptions
 from fastsim.engine.tables import REASONS
 from fastsim.simulation.engines.pods import Prepared
 from tests.backends import bits

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 
 import fastsim as fs
-from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.online.options import OnlineOptions
+from fastsim.engine.online.run import run_online
 from fastsim.scenario.sort_keys import SERVED
 from fastsim.simulation.run_warnings import PodNeverFits, PodTooLarge
 from fastsim.simulation.simulate import run

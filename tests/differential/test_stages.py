@@ -14,8 +14,9 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.closing_stages import Deschedule, Inflation
+from fastsim.engine.online.options import OnlineOptions
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
-from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.online.run import run_online
 from fastsim.engine.result import Result
 from fastsim.policies.deschedule import DESCHEDULERS
 from fastsim.workload import Workload

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 
 import fastsim as fs
 from fastsim.cluster.cluster import Cluster
-from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.online.options import OnlineOptions
+from fastsim.engine.online.run import run_online
 from fastsim.policies import registry
 from fastsim.policies.online.by_readings import Watched
 from fastsim.simulation.simulate import run

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from fastsim.engine.online.options import OnlineOptions
 from fastsim.engine.online.plan import QUEUES
-from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.online.run import run_online
 from fastsim.engine.result import Result
 from fastsim.hardware.mig import gpu_milli
 from fastsim.hardware.node_constraints import conditions_of, eligible, further, node_labels

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.online.options import OnlineOptions
+from fastsim.engine.online.run import run_online
 from fastsim.engine.result import Result
 from fastsim.policies.registry import placing
 from fastsim.workload import Workload

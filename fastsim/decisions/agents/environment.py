@@ -37,7 +37,7 @@ from fastsim.decisions.agents.episode_env import (
 )
 from fastsim.decisions.agents.render import rendered_picture, rendered_text
 from fastsim.engine.online.kernel_columns import read_only
-from fastsim.engine.online.run import OnlineOptions
+from fastsim.engine.online.options import OnlineOptions
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim_ext.online.stepped_loop import NODE_FEATURES, POD_FEATURES, stepped
 

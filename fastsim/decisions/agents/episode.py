@@ -14,8 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fastsim.engine.online.arrivals import Arrivals
+from fastsim.engine.online.options import OnlineOptions
 from fastsim.engine.online.recorder import tables_and_provenance
-from fastsim.engine.online.run import BATCH_ROWS, OnlineOptions, OnlineRun
+from fastsim.engine.online.run import BATCH_ROWS, OnlineRun
 from fastsim.engine.result import Result
 from fastsim.errors import ScenarioError, kind_of, suggestion
 from fastsim.scenario.scenario import Scenario

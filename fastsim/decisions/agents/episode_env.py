@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fastsim.decisions.agents.episode import Episode, refuse_mistakes
 from fastsim.decisions.agents.render import RENDER_MODES, known_mode
-from fastsim.engine.online.run import OnlineOptions
+from fastsim.engine.online.options import OnlineOptions
 from fastsim.engine.result import Result
 from fastsim.errors import FastsimError, PolicyError, ScenarioError, kind_of
 from fastsim.foundation.limits.forked_process import whole_process

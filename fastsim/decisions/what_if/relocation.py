@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from fastsim.engine.driving.drive import Stop
 from fastsim.engine.online.arrivals import Arrivals
-from fastsim.engine.online.run import OnlineOptions, OnlineRun
+from fastsim.engine.online.options import OnlineOptions
+from fastsim.engine.online.run import OnlineRun
 from fastsim.engine.tables import OUTCOME
 from fastsim.foundation import interrupts
 from fastsim_ext.select.scan import Selector

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import numpy as np
 import polars as pl
@@ -26,8 +26,8 @@ from fastsim.engine.checkpoints.state_file import restoring
 from fastsim.engine.checkpoints.value_checks import check_range
 from fastsim.engine.checkpoints.writer import CheckpointWriter
 from fastsim.engine.online.arrivals import pieces
-from fastsim.engine.online.recorder import TABLES, FileTables, FrameTables
-from fastsim.engine.online.restored_state import check_header, check_nodes, check_pods, check_rules
+from fastsim.engine.online.recorder import TABLES, FileTables, FrameTables, RecordedRun
+from fastsim.engine.online.restored_state import check_header, check_nodes, check_pods, check_rules, slots_of
 from fastsim.engine.summary import Waits
 from fastsim.engine.tables import ROW, arrow
 from fastsim.errors import InputError, ScenarioError
@@ -36,8 +36,8 @@ from fastsim.foundation.limits.knobs import CHECKPOINT_PODS
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
+    from fastsim.engine.online.arrivals import Arrivals
     from fastsim.engine.online.recorder import Recorder
-    from fastsim.engine.online.run import OnlineRun
     from fastsim.scenario.run_rules import Rules
     from fastsim.workload import Workload
 
@@ -50,6 +50,15 @@ SAME = ("cluster", "typical_pods", "plan", "seed", "sample_s", "until_s", "recor
 """Properties of a run that a resumed run must share; a state lists those that a fork changes as ``may_change``."""
 Extents = Mapping[str, list[tuple[str, int]]]
 """For each table its segments, in order, and how many bytes of each count."""
+
+
+class StoredRun(RecordedRun, Protocol):
+    """A run that checkpoints store and restore; ``loop_s`` are its seconds in the loop."""
+
+    loop_s: float
+
+    def number(self, batch: pa.RecordBatch) -> Arrivals:
+        """Register the pods of the next batch; their columns."""
 
 
 class OnlineCheckpointWriter(CheckpointWriter):
@@ -75,7 +84,7 @@ class OnlineCheckpointWriter(CheckpointWriter):
 
     # ------------------------------------------------------------------ writing
 
-    def due(self, run: OnlineRun) -> bool:
+    def due(self, run: StoredRun) -> bool:
         """Whether to write a checkpoint now: all pods read so far have arrived, and the interval has passed."""
         arrived, events = run.online.arrived, run.online.events
         if arrived != run.pods or events == self._events or not self.clock.due(0, arrived):
@@ -84,7 +93,7 @@ class OnlineCheckpointWriter(CheckpointWriter):
         self._events = events
         return True
 
-    def state(self, run: OnlineRun) -> RunState:
+    def state(self, run: StoredRun) -> RunState:
         """A copy of the current state, which can be written while the run goes on."""
         slots, ends = run.work.snapshot()
         departures, scheduled = run.online.departures.snapshot()
@@ -115,7 +124,7 @@ class OnlineCheckpointWriter(CheckpointWriter):
         sums = {name: self._checksums.of(name, size) for name, size in secured.parts().items()}
         return secured.having(checksums=sums)
 
-    def _decisions(self, run: OnlineRun) -> dict[str, Any]:
+    def _decisions(self, run: StoredRun) -> dict[str, Any]:
         """Everything that decides the result of the run."""
         if not self._decided:
             options = run.options
@@ -171,7 +180,7 @@ class OnlineCheckpointWriter(CheckpointWriter):
                 raise ValueError(f"{name} of {stored.dtype} and shape {stored.shape}")
             columns[name][...] = stored
 
-    def take_over(self, run: OnlineRun, batches: Iterator[pa.RecordBatch]) -> None:
+    def take_over(self, run: StoredRun, batches: Iterator[pa.RecordBatch]) -> None:
         """Read the pods that had arrived, compare them with those of the checkpoint, and restore the tables."""
         if self.start is None:
             return
@@ -193,18 +202,19 @@ class OnlineCheckpointWriter(CheckpointWriter):
         with restoring(self.folder):
             self._restore(run, meta, arrays)
 
-    def _restore(self, run: OnlineRun, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    def _restore(self, run: StoredRun, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
         check_pods(run, meta, arrays)
         if run.rule_columns is not None:
             check_rules(run, arrays, meta)
         run.work.restore(arrays["slots"], meta["line"])
         run.online.departures.restore(arrays["departures"], meta["scheduled"])
         if run.rule_columns is not None and run.queue_loop is not None:
-            run.rule_columns.take_over(run.queue_loop, arrays, meta, run.columns["present"])
+            pods = slots_of(arrays)["seq"].tolist()
+            run.rule_columns.take_over(run.queue_loop, arrays, meta, run.columns["present"], pods)
         run.online.restore(meta["loop"])
         run.stages += [(tag, np.frombuffer(bytes.fromhex(row), ROW)[0], count) for tag, row, count in meta["stages"]]
 
-    def compare(self, run: OnlineRun, start: RunState) -> None:
+    def compare(self, run: StoredRun, start: RunState) -> None:
         """ScenarioError if this run differs from that of the checkpoint in a property that must be the same."""
         then, now = start.meta["decided"], self._decisions(run)
         for name in SAME:

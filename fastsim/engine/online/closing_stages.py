@@ -13,8 +13,37 @@ from fastsim.errors import PolicyError, kind_of
 from fastsim.foundation.limits.knobs import INFLATION
 
 if TYPE_CHECKING:
+    from fastsim.cluster.cluster import Cluster
     from fastsim.engine.online.plan import PodRequest
-    from fastsim.engine.online.run import OnlineRun
+    from fastsim.engine.online.user_scorers import UserScorers
+    from fastsim.workload.pod_classes import PodClasses
+    from fastsim.workload.typical_pods import TypicalPods
+    from fastsim_ext.online.loop import OnlineLoop
+    from fastsim_ext.state.node_table import NodeTable
+    from fastsim_ext.state.pod_table import WorkTable
+
+
+class StagedRun(Protocol):
+    """A run in progress as its stages see it: its tables, the loop, and the columns that they were made of.
+
+    ``pods`` counts those that were read, ``class_of`` has their classes if some will be cloned.
+    """
+
+    cluster: Cluster
+    columns: dict[str, Any]
+    classes: PodClasses
+    scorers: UserScorers
+    nodes: NodeTable
+    work: WorkTable
+    online: OnlineLoop
+    pods: int
+    class_of: list[Any]
+
+    def note_stage(self, tag: str) -> None:
+        """Record the current state as a stage with this name."""
+
+    def retarget(self, typical: TypicalPods) -> None:
+        """Measure fragmentation against another target workload from now on."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +60,7 @@ class RunningPod:
 class RunView:
     """The view of a descheduler: nodes, running pods, and fragmentation without some of them."""
 
-    def __init__(self, run: OnlineRun) -> None:
+    def __init__(self, run: StagedRun) -> None:
         self._online = run.online
         self.nodes: Any = run.scorers.nodes
         self.names: list[str] = run.cluster.nodes["name"].to_pylist()
@@ -78,7 +107,7 @@ class Inflation:
     seed: int = 0
 
 
-def deschedule(run: OnlineRun, step: Deschedule) -> None:
+def deschedule(run: StagedRun, step: Deschedule) -> None:
     """Evict the policy's victims, then place them again in the same order."""
     view = RunView(run)
     limit = math.ceil(step.ratio * len(view.pods))
@@ -109,7 +138,7 @@ def _victims(policy: Descheduler, view: RunView, limit: int) -> list[RunningPod]
     return chosen
 
 
-def inflate(run: OnlineRun, step: Inflation) -> None:
+def inflate(run: StagedRun, step: Inflation) -> None:
     """Place clones of random pods until the demand would exceed the cluster, note the state, remove them."""
     INFLATION.refuse(run.pods, step.ratio)
     class_of = np.concatenate([np.zeros(0, np.int32), *run.class_of])
@@ -122,7 +151,7 @@ def inflate(run: OnlineRun, step: Inflation) -> None:
             run.online.discard(slot)
 
 
-def affordable(run: OnlineRun, class_of: Any, drawn: Any) -> int:
+def affordable(run: StagedRun, class_of: Any, drawn: Any) -> int:
     """How many of the drawn clones fit before total CPU or GPU demand would exceed the cluster's capacity."""
     rows = run.classes.rows()
     cpu = rows["cpu_milli"][class_of]
@@ -132,17 +161,18 @@ def affordable(run: OnlineRun, class_of: Any, drawn: Any) -> int:
     return int(np.argmin(fits)) if not fits.all() else len(drawn)
 
 
-def closing_stages(run: OnlineRun) -> None:
+def closing_stages(
+    run: StagedRun, steps: Sequence[Deschedule], inflation: Inflation | None, retarget: TypicalPods | None
+) -> None:
     """Run the closing stages of the options, in the order of the published simulator."""
-    options = run.options
-    closing = [step for step in options.deschedule if step.at_s is None]
-    if options.inflation is None and options.retarget is None and not closing:
+    closing = [step for step in steps if step.at_s is None]
+    if inflation is None and retarget is None and not closing:
         return
     run.note_stage("schedule")
-    if options.inflation is not None:
-        inflate(run, options.inflation)
-    if options.retarget is not None:
-        run.retarget(options.retarget)
+    if inflation is not None:
+        inflate(run, inflation)
+    if retarget is not None:
+        run.retarget(retarget)
         run.note_stage("retarget")
     for step in closing:
         deschedule(run, step)

@@ -20,7 +20,7 @@ from fastsim.foundation.limits.work_budget import Work, amount_text, refuse_prog
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.online.run import OnlineOptions
+    from fastsim.engine.online.options import OnlineOptions
 
 WARNED_AT = 0.1
 """Part of the budget at which a run without headway warns."""

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from fastsim.engine.online.closing_stages import StagedRun
 from fastsim.engine.online.kernel_columns import once_each
 from fastsim.engine.online.outcome_columns import NODE, JobColumns, OutcomeColumns, PlacementColumns
 from fastsim.engine.result import FolderFrames, Frames, provenance_of_build, write_table
@@ -39,7 +40,13 @@ from fastsim.foundation.parquet import QUICK_LEVEL, TableWriter
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.online.run import OnlineRun
+    from fastsim.engine.online.options import OnlineOptions
+    from fastsim.engine.online.plan import OnlinePlan
+    from fastsim.engine.online.rule_columns import RuleColumns
+    from fastsim.engine.sampling.telemetry_hook import TelemetryHook
+    from fastsim.workload import Workload
+    from fastsim.workload.typical_pods import TypicalPods
+    from fastsim_ext.online.queue_loop import QueueLoop
 
 TABLES = ("timeline", "placements", "jobs")
 """Tables that grow with the run."""
@@ -251,13 +258,33 @@ def _joined(rows: list[Any], kind: np.dtype[Any]) -> Any:
     return np.concatenate([np.zeros(0, np.uint8), *(part.view(np.uint8) for part in rows)]).view(kind)
 
 
-def totals_of(run: OnlineRun, gpu_s: float) -> JobTotals:
+class RecordedRun(StagedRun, Protocol):
+    """A run whose rows go to a recorder, with all that decides them.
+
+    ``queue_loop`` is the loop again if the run has rules, whose columns are then there, too. ``stages`` has names,
+    states and total counts of the typical pods.
+    """
+
+    rule_columns: RuleColumns | None
+    queue_loop: QueueLoop | None
+    workload: Workload
+    plan: OnlinePlan
+    typical: TypicalPods
+    options: OnlineOptions
+    recorder: Recorder
+    telemetry_hook: TelemetryHook | None
+    stages: list[tuple[str, Any, int]]
+    first_s: float | None
+    main_typical_count: int
+
+
+def totals_of(run: RecordedRun, gpu_s: float) -> JobTotals:
     """Totals of a run that has finished, whose pods held so many GPU seconds."""
     cost, by_tenant = run.work.paid()
     return replace(run.recorder.waits.totals(gpu_s), cost=cost, tenant_gpu_s=np.array(by_tenant) if by_tenant else None)
 
 
-def tables_and_provenance(run: OnlineRun) -> tuple[Frames, dict[str, Any]]:
+def tables_and_provenance(run: RecordedRun) -> tuple[Frames, dict[str, Any]]:
     """Those of a run that has finished; completes its folder, if it has one."""
     typical_count = max(run.typical.kept, 1)
     now, before, areas = run.online.state()
@@ -299,7 +326,7 @@ def _stages_frame(stages: Sequence[tuple[str, Any, int]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema)
 
 
-def _provenance(run: OnlineRun) -> dict[str, Any]:
+def _provenance(run: RecordedRun) -> dict[str, Any]:
     """Everything that decides the result, and the versions that computed it."""
     terms = [asdict(replace(term, scorer=None)) for term in run.plan.terms]
     plan = asdict(replace(run.plan, terms=())) | {"terms": terms}

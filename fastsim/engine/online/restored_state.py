@@ -8,9 +8,8 @@ that run.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +32,7 @@ from fastsim.engine.online.recorder import TABLES
 from fastsim.engine.tables import EVENTS, ROW
 
 if TYPE_CHECKING:
-    from fastsim.engine.online.run import OnlineRun
-    from fastsim.scenario.outages import Change
+    from fastsim.engine.online.recorder import RecordedRun
 
 SLOT = np.dtype(
     [("seq", "i8"), ("pod_id", "i8"), ("submit", "f8"), ("duration", "f8"), ("start", "f8"), ("first_start", "f8"),
@@ -63,8 +61,6 @@ GANG = np.dtype(
 """A gang of pods, from the same file."""
 GIVEN_UP = 2
 """Stage of a gang that has left without having started."""
-MOST_AHEAD = 1_000_000
-"""More failures than a run leaves out at a time."""
 COUNTS = ("running", "pending", "finished", "unplaced", "lost", "arrived_cpu", "arrived_gpu", "unplaced_cpu",
           "unplaced_gpu")  # fmt: skip
 LOOP: dict[str, tuple[Any, ...]] = {
@@ -125,7 +121,7 @@ def _is_segment(table: str, segment: Any) -> bool:
     return bool(re.fullmatch(rf"{table}\.\d{{1,6}}\.arrows", name)) and isinstance(size, int) and 0 <= size < MOST
 
 
-def check_pods(run: OnlineRun, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+def check_pods(run: RecordedRun, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Pods, their departures and the waiting line; for a run whose classes of pods are known."""
     slots = slots_of(arrays)
     part, count = arrays["slots"], len(slots)
@@ -181,7 +177,7 @@ def _gpu_milli(columns: Mapping[str, Any]) -> npt.NDArray[Any]:
     return np.where(devices, WHOLE, 0)
 
 
-def _check_present(run: OnlineRun, loop: Mapping[str, Any], slots: Any, accounts: Any, tenants: int) -> None:
+def _check_present(run: RecordedRun, loop: Mapping[str, Any], slots: Any, accounts: Any, tenants: int) -> None:
     """Places, times and totals of the pods that wait or run are within their ranges."""
     now, nodes = loop["now"], len(run.columns["num_gpu"])
     check_records(slots, {
@@ -198,7 +194,7 @@ def _check_present(run: OnlineRun, loop: Mapping[str, Any], slots: Any, accounts
     }, "accounts")  # fmt: skip
 
 
-def _check_held(columns: Mapping[str, Any], run: OnlineRun, slots: Any) -> None:
+def _check_held(columns: Mapping[str, Any], run: RecordedRun, slots: Any) -> None:
     """Nodes have free what their pods do not hold."""
     rows, node = run.classes.rows(), slots["node"]
     mig, width = run.classes.mig_milli(rows)[slots["cls"]], columns["gpu_left"].shape[1]
@@ -245,7 +241,7 @@ def _check_departures(departures: Any, meta: Mapping[str, Any], turns: Any, ends
         raise ValueError("departures.t: not when the work of a pod is done")
 
 
-def _check_counts(run: OnlineRun, loop: Mapping[str, Any], running: int, pending: int) -> None:
+def _check_counts(run: RecordedRun, loop: Mapping[str, Any], running: int, pending: int) -> None:
     counts, sample_s = loop["counts"], run.options.sample_s or 0.0
     if (counts["running"], counts["pending"]) != (running, pending):
         raise ValueError(f"counts of {counts['running']} running and {counts['pending']} pending pods")
@@ -259,7 +255,7 @@ def _check_counts(run: OnlineRun, loop: Mapping[str, Any], running: int, pending
     _check_row(loop["at_capacity"], "loop.at_capacity")
 
 
-def _entries(run: OnlineRun, meta: Mapping[str, Any], arrays: Mapping[str, Any], slots: Any, waits: Any) -> list[int]:
+def _entries(run: RecordedRun, meta: Mapping[str, Any], arrays: Mapping[str, Any], slots: Any, waits: Any) -> list[int]:
     """The slots that stand in the waiting line: every pod without a node, and of a complete gang its last one."""
     if "rules" not in meta or run.queue_loop is None or run.rule_columns is None:
         return [int(slot) for slot in np.flatnonzero(waits)]
@@ -313,7 +309,7 @@ def _gang(number: int, gang: Any, members: Any, here: Any) -> list[int]:
     return listed
 
 
-def check_rules(run: OnlineRun, arrays: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
+def check_rules(run: RecordedRun, arrays: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
     """Nodes that are away, and how many of their changes are past."""
     assert run.rule_columns is not None
     if "rules" not in meta:
@@ -326,39 +322,3 @@ def check_rules(run: OnlineRun, arrays: Mapping[str, Any], meta: Mapping[str, An
     if ((arrays["away"] == 0) != (run.columns["present"] == 1)).any():
         raise ValueError("away: another number of reasons than nodes that are away have")
     check_numbers(meta["loop"], {"planned": (-MOST, MOST), "failed": (-MOST, MOST), "ended": (0, 1)}, "loop")
-
-
-class PastChanges(NamedTuple):
-    """Changes of nodes up to a time: reasons of each node to be away, and how many changes were planned ones."""
-
-    away: npt.NDArray[np.int32]
-    failed: int
-    planned: int
-
-
-def past_changes(changes: Iterator[Change], count: int, now_s: float, away: npt.NDArray[np.int32]) -> PastChanges:
-    """Take the changes of nodes that are past, from ``away`` on; ValueError if one of them is of a later time.
-
-    Failures while nothing runs are left out ahead of their time.
-    """
-    away, failed, planned, ahead = away.copy(), 0, 0, 0
-    for change in islice(changes, count):
-        ahead += change.t_s > now_s
-        if change.t_s > now_s and (not change.random or ahead > MOST_AHEAD):
-            raise ValueError(f"loop.change_next = {count}, more changes of nodes than there were until {now_s:g} s")
-        by = -1 if change.comes else 1
-        away[change.position] += by
-        failed += by if change.random else 0
-        planned += not change.random
-    return PastChanges(away, failed, planned)
-
-
-def check_past(past: PastChanges, loop: Mapping[str, Any], arrays: Mapping[str, Any], planned: int) -> None:
-    """Nodes are away for the reasons that are past, but for failures that were left out because nothing ran."""
-    if loop["ended"]:
-        return
-    spared = arrays["spared"].astype(np.int32)
-    if (arrays["away"] + spared != past.away).any():
-        raise ValueError("away: another number of reasons than changes of nodes until then have left")
-    if (loop["planned"], loop["failed"]) != (planned - past.planned, past.failed - int(spared.sum())):
-        raise ValueError(f"{loop['planned']} planned changes of nodes to come and {loop['failed']} nodes that failed")

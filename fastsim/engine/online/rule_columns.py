@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from fastsim.engine.online.plan import BACKFILL, PREFERENCE_KERNELS
 from fastsim.engine.online.preference_columns import PreferenceColumns
-from fastsim.engine.online.restored_state import check_past, past_changes, slots_of
 from fastsim.errors import InputError
 from fastsim.foundation.limits.knobs import FAILURES
 from fastsim.hardware.eligible_nodes import EligibleNodes
@@ -41,6 +42,8 @@ MAX_EXTRA = 16
 """Distinct further resources of one cluster."""
 UNLIMITED = 1 << 62
 """More than any amount: memory of a device without a limit, a missing quota."""
+MOST_AHEAD = 1_000_000
+"""More failures than a run leaves out at a time."""
 AT_ONCE = 1024
 """Node changes handed over at a time; any number gives the same run."""
 PREFERRING = (s.PREFERENCES, s.PREFERENCE_SETS)
@@ -195,8 +198,13 @@ class RuleColumns:
             rows = self._sort_values(batch).reshape(-1, MOST_TERMS)[here - first]
             self._values |= dict(zip(here.tolist(), rows, strict=True))
 
-    def take_over(self, online: QueueLoop, arrays: Mapping[str, Any], meta: Mapping[str, Any], present: Any) -> None:
-        """Restore a checkpoint; after a run without rules, members are read from the workload instead."""
+    def take_over(
+        self, online: QueueLoop, arrays: Mapping[str, Any], meta: Mapping[str, Any], present: Any, pods: Sequence[int]
+    ) -> None:
+        """Restore a checkpoint, in whose slots are these pods; members of a run without rules come from the workload.
+
+        ``present``: whether each node is there.
+        """
         ends = meta.get("rules")
         if ends is not None:
             online.membership.restore(arrays["members"], arrays["gangs"], ends)
@@ -204,7 +212,7 @@ class RuleColumns:
             online.restore_members(self._recalled)
         self._recalled = {}
         if self._sorting:
-            values = [self._values.get(pod, NO_VALUES) for pod in slots_of(arrays)["seq"].tolist()]
+            values = [self._values.get(pod, NO_VALUES) for pod in pods]
             online.feed_members(None, None, None, None, None, None, None, None, np.ravel(values))  # for restore()
         past = past_changes(self.changes(), meta["loop"]["change_next"], meta["loop"]["now"], self.columns["away"])
         if ends is not None:
@@ -269,3 +277,39 @@ class RuleColumns:
         if key not in self._allowed:
             self._allowed[key] = None if key == (None, ()) else self._eligible.marks(conditions).tobytes()
         return self._allowed[key]
+
+
+class PastChanges(NamedTuple):
+    """Changes of nodes up to a time: reasons of each node to be away, and how many changes were planned ones."""
+
+    away: npt.NDArray[np.int32]
+    failed: int
+    planned: int
+
+
+def past_changes(changes: Iterator[Change], count: int, now_s: float, away: npt.NDArray[np.int32]) -> PastChanges:
+    """Take the changes of nodes that are past, from ``away`` on; ValueError if one of them is of a later time.
+
+    Failures while nothing runs are left out ahead of their time.
+    """
+    away, failed, planned, ahead = away.copy(), 0, 0, 0
+    for change in islice(changes, count):
+        ahead += change.t_s > now_s
+        if change.t_s > now_s and (not change.random or ahead > MOST_AHEAD):
+            raise ValueError(f"loop.change_next = {count}, more changes of nodes than there were until {now_s:g} s")
+        by = -1 if change.comes else 1
+        away[change.position] += by
+        failed += by if change.random else 0
+        planned += not change.random
+    return PastChanges(away, failed, planned)
+
+
+def check_past(past: PastChanges, loop: Mapping[str, Any], arrays: Mapping[str, Any], planned: int) -> None:
+    """Nodes are away for the reasons that are past, but for failures that were left out because nothing ran."""
+    if loop["ended"]:
+        return
+    spared = arrays["spared"].astype(np.int32)
+    if (arrays["away"] + spared != past.away).any():
+        raise ValueError("away: another number of reasons than changes of nodes until then have left")
+    if (loop["planned"], loop["failed"]) != (planned - past.planned, past.failed - int(spared.sum())):
+        raise ValueError(f"{loop['planned']} planned changes of nodes to come and {loop['failed']} nodes that failed")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fastsim.engine.driving.drive import Handlers, Stop, drive
 from fastsim.engine.online.arrivals import NO_ARRIVALS, Arrivals, arrivals, positions, with_last
-from fastsim.engine.online.closing_stages import Deschedule, Inflation, closing_stages, deschedule
+from fastsim.engine.online.closing_stages import closing_stages, deschedule
 from fastsim.engine.online.headway import PodHeadway, WorkAhead
 from fastsim.engine.online.kernel_columns import (
     CACHED_KERNELS,
@@ -26,10 +24,11 @@ from fastsim.engine.online.kernel_columns import (
     plan_columns,
 )
 from fastsim.engine.online.memo_pool import MEMOS, memo_key, target
+from fastsim.engine.online.options import OnlineOptions
 from fastsim.engine.online.plan import RULES, OnlinePlan
 from fastsim.engine.online.recorder import FileTables, MemoryTables, Recorder, node_names, tables_and_provenance
 from fastsim.engine.online.rule_columns import RuleColumns, needs_rules
-from fastsim.engine.online.user_scorers import MergedPoints, UserScorers
+from fastsim.engine.online.user_scorers import UserScorers
 from fastsim.engine.result import Result
 from fastsim.engine.tables import OUTCOME, ROW, named_columns
 from fastsim.engine.totals.pod_totals import Tenants, charge
@@ -38,7 +37,6 @@ from fastsim.foundation import interrupts
 from fastsim.foundation.background_writer import Background, Inline
 from fastsim.foundation.parquet import streaming
 from fastsim.scenario.column_values import SortColumns
-from fastsim.scenario.run_rules import NO_RULES, Rules
 from fastsim.scenario.sort_keys import line_order, queue_key
 from fastsim.workload.pod_classes import PodClasses
 from fastsim_ext.build import CHECKED
@@ -55,11 +53,8 @@ if TYPE_CHECKING:
 
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.online.checkpointing import OnlineCheckpointWriter
-    from fastsim.engine.online.telemetry_hook import TelemetryHook
-    from fastsim.scenario.prices import Prices
-    from fastsim.telemetry.telemetry import Telemetry
+    from fastsim.engine.sampling.telemetry_hook import TelemetryHook
     from fastsim.workload import Workload
-    from fastsim.workload.oversized_pods import Oversized
     from fastsim.workload.typical_pods import TypicalPods
 
 RECORDS = ("none", "summary", "timeline", "placements", "all")
@@ -69,52 +64,27 @@ CHECK_S = 0.1
 """Aim for the time between two checks of Ctrl-C and progress, seconds."""
 
 
-@dataclass(frozen=True)
-class OnlineOptions:
-    """Options of a run besides its plan.
-
-    ``sample_s`` is the distance of timeline rows in seconds (None: a row for every event), ``until_s`` the end of the
-    run, ``progress`` a function of the number of pods that have arrived; ``oversized`` counts pods larger than any
-    node, ``each_batch`` is called with every batch of pods, ``merged`` counts points that rounding makes equal. Tables
-    are streamed to files in the existing ``folder``, or stay in memory. With ``checkpoint_writer`` they are written
-    there at the end, and checkpoints to another folder meanwhile. ``telemetry`` adds a table of samples. ``prices`` has
-    all GPU models of the cluster.
-    """
-
-    seed: int = 0
-    sample_s: float | None = None
-    until_s: float | None = None
-    record: str = "all"
-    deschedule: Sequence[Deschedule] = ()
-    inflation: Inflation | None = None
-    retarget: TypicalPods | None = None
-    progress: Callable[[int], None] | None = None
-    rules: Rules = NO_RULES
-    oversized: Oversized | None = None
-    merged: MergedPoints | None = None
-    each_batch: Callable[[pa.RecordBatch], None] | None = None
-    folder: Path | None = None
-    checkpoint_writer: OnlineCheckpointWriter | None = None
-    telemetry: Telemetry | None = None
-    prices: Prices | None = None
-
-
 SPELLING = "index"
 """Selection of nodes where a plan allows both: ``index`` keeps scores, ``scan`` scores every node each time."""
 
 
 class OnlineRun:
-    """A run in progress: owns the compiled tables and collects their rows."""
+    """A run in progress: owns the compiled tables and collects their rows.
+
+    With ``checkpoint_writer``, tables are written to the folder at the end, and checkpoints to another one meanwhile.
+    """
 
     def __init__(
-        self, cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: TypicalPods, options: OnlineOptions
-    ) -> None:
+        self, cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: TypicalPods, options: OnlineOptions,
+        checkpoint_writer: OnlineCheckpointWriter | None = None,
+    ) -> None:  # fmt: skip
         self.cluster, self.workload, self.plan, self.typical, self.options = cluster, workload, plan, typical, options
         self.ids = ModelIds(cluster.nodes["gpu_model"].unique().to_pylist())
         self.classes = PodClasses()
         self.columns = node_columns(cluster, self.ids)
-        if options.checkpoint_writer is not None:
-            options.checkpoint_writer.take_over_nodes(cluster, self.columns)
+        self.checkpoint_writer = checkpoint_writer
+        if checkpoint_writer is not None:
+            checkpoint_writer.take_over_nodes(cluster, self.columns)
         self.telemetry_hook = self._telemetry_hook(options)
         self.scorers = UserScorers(
             plan,
@@ -129,7 +99,7 @@ class OnlineRun:
         self.positions = positions(cluster, workload)
         charge(self.work, cluster, options.prices)
         self.select = self._selector(plan_columns(plan, len(cluster)))
-        stored_rules = options.checkpoint_writer is not None and options.checkpoint_writer.has_rules
+        stored_rules = checkpoint_writer is not None and checkpoint_writer.has_rules
         ruled = stored_rules or needs_rules(plan, options.rules, workload.columns)
         self.rule_columns = self._rules() if ruled else None
         self.queue_loop: QueueLoop | None = None
@@ -140,7 +110,6 @@ class OnlineRun:
         self.budget, self.loop_s = 256, 0.0  # events between two checks; seconds in the loop
         self.class_of: list[Any] = []  # of every pod, if inflation will clone some
         self.stages: list[tuple[str, Any, int]] = []
-        self.checkpoint_writer = options.checkpoint_writer
         self.recorder = self._recorder()
         self.headway = PodHeadway(options.folder is None)
         self.ahead = WorkAhead(cluster, options, options.folder is None)
@@ -163,9 +132,9 @@ class OnlineRun:
         seen = any(getattr(term.scorer, "sees_telemetry", False) for term in self.plan.terms)
         if options.telemetry is None and not seen:
             return None
-        if options.checkpoint_writer is not None:
+        if self.checkpoint_writer is not None:
             raise ScenarioError("checkpoint", "one", "none: a run whose policy sees readings keeps no checkpoints")
-        from fastsim.engine.online.telemetry_hook import TelemetryHook
+        from fastsim.engine.sampling.telemetry_hook import TelemetryHook
         from fastsim.telemetry.telemetry import Telemetry
 
         recorded, telemetry = options.telemetry is not None, options.telemetry or Telemetry()
@@ -238,7 +207,7 @@ class OnlineRun:
             self.checkpoint_writer.take_over(self, batches)
         self.stream(batches)
         self.online.reach_end()
-        closing_stages(self)
+        closing_stages(self, self.options.deschedule, self.options.inflation, self.options.retarget)
         self.online.finish(self.collect_records)
         self.collect_records()
         if self.telemetry_hook is not None:
@@ -387,22 +356,24 @@ class OnlineRun:
 
 
 def run_online(cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: TypicalPods,
-               options: OnlineOptions | None = None) -> Result:  # fmt: skip
+               options: OnlineOptions | None = None,
+               checkpoint_writer: OnlineCheckpointWriter | None = None) -> Result:  # fmt: skip
     """The result of placing every pod of the workload."""
     options = options or OnlineOptions()
     if options.record not in RECORDS:
         raise InputError("record", options.record, f"one of {', '.join(RECORDS)}")
     options.rules.refuse(plan.queue, workload.columns, bool(options.deschedule))
     with nullcontext() if options.folder is None else streaming():
-        return _played(cluster, workload, plan, typical, options)
+        return _played(cluster, workload, plan, typical, options, checkpoint_writer)
 
 
 def _played(
-    cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: TypicalPods, options: OnlineOptions
-) -> Result:
+    cluster: Cluster, workload: Workload, plan: OnlinePlan, typical: TypicalPods, options: OnlineOptions,
+    checkpoint_writer: OnlineCheckpointWriter | None,
+) -> Result:  # fmt: skip
     """The result of one run; after any failure no incomplete files are left."""
     began, cpu_began = time.perf_counter(), time.process_time()
-    run = OnlineRun(cluster, workload, plan, typical, options)
+    run = OnlineRun(cluster, workload, plan, typical, options, checkpoint_writer)
     try:
         run.play()
         run.writer.close()

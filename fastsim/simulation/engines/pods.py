@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from fastsim.engine.online.closing_stages import Deschedule
-    from fastsim.engine.online.run import OnlineOptions
+    from fastsim.engine.online.options import OnlineOptions
     from fastsim.engine.result import Result
     from fastsim.telemetry.telemetry import Telemetry
     from fastsim.workload import Workload
@@ -98,10 +98,9 @@ class PodsRun:
             telemetry = telemetry_of_placements(self.scenario, options)
         options = dataclasses.replace(
             options, oversized=self.oversized, each_batch=self._look, merged=self.points, progress=hooks.progress,
-            folder=hooks.folder, checkpoint_writer=hooks.writer,
-            telemetry=options.telemetry if telemetry is None else None,
+            folder=hooks.folder, telemetry=options.telemetry if telemetry is None else None,
         )  # fmt: skip
-        result = run_online(cluster, workload, plan, typical, options)
+        result = run_online(cluster, workload, plan, typical, options, hooks.writer)
         return result if telemetry is None else self._sampled(result, telemetry, hooks.folder)
 
     def _sampled(self, result: Result, telemetry: Telemetry, folder: Path | None) -> Result:
@@ -192,7 +191,7 @@ def _telemetry(source: Any) -> Telemetry | None:
 
 def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: Any) -> OnlineOptions:
     from fastsim.engine.online.closing_stages import Inflation
-    from fastsim.engine.online.run import OnlineOptions
+    from fastsim.engine.online.options import OnlineOptions
     from fastsim.engine.totals.pod_totals import prices_for
 
     return OnlineOptions(
@@ -217,10 +216,8 @@ def past(run: Past) -> RunState:
     inputs, state = prepared(run.scenario, progress=run.progress), run.state.having(may_change=["until_s"])
     start = None if run.start is None else state
     writer = OnlineCheckpointWriter(run.work, Checkpoints(), state.note["scenario"], start)
-    options = dataclasses.replace(
-        inputs.options, until_s=run.end_s, folder=run.work, checkpoint_writer=writer, telemetry=None
-    )
-    play = OnlineRun(inputs.cluster, inputs.workload, inputs.plan, inputs.typical, options)
+    options = dataclasses.replace(inputs.options, until_s=run.end_s, folder=run.work, telemetry=None)
+    play = OnlineRun(inputs.cluster, inputs.workload, inputs.plan, inputs.typical, options, writer)
     try:
         writer.compare(play, state)
         batches = arrived_by(writer.batches(inputs.workload), run.end_s)

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 
 import fastsim as fs
-from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.online.options import OnlineOptions
+from fastsim.engine.online.run import run_online
 from fastsim.engine.result import Result
 from fastsim.telemetry.reading_model import Device
 from fastsim.telemetry.telemetry import Telemetry

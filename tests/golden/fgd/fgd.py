@@ -19,8 +19,9 @@ import polars as pl
 import pyarrow as pa
 
 from fastsim.cluster.cluster import Cluster
+from fastsim.engine.online.options import OnlineOptions
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
-from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.online.run import run_online
 from fastsim.engine.result import Result
 from fastsim.experiments.reproduce.placement_figures import discrete_table
 from fastsim.workload import Workload

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.online.options import OnlineOptions
+from fastsim.engine.online.run import run_online
 from fastsim.engine.summary import Waits, frag_milli, refuse_impossible, row_frame, summary_frame
 from fastsim.engine.tables import OUTCOME, ROW
 from fastsim.engine.totals.job_totals import FIGURES, JobTotals

@@ -16,8 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from fastsim.cluster.cluster import Cluster
+from fastsim.engine.online.options import OnlineOptions
 from fastsim.engine.online.plan import NodeColumns, OnlinePlan, PodRequest, ScoreTerm
-from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.online.run import run_online
 from fastsim.engine.result import Result
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods

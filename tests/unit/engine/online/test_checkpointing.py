@@ -19,10 +19,11 @@ from fastsim.engine.checkpoints.folder import STATE, working_folder
 from fastsim.engine.checkpoints.state import RunState
 from fastsim.engine.online.checkpointing import JournalTables, OnlineCheckpointWriter
 from fastsim.engine.online.closing_stages import Deschedule, Inflation
+from fastsim.engine.online.options import OnlineOptions
 from fastsim.engine.online.plan import QUEUES
 from fastsim.engine.online.recorder import TABLES, FileTables
 from fastsim.engine.online.restored_state import ACCOUNT, DEPARTURE, SLOT
-from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.online.run import run_online
 from fastsim.engine.result import FRAMES
 from fastsim.engine.tables import INTERVAL, OUTCOME, POD, ROW
 from fastsim.errors import StoredError
@@ -64,7 +65,7 @@ def played(s: Scenario, place: Path, work: Path, every: int, taken: RunState | N
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "write", write)
         try:
-            run_online(s.cluster, s.workload, s.plan, s.typical, options_of(s, folder=place, checkpoint_writer=writer))
+            run_online(s.cluster, s.workload, s.plan, s.typical, options_of(s, folder=place), writer)
         except Stopped:
             return False
     return True

@@ -19,8 +19,9 @@ from hypothesis import given, settings
 import fastsim as fs
 from fastsim.engine.online import run as engine
 from fastsim.engine.online.closing_stages import Deschedule, Inflation
+from fastsim.engine.online.options import OnlineOptions
 from fastsim.engine.online.recorder import TABLES, NativeIds
-from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.online.run import run_online
 from fastsim.engine.result import FRAMES, Result
 from fastsim.engine.tables import INTERVAL, OUTCOME, POD, arrow
 from fastsim.errors import ResultError

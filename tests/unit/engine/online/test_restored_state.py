@@ -1,9 +1,8 @@
-"""Checks of a checkpoint's values: changes of nodes that are past, linked lists."""
+"""Checks of a checkpoint's values, linked lists among them."""
 
 from __future__ import annotations
 
 import shutil
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -14,35 +13,9 @@ import fastsim as fs
 from fastsim.engine.checkpoints.folder import STATE, working_folder
 from fastsim.engine.checkpoints.state import RunState
 from fastsim.engine.checkpoints.value_checks import records_of
-from fastsim.engine.online.restored_state import MEMBER, check_past, followed, past_changes
+from fastsim.engine.online.restored_state import MEMBER, followed
 from fastsim.errors import FastsimError
-from fastsim.scenario.outages import Change
 from fastsim.simulation.run_warnings import OptionUnused
-
-AWAY = np.zeros(2, np.int32)
-
-
-def test_changes_that_are_past_leave_nodes_away() -> None:
-    changes = [Change(1.0, 0, False, True), Change(2.0, 1, False, False), Change(3.0, 0, True, True)]
-    past = past_changes(iter(changes), 2, 2.5, AWAY)
-    assert (past.away.tolist(), past.failed, past.planned) == ([1, 1], 1, 1)
-    loop = {"ended": False, "planned": 3, "failed": 1}
-    arrays = {"away": np.array([1, 1], np.int32), "spared": np.zeros(2, np.uint8)}
-    check_past(past, loop, arrays, planned=4)
-    check_past(past, loop | {"failed": 0}, {"away": np.array([0, 1]), "spared": np.array([1, 0], np.uint8)}, planned=4)
-    with pytest.raises(ValueError, match="away"):
-        check_past(past, loop, arrays | {"spared": np.ones(2, np.uint8)}, planned=4)
-    with pytest.raises(ValueError, match="3 planned changes"):
-        check_past(past, loop, arrays, planned=5)
-
-
-def test_changes_of_later_times_are_no_past_ones() -> None:
-    with pytest.raises(ValueError, match=r"loop\.change_next = 1, more changes of nodes than there were until 0 s"):
-        past_changes(iter([Change(1.0, 0, False, False)]), 1, 0.0, AWAY)
-    assert past_changes(iter([Change(1.0, 0, False, True)]), 1, 0.0, AWAY).failed == 1  # left out ahead of its time
-    endless = (Change(float(k), 0, k % 2 == 1, True) for k in count())
-    with pytest.raises(ValueError, match="more changes"):
-        past_changes(endless, 1 << 60, 5.0, AWAY)
 
 
 def test_a_linked_list_that_comes_back_is_refused() -> None:

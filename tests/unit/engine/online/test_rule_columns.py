@@ -1,7 +1,8 @@
-"""What the compiled rules are told: numbers of names, conditions of classes, changes of nodes in pieces."""
+"""What the compiled rules are told: numbers of names, conditions of classes, changes of nodes in pieces, past ones."""
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ import pytest
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.plan import OnlinePlan
-from fastsim.engine.online.rule_columns import UNLIMITED, Numbers, RuleColumns, needs_rules
+from fastsim.engine.online.rule_columns import UNLIMITED, Numbers, RuleColumns, check_past, needs_rules, past_changes
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import NONE, Conditions, Constraint
-from fastsim.scenario.outages import Maintenance, Outages
+from fastsim.scenario.outages import Change, Maintenance, Outages
 from fastsim.scenario.run_rules import NO_RULES, Rules
 from fastsim.workload.pod_classes import PodClasses
 
@@ -22,6 +23,8 @@ NODES = Cluster.mix([
          "labels": {"zone": "x"}, "extra_resources": {"nic": 2}}),
     (1, {"name": "b", "cpu_milli": 1000, "memory_mib": 10, "num_gpu": 0, "extra_resources": {"fpga": 1}}),
 ])  # fmt: skip
+
+AWAY = np.zeros(2, np.int32)
 
 
 class Heard:
@@ -116,3 +119,26 @@ def test_changes_are_handed_over_to_their_end() -> None:
     endless.feed_changes(heard)
     endless.feed_changes(heard)
     assert not heard.told[2][-1] and heard.told[1][1][-1] <= heard.told[2][1][0]
+
+
+def test_changes_that_are_past_leave_nodes_away() -> None:
+    changes = [Change(1.0, 0, False, True), Change(2.0, 1, False, False), Change(3.0, 0, True, True)]
+    past = past_changes(iter(changes), 2, 2.5, AWAY)
+    assert (past.away.tolist(), past.failed, past.planned) == ([1, 1], 1, 1)
+    loop = {"ended": False, "planned": 3, "failed": 1}
+    arrays = {"away": np.array([1, 1], np.int32), "spared": np.zeros(2, np.uint8)}
+    check_past(past, loop, arrays, planned=4)
+    check_past(past, loop | {"failed": 0}, {"away": np.array([0, 1]), "spared": np.array([1, 0], np.uint8)}, planned=4)
+    with pytest.raises(ValueError, match="away"):
+        check_past(past, loop, arrays | {"spared": np.ones(2, np.uint8)}, planned=4)
+    with pytest.raises(ValueError, match="3 planned changes"):
+        check_past(past, loop, arrays, planned=5)
+
+
+def test_changes_of_later_times_are_no_past_ones() -> None:
+    with pytest.raises(ValueError, match=r"loop\.change_next = 1, more changes of nodes than there were until 0 s"):
+        past_changes(iter([Change(1.0, 0, False, False)]), 1, 0.0, AWAY)
+    assert past_changes(iter([Change(1.0, 0, False, True)]), 1, 0.0, AWAY).failed == 1  # left out ahead of its time
+    endless = (Change(float(k), 0, k % 2 == 1, True) for k in count())
+    with pytest.raises(ValueError, match="more changes"):
+        past_changes(endless, 1 << 60, 5.0, AWAY)

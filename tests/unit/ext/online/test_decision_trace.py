@@ -15,8 +15,9 @@ import fastsim as fs
 from fastsim.cluster.cluster import Cluster
 from fastsim.decisions.explain import explained
 from fastsim.decisions.replay import Replay, SelectedPod
+from fastsim.engine.online.options import OnlineOptions
 from fastsim.engine.online.plan import QUEUES, OnlinePlan, ScoreTerm
-from fastsim.engine.online.run import OnlineOptions, run_online
+from fastsim.engine.online.run import run_online
 from fastsim.engine.tables import REASONS
 from fastsim.scenario.scenario import Scenario as Spec
 from fastsim.simulation.engines.pods import Prepared

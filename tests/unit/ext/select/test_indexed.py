@@ -10,8 +10,8 @@ import pytest
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.kernel_columns import COLUMN_SETTINGS, node_kinds
+from fastsim.engine.online.options import OnlineOptions
 from fastsim.engine.online.plan import OnlinePlan, ScoreTerm
-from fastsim.engine.online.run import OnlineOptions
 from fastsim.workload import Workload
 from fastsim.workload.typical_pods import TypicalPods
 from fastsim_ext.online.loop import OnlineLoop
