@@ -88,7 +88,9 @@ def test_limits_that_no_option_honours_are_named() -> None:
     mig, gpus = "requests.nvidia.com/mig-1g.5gb", "requests.nvidia.com/gpu"
     hard = {"pods": "10", mig: "2", gpus: "4", "requests.cpu": "8", "limits.memory": "1Gi", "requests.storage": "1Ti",
             "count/pods": "9", "services": "5", "count/jobs.batch": "3"}  # fmt: skip
-    text = quota_notice([manifest(quota(**hard)), manifest(quota("r", "default", {"scopes": ["BestEffort"]}, pods="1"))])
+    text = quota_notice(
+        [manifest(quota(**hard)), manifest(quota("r", "default", {"scopes": ["BestEffort"]}, pods="1"))]
+    )
     assert text == (
         f"{QUOTAS}; --quotas 'default:cpu_milli=8000,gpu_milli=4000' honours their limits on CPU, memory and GPUs; "
         f"no option honours those on count/pods, limits.memory, pods, pods of a scope, {mig}"
