@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from fastsim.errors import InputError, ScenarioError, suggestion
 from fastsim.foundation.columns.content_equality import ValueByObject
 from fastsim.hardware.eligible_nodes import EligibleNodes
-from fastsim.hardware.node_constraints import BESIDE, domains, node_labels
+from fastsim.hardware.node_constraints import BESIDE, domains, holds, node_labels
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ class Kept:
     example: str = ""
     models: dict[str, None] = field(default_factory=dict)
     """GPU models asked for, in order of appearance."""
+    causes: Counter[str] = field(default_factory=Counter)
+    """Numbers of nodes that are large enough for the first pod, by the taint, label or name that keeps it away."""
 
 
 class Oversized:
@@ -118,9 +120,23 @@ class Oversized:
         kept = self.kept.setdefault(reason, Kept())
         kept.count += len(ids)
         kept.example = kept.example or _request(classes, int(ids[0]))
+        if reason == NO_MATCH and not kept.causes:
+            kept.causes = self._causes(classes, int(ids[0]))
         if reason == NO_GPU_MODEL:
             for k in np.unique(ids).tolist():
                 kept.models |= dict.fromkeys(classes.model_lists[classes.row(k)["models"]])
+
+    def _causes(self, classes: PodClasses, k: int) -> Counter[str]:
+        """Numbers of nodes by what keeps the pods of a class away from them, of the nodes that are large enough."""
+        row = classes.rows(k)[:1]
+        conditions, nodes = classes.conditions[row["models"][0]], _labelled(self._cluster)
+        hosting = [bool(_passed(shape, row, classes)[0] == len(LACKS) - 1) for shape in nodes.shapes]
+        causes: Counter[str] = Counter()
+        for place, labels in zip(nodes.places.tolist(), nodes.labels, strict=True):
+            if hosting[place]:
+                causes.update({_cause(one.key) for one in conditions.constraints if not holds(one, labels)})
+                causes.update(["name"] if conditions.pinned_node not in (None, labels["name"]) else [])
+        return causes
 
     def _obstacles(self, classes: PodClasses, first: int) -> Any:
         """The number of the obstacle (from 1 on) of each class from ``first`` on; 0 if a node hosts it."""
@@ -174,16 +190,29 @@ def nearest(model: str, models: Sequence[str]) -> str:
     return suggestion(model, models) if longer is None else f"did you mean {longer!r}?"
 
 
+def _cause(key: str) -> str:
+    """What an expression is about, by its key: a taint, a label, or the name of the node."""
+    from fastsim.kubernetes.nodes import TAINT
+
+    if key.startswith(TAINT):
+        return f"taint {key.removeprefix(TAINT)}"
+    return key if key == "name" else f"label {key}"
+
+
 def obstacle_text(reason: str, kept: Kept, models: Sequence[str]) -> str:
     """Why the pods found no node, with the first request; ``models`` are those of the cluster."""
     text = f"{OBSTACLES[reason]}, for example {kept.example}"
+    if kept.causes:
+        first = sorted(kept.causes, key=lambda cause: (-kept.causes[cause], cause))[:MOST_NAMES]
+        listed = (f"{cause} of {kept.causes[cause]:,} node{'s' * (kept.causes[cause] > 1)}" for cause in first)
+        text += f", kept away by {', '.join(listed)}"
     if reason != NO_GPU_MODEL:
         return text
     asked = [*kept.models]
     hint = next(filter(None, (nearest(model, models) for model in asked)), "")
-    listed = ", ".join(asked[:MOST_NAMES]) + (", …" if len(asked) > MOST_NAMES else "")
+    names = ", ".join(asked[:MOST_NAMES]) + (", …" if len(asked) > MOST_NAMES else "")
     there = ", ".join(models[:MOST_MODELS]) + (", …" if len(models) > MOST_MODELS else "")
-    return f"{text}: asked for {listed}, the cluster has {there}" + (f"; {hint}" if hint else "")
+    return f"{text}: asked for {names}, the cluster has {there}" + (f"; {hint}" if hint else "")
 
 
 def fitting(workload: Workload, cluster: Cluster, how: str) -> Workload:

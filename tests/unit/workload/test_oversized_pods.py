@@ -14,10 +14,11 @@ from fastsim import simulate
 from fastsim.cluster.cluster import Cluster
 from fastsim.errors import InputError, ScenarioError
 from fastsim.workload import Workload
-from fastsim.workload.oversized_pods import JobOversized, Oversized, fitting
+from fastsim.workload.oversized_pods import NO_MATCH, JobOversized, Oversized, fitting, obstacle_text
 from fastsim.workload.pod_classes import PodClasses
 from fastsim.workload.texts import workload_from
 from tests.cli.terminal import fastsim_here
+from tests.objects import node, pod, written
 from tests.unit.engine.online.test_online import pods
 
 CLUSTER = Cluster.from_arrow(
@@ -124,3 +125,27 @@ def test_the_option_stands_beside_others_of_the_workload(options: str, tmp_path:
         done = fastsim_here(*words, "--oversized", how, cwd=tmp_path)
         assert json.loads(done.out)["summary"]["pods_finished"] == count
         assert "1 of 3 jobs" in done.err and act in done.err
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({}, "taint gpu=yes:NoSchedule of 2 nodes"),
+        ({"nodeSelector": {"pool": "x"}}, "taint gpu=yes:NoSchedule of 2 nodes, label pool of 1 node"),
+        ({"nodeSelector": {"pool": "y"}, "tolerations": [{"operator": "Exists"}]}, "label pool of 2 nodes"),
+    ],
+)
+def test_what_keeps_pods_away_is_named(spec: dict[str, Any], text: str, tmp_path: Path) -> None:
+    """Taints and labels of nodes that are large enough, each with the number of nodes; `plan` says it, too."""
+    closed = {"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]}
+    nodes = [node("a", spec=closed), node("b", {"pool": "x"}, closed), node("c", amounts={"cpu": "1"})]
+    path = written(tmp_path / "a.json", *nodes, pod("p", {"cpu": 2}, **spec))
+    found, classes = Oversized(Cluster.from_kubernetes(path)), PodClasses()
+    for batch in Workload.from_kubernetes(path).batches():
+        found.add(classes, classes.intern(batch))
+    [(reason, kept)] = found.kept.items()
+    assert reason == NO_MATCH and obstacle_text(reason, kept, []).endswith(f", kept away by {text}")
+    dump = f"kubernetes:{path}"
+    if not spec:
+        printed = fastsim_here("plan", "--cluster", dump, "--workload", dump, "--add", "node:a", cwd=tmp_path)
+        assert "kept away by taint gpu=yes:NoSchedule of" in printed.out.replace("\n", " ")

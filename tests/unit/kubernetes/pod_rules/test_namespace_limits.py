@@ -92,7 +92,7 @@ def test_limits_that_no_option_honours_are_named() -> None:
         [manifest(quota(**hard)), manifest(quota("r", "default", {"scopes": ["BestEffort"]}, pods="1"))]
     )
     assert text == (
-        f"{QUOTAS}; --quotas 'default:cpu_milli=8000,gpu_milli=4000' honours their limits on CPU, memory and GPUs; "
-        f"no option honours those on count/pods, limits.memory, pods, pods of a scope, {mig}"
+        f"{QUOTAS}; --quotas 'default:cpu_milli=8000,gpu_milli=4000' honours their limits on CPU, memory and GPUs"
+        f"; no option honours those on count/pods, limits.memory, pods, pods of a scope, {mig}"
     )
     assert quota_notice([manifest(quota(services="5", cpu="1"))]).endswith("CPU, memory and GPUs")
