@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+import fastsim as fs
 from fastsim.cli.main import exit_code
 from fastsim.kubernetes.objects import manifests
+from tests.cli.terminal import fastsim_here
 from tests.objects import node, written
-from tests.unit.decisions.what_if.test_consolidation import runs
+from tests.unit.decisions.what_if.test_consolidation import Twin, runs
 
 
 @pytest.fixture
@@ -34,6 +36,35 @@ def test_nodes_moves_and_evictions_are_written(now: str, tmp_path: Path, capsys:
     assert exit_code([*words[:3], "--json"]) == 0
     record: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert [one["node"] for one in record["nodes"]] == ["n1"] and record["optimal"] is True
+
+
+@pytest.mark.parametrize("ending", ["yaml", "json"])
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_the_written_evictions_applied_to_the_dump_empty_the_nodes(seed: int, ending: str, tmp_path: Path) -> None:
+    """The dump without evicted pods, with the moved ones and with emptied nodes cordoned, is read again."""
+    objects, files = Twin(seed).objects(), [tmp_path / f"{name}.{ending}" for name in ("evictions", "moved")]
+    now = f"kubernetes:{written(tmp_path / 'now.json', *objects)}"
+    words = ["consolidate", "--cluster", now, "--json", "-o", files[0], "--moved", files[1]]
+    outcome = fastsim_here(*words, cwd=tmp_path)
+    if outcome.code == 1:
+        return
+    record = json.loads(outcome.out)
+    evicted, moved = (manifests(file) if any(one["moves"] for one in record["nodes"]) else [] for file in files)
+    assert {item.kind for item in evicted} <= {"Eviction"}
+    assert sorted(item.name for item in evicted) == sorted(item.name for item in moved)
+    gone = {("Pod", item.name) for item in evicted}
+    emptied = {one["node"] for one in record["nodes"]}
+    kept = [item for item in objects if (item["kind"], item["metadata"]["name"]) not in gone]
+    for item in kept:
+        item["spec"] |= {"unschedulable": True} if item["metadata"]["name"] in emptied else {}
+    after = f"kubernetes:{written(tmp_path / 'after.json', *kept, *(dict(item.body) for item in moved))}"
+    found = fs.simulate(after, after, "best_fit").placements
+    nodes = found["node"].to_list()
+    assert len(nodes) == sum(item["kind"] == "Pod" for item in objects)
+    assert None not in nodes and not emptied & set(nodes)
+    again = fastsim_here("consolidate", "--cluster", after, "--json", cwd=tmp_path)
+    # The emptied nodes are idle then, and no other node can be emptied.
+    assert {one["node"]: one["moves"] for one in json.loads(again.out)["nodes"]} == {name: [] for name in emptied}
 
 
 def test_exit_code_1_if_no_node_can_be_emptied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,7 @@
 """Dumps of Kubernetes objects worked by hand: a documented rule, objects, and the node of each pod that it implies.
 
-A dump is read as one list in JSON, as documents of YAML, and as a folder of files in another order. Pods are created a
-second apart in the order in which a case has them, so that the order of files does not matter.
+A dump is read as one list in JSON, as documents of YAML, and as folders of files in JSON and YAML in another order.
+Pods are created a second apart in the order in which a case has them, so that the order of files does not matter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import yaml
 import fastsim as fs
 
 Object = dict[str, Any]
-FORMS = ("json", "yaml", "folder")
+FORMS = ("json", "yaml", "folder", "folder of yaml")
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,10 @@ def written(dump: Dump, form: str, folder: Path) -> Path:
         path.mkdir()
         random.Random(dump.rule).shuffle(objects)
         for number, item in enumerate(objects):
-            (path / f"{number:02}.json").write_text(json.dumps(item))
+            if form == "folder":
+                (path / f"{number:02}.json").write_text(json.dumps(item))
+            else:
+                (path / f"{number:02}.{('yaml', 'yml')[number % 2]}").write_text(yaml.safe_dump(item))
     return path
 
 

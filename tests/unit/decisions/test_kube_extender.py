@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from fastsim.decisions.kube_extender import UNKNOWN, Extender, candidates
 from fastsim.decisions.live_cluster import LiveSnapshot
 from fastsim.errors import InputError
 from fastsim.foundation.http.replies import Request
+from fastsim.reports.guides import guide
 from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import allocation, claim, claiming, cluster_of, device_class, gpu, request, resource_slice, template
 
@@ -346,3 +349,44 @@ def test_claims_of_the_pod_asked_about(tmp_path: Path) -> None:
     assert held["NodeNames"] == ["n1"] and held["FailedNodes"]["n2"] == ("resourceclaim not available on the node")
     plain = service.filter({"Pod": claiming("q"), "NodeNames": names})
     assert plain["NodeNames"] == names
+
+
+def test_a_node_that_reports_no_allocatable_amounts_hosts_nothing(tmp_path: Path) -> None:
+    """ "Allocatable … is the amount of compute resources that are available for Pods": a new node may report none."""
+    new = {"kind": "Node", "metadata": {"name": "new"}, "spec": {}, "status": {}}
+    answer = extender(tmp_path, node("n1"), new).filter({"Pod": pod("p"), "NodeNames": ["n1", "new"]})
+    assert (answer["NodeNames"], list(answer["FailedNodes"])) == (["n1"], ["new"])
+    assert {"Insufficient cpu", "Too many pods"} <= set(answer["FailedNodes"]["new"].split(", "))
+
+
+def test_a_reserved_device_counts_once_for_a_pod_asked_about(tmp_path: Path) -> None:
+    """The pod that reserves a device for shares, and the shares, hold one device of two; a third share is too large."""
+    group: dict[str, Any] = {"labels": {"runai-gpu-group": "g"}}
+    held = pod("gpu-reservation-g", 1, "n1")
+    held["metadata"] |= {**group, "namespace": "kai-resource-reservation"}
+    shares = [pod(name, 0, "n1") for name in "ab"]
+    for one in shares:
+        one["metadata"] |= {**group, "annotations": {"gpu-fraction": "0.5"}}
+    service = extender(tmp_path, node("n1"), held, *shares)
+    for gpus, names in ((1, ["n1"]), (2, [])):
+        assert service.filter({"Pod": pod("p", gpus), "NodeNames": ["n1"]})["NodeNames"] == names
+
+
+EXTENDER_FIELDS = {
+    "urlPrefix": str, "filterVerb": str, "preemptVerb": str, "prioritizeVerb": str, "weight": int, "bindVerb": str,
+    "enableHTTPS": bool, "tlsConfig": dict, "httpTimeout": str, "nodeCacheCapable": bool, "managedResources": list,
+    "ignorable": bool,
+}  # fmt: skip
+"""Fields of an extender in KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1), and their types."""
+
+
+def test_the_configuration_in_the_guide_is_one_of_kube_scheduler(tmp_path: Path) -> None:
+    """Every field is one that the API has, its verbs are answered, and scheduling goes on where no answer comes."""
+    block = guide("policies").split("```yaml\nextenders:")[1].split("```")[0]
+    [entry] = yaml.safe_load(f"extenders:{block}")["extenders"]
+    assert {name: type(value) for name, value in entry.items()}.items() <= EXTENDER_FIELDS.items()
+    assert entry["ignorable"] is True and entry["nodeCacheCapable"] is True
+    assert re.fullmatch(r"[0-9]+(ms|s|m)", entry["httpTimeout"])
+    assert entry["managedResources"] == [{"name": "nvidia.com/gpu", "ignoredByScheduler": False}]
+    answered = extender(tmp_path, *THREE).routes()
+    assert {("POST", f"/{entry[verb]}") for verb in ("filterVerb", "prioritizeVerb")} <= set(answered)
