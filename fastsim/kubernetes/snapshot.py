@@ -170,11 +170,8 @@ class Snapshot:
         if not rows:
             from fastsim.kubernetes.controllers import without_pods
 
-            found, expected = (
-                without_pods(self.objects, self.notices),
-                "objects of kind Pod, or workloads that have pods",
-            )
-            raise InputError(self.name, found, expected)
+            found = without_pods(self.objects, self.notices)
+            raise InputError(self.name, found, "objects of kind Pod, or workloads that have pods")
         return rows
 
     def beside(self, other: Snapshot) -> Snapshot:
