@@ -146,14 +146,22 @@ def called(where: str, maker: Callable[..., Any], options: Mapping[str, Any]) ->
     signature = inspect.signature(maker)
     if not any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
         refuse_options(where, options, tuple(signature.parameters))
-    try:
-        signature.bind(**options)
-    except TypeError as error:
-        raise ScenarioError(where, str(error), f"options of ({', '.join(signature.parameters)})") from None
+    if lacking := _lacking(signature, options):
+        raise ScenarioError(
+            where, f"no option {' and no option '.join(lacking)}", f"options of ({', '.join(signature.parameters)})"
+        )
     try:
         return maker(**options)
     except TypeError as error:
         raise ScenarioError(where, str(error), "values of the right kind") from None
+
+
+def _lacking(signature: inspect.Signature, options: Mapping[str, Any]) -> list[str]:
+    """Parameters without a default that no option is for."""
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = signature.parameters.values()
+    needed = [one.name for one in parameters if one.kind in named and one.default is inspect.Parameter.empty]
+    return [name for name in needed if name not in options]
 
 
 def refuse_options(where: str, options: Mapping[str, Any], known: tuple[str, ...]) -> None:

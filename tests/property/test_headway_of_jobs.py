@@ -62,12 +62,18 @@ def test_decisions_in_which_no_job_can_end_are_foreseen(monkeypatch: pytest.Monk
         fs.simulate("sia:1:1:1", "synth:sia?jobs=2", "sia", round_s=1e-9)
 
 
-def test_searches_of_pollux_in_rounds_of_half_a_thousandth_second_are_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each search is a hundred generations, so its budget is used up long before that of decisions."""
+@pytest.mark.parametrize("round_s", [5e-4, 1e-3])
+def test_searches_of_pollux_in_rounds_of_a_thousandth_second_are_foreseen(
+    round_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each search is a hundred generations, so its budget is used up long before that of decisions.
+
+    In rounds of a thousandth second it is used up when the first jobs have restarted, before any can end.
+    """
     monkeypatch.delenv(CHOICE)
     monkeypatch.delattr(AdaptiveDriver, "ask_policy")
     with pytest.raises(ScenarioError, match=r"round_s: found [\d,]+ generations of the search"):
-        fs.simulate("sia:3:1:1", "synth:sia?jobs=8", "pollux", round_s=5e-4, record="none")
+        fs.simulate("sia:3:1:1", "synth:sia?jobs=8", "pollux", round_s=round_s, record="none")
 
 
 def test_what_is_foreseen_begins_with_the_first_job() -> None:

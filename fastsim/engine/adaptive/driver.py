@@ -86,9 +86,10 @@ class AdaptiveDriver(Driver):
 
     def _foresee(self) -> None:
         """ScenarioError if the decisions before any job can end are more than their budget."""
-        # Every job starts with a restart, in which it makes no progress.
-        starts_s = [self.setting.applications[job.application].restart_s for job in self.jobs]
-        decisions = max(0.0, min(self.until_s - self.jobs[0].submit_s, *starts_s)) / self.setting.round_s
+        # Every job starts with a restart, in which it makes no progress, and ends in a round after it at the earliest.
+        start_s = min(self.setting.applications[job.application].restart_s for job in self.jobs)
+        length_s, round_s = max(0.0, self.until_s - self.jobs[0].submit_s), self.setting.round_s
+        decisions = min(length_s / round_s, math.floor(start_s / round_s) + 1)
         DECISIONS.refuse(decisions)
         GENERATIONS.refuse(decisions, self.plan.generations)
 

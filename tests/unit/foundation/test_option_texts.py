@@ -13,6 +13,7 @@ from hypothesis import given
 import fastsim
 from fastsim.errors import ScenarioError
 from fastsim.foundation.option_texts import (
+    called,
     groups_text,
     named,
     names_file,
@@ -71,6 +72,15 @@ def test_options_have_one_value_for_each_name(words: list[str]) -> None:
 
 TEXTS = ("option_texts.py", "node_prices.py", "service.py")
 """Modules that may take words at an ampersand apart: this one, prices, which have no head, and addresses of HTTP."""
+
+
+def test_options_that_a_maker_needs_are_named() -> None:
+    def maker(nodes: int, gpus: int, *, pods: int, seed: int = 0) -> int:
+        return nodes + gpus + pods + seed
+
+    assert called("cluster 'x'", maker, {"nodes": 1, "gpus": 2, "pods": 3}) == 6
+    with pytest.raises(ScenarioError, match="found no option gpus and no option pods, expected options of"):
+        called("cluster 'x'", maker, {"nodes": 1})
 
 
 def test_no_other_module_takes_such_texts_apart() -> None:

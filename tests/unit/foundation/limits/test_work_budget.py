@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
 from fastsim.errors import ScenarioError
 from fastsim.foundation.limits.work_budget import CHOICE, Work, amount_text, factor, refuse_excess, remedy
+from fastsim.reports.guides import guide
 
 
 @pytest.mark.parametrize("work", list(Work))
@@ -46,3 +48,9 @@ def test_a_factor_that_is_none_is_refused(text: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv(CHOICE, text)
     with pytest.raises(ScenarioError, match="FASTSIM_BUDGET: found"):
         factor()
+
+
+def test_the_guide_lists_every_budget() -> None:
+    limits = guide("exactness").partition("\n## Limits\n")[2].partition("\n## ")[0]
+    numbers = set(re.findall(r"\d[\d,]*\d", limits))
+    assert {work.name for work in Work if f"{work.usual:,}" not in numbers} == set()
