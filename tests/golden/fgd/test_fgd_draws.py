@@ -53,3 +53,10 @@ def test_texts_of_the_published_lists_are_the_recorded_run(trace: str) -> None:
     recorded = inputs(trace, 42)
     assert names(workload) == recorded.pods["native_id"].to_list()
     assert names(cluster) == recorded.nodes["orig_name"].to_list()
+
+
+@pytest.mark.skipif(not NODES.exists(), reason=f"trace not found: {LISTS}")
+def test_a_seed_of_no_recorded_run_draws_as_many_pods_as_go() -> None:
+    """The number is that of a program in Go which draws as the original does."""
+    pods = f"openb:{LISTS}/{PODS}default.parquet?tune={LOAD}&tune_seed=7601"
+    assert len(names(texts.inputs_from(f"openb:{NODES}?shuffle=7601", pods)[1])) == 10_805

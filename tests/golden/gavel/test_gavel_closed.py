@@ -6,6 +6,7 @@ The bars are those of the recordings' own report: what another solver, or noise 
 from __future__ import annotations
 
 import dataclasses
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,22 @@ def test_with_pairs_and_deadlines_every_job_ends_at_the_recorded_time(run: Recor
     jobs = run.outcome.jobs
     # Completion times are sums over rounds, added up in another order.
     assert jobs["finish_s"] - jobs["submit_s"] == pytest.approx(run.jobs()["jct"].to_numpy(), rel=1e-9)
+
+
+@pytest.mark.parametrize("run", [run for run in solved() if run.policy.endswith("perf_SLOs")], ids=lambda run: run.id)
+def test_with_deadlines_alone_most_jobs_end_at_the_recorded_time(run: Recorded) -> None:
+    jobs = run.outcome.jobs
+    apart_s = abs(jobs["finish_s"] - jobs["submit_s"] - run.jobs()["jct"].to_numpy())
+    assert (apart_s <= 1).mean() >= 0.88 and (apart_s <= 1e-6).mean() >= 0.56
+
+
+@pytest.mark.long
+def test_as_many_runs_agree_as_the_guide_says() -> None:
+    far = [abs(deviations(run)) for run in solved()]
+    within = sum((apart <= bars(run)).all() for apart, run in zip(far, solved(), strict=True))
+    text = " ".join((files("fastsim") / "guides/exactness.md").read_text(encoding="utf-8").split())
+    near = sum((apart <= 1e-4).all() for apart in far)
+    assert f"in {within} of {len(far)} runs, in {near} to a hundredth of a per cent" in text
 
 
 @pytest.mark.parametrize("run", [run for run in solved() if run.policy.startswith(EXACT)], ids=lambda run: run.id)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from importlib.resources import files
 from typing import Any
 
+import polars as pl
 import pytest
 
 from fastsim.errors import ScenarioError
@@ -42,6 +45,33 @@ def test_every_paper_has_whole_rows() -> None:
 def test_recorded_numbers_are_not_published_ones() -> None:
     assert recorded_numbers("pwr").columns == ["policy", "quantity", "demand", "value"]
     assert published_value("pollux", figure="abstract", metric="jct_mean_reduction_range_high") == 50
+
+
+def test_errors_of_reading_are_small_parts_of_what_is_drawn() -> None:
+    """Curves of power span 120 to 1,200 kW and are read to 20; others are read to a tenth of their span or better."""
+    for paper in ("pwr", "sia", "monitor", "pollux"):
+        read = published_numbers(paper).filter(pl.col("tolerance") > 0)
+        spans = read.group_by("figure", "unit").agg(
+            (pl.col("value").max() - pl.col("value").min()).alias("span"), pl.col("tolerance").median()
+        )
+        assert (spans["tolerance"] <= 0.1 * spans["span"]).all(), (paper, spans.rows())
+    power = published_numbers("pwr").filter(figure="slides 14 (Fig. 1)", unit="W")
+    assert power["tolerance"].unique().to_list() == [20_000.0]
+
+
+GUIDE = (files("fastsim") / "guides/papers.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("figure", [
+    "11", "8", "9", "10", "13", "makespan (static-multiple)", "fifo-single (repository figure)",
+    "fifo-multiple (repository figure)", "ftf-single (repository figure)",
+])  # fmt: skip
+def test_the_guide_counts_cells_as_the_list_does(figure: str) -> None:
+    counted = figure_table("gavel").filter(figure=figure).row(0, named=True)
+    cells = rf"\b{counted['cells']:,}: " + (rf"[^|]*?\b{counted['same']} the same" if counted["same"] else "")
+    assert re.search(rf"{cells}[^|;]*?\b{counted['within']:,} within", GUIDE)
+    if counted["outside"] and figure not in ("13", "makespan (static-multiple)"):  # in words
+        assert re.search(rf"{cells}[^|]*?\b{counted['outside']} outside", GUIDE)
 
 
 @pytest.mark.parametrize(
