@@ -15,9 +15,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings
 
 
 @pytest.mark.parametrize("times", [1, 2, 4])
-@pytest.mark.parametrize("queue", ["fifo", "fifo_skip", "priority_skip"])
+@pytest.mark.parametrize("queue", ["fifo", "fifo_skip", "priority_skip", "easy"])
 def bench_retries_of_a_growing_line(timed: Timed, part: int, queue: str, times: int) -> None:
-    """A pod costs as much in a line of four times the length, also where every pod may overtake."""
+    """A pod costs as much in a line of four times the length, also where every pod may overtake or backfill."""
     pods = times * PODS // part
     workload, cluster = f"synth:openb?pods={pods}&seed=1&load={LOAD}", f"openb:{NODES}"
     timed(

@@ -1,7 +1,8 @@
 """Reservations for waiting pods, from estimated durations.
 
-EASY: only the first pod in the line that does not fit has a reservation. Conservative backfilling: every waiting pod
-has one, made in the order of the line. A pod that has run longer than its estimate is taken to end now.
+EASY: only the first pod in the line that does not fit, the head, has a reservation. When a node first has room for it
+is kept until pods come to the node or leave it. Conservative backfilling: every waiting pod has one, made in the order
+of the line. A pod that has run longer than its estimate is taken to end now.
 """
 
 from libc.math cimport INFINITY, isnan
@@ -11,8 +12,10 @@ from fastsim_ext.online.earliest_fit cimport Bound, EarliestFit
 from fastsim_ext.online.free_forecast cimport FreeForecast, Reservation
 from fastsim_ext.online.node_constraints cimport ConstraintTable, NodeView
 from fastsim_ext.select.scan cimport Choice
+from fastsim_ext.select.waiting_line cimport FreeRoom
 from fastsim_ext.state.pod_membership cimport Member, PodMembership
 from fastsim_ext.state.pod_table cimport Slot, WorkTable
+from fastsim_ext.types cimport FULL, Pod
 
 
 cdef inline bint no_better(const Bound* bound, int n, double lasts, double now, const Reservation* best) noexcept nogil:
@@ -27,14 +30,24 @@ cdef class Backfill:
     """Reservations of waiting pods on the estimated states of nodes."""
 
     def __init__(self, ConstraintTable constraints, WorkTable work, PodMembership membership):
+        cdef int32_t n
         self.constraints, self.work, self.membership = constraints, work, membership
         self.forecast = FreeForecast(constraints, work, membership)
         self.earliest_fit = EarliestFit(self.forecast)
         self.valid_moves = -1
         self.stale = <bint*> calloc(max(constraints.nodes.count, 1), sizeof(bint))
         self.stale_nodes = <int32_t*> calloc(max(constraints.nodes.count, 1), sizeof(int32_t))
-        if self.stale == NULL or self.stale_nodes == NULL:
+        self.head_slot, self.leaves = -1, 1
+        while self.leaves < constraints.nodes.count:
+            self.leaves *= 2
+        self.first_ends = <double*> calloc(2 * self.leaves, sizeof(double))
+        self.moved = <bint*> calloc(max(constraints.nodes.count, 1), sizeof(bint))
+        self.moved_nodes = <int32_t*> calloc(max(constraints.nodes.count, 1), sizeof(int32_t))
+        if (self.stale == NULL or self.stale_nodes == NULL or self.first_ends == NULL or self.moved == NULL
+                or self.moved_nodes == NULL):
             raise MemoryError()
+        for n in range(2 * self.leaves):
+            self.first_ends[n] = INFINITY
 
     def __dealloc__(self):
         free(self.running.items)
@@ -42,11 +55,9 @@ cdef class Backfill:
         free(self.walk_of)
         free(self.stale)
         free(self.stale_nodes)
-
-    cdef double estimated_s(self, int32_t slot) noexcept nogil:
-        """Estimated seconds that a waiting pod will run."""
-        cdef const Member* m = &self.membership.members[slot]
-        return INFINITY if isnan(m.est_left) else max(0.0, m.est_left + m.restart)
+        free(self.first_ends)
+        free(self.moved)
+        free(self.moved_nodes)
 
     cdef int insert_end(self, double t, int64_t seq, int cls, uint64_t gpus, int32_t group) except -1 nogil:
         """Put an end among those of a node, by time and arrival."""
@@ -80,48 +91,138 @@ cdef class Backfill:
             at = m.next_on_node
         return 0
 
-    cdef int head(self, int32_t slot, double now, Reservation* out) except -1 nogil:
-        """When and where one pod after another ending makes room for a pod first; ties: the smallest position."""
-        cdef int cls = self.work.slots[slot].cls
-        cdef int n, k
-        cdef const Changes* of
+    cdef void note_change(self, int n) noexcept nogil:
+        """A pod has come to node ``n`` or has left it."""
+        if not self.moved[n]:
+            self.moved[n] = True
+            self.moved_nodes[self.n_moved] = n
+            self.n_moved += 1
+
+    cdef int first_end(self, int n, int cls, double now, double* out) except -1 nogil:
+        """The first end of a pod on node ``n`` that makes room for the class; infinite if none does."""
+        cdef int k
+        cdef const Changes* of = &self.running
         cdef NodeView view
-        out.slot, out.node, out.start = slot, -1, INFINITY
-        for n in range(self.constraints.nodes.count):
-            if not self.constraints.nodes.present[n] or self.constraints.never_fits(n, cls):
-                continue
-            self.list_ends(n, now)
-            of = &self.running
-            if of.count == 0 or of.items[0].t >= out.start:
-                continue
-            self.constraints.view(n, cls, &view)
-            for k in range(of.count):
-                if of.items[k].t >= out.start:
-                    break
-                self.constraints.shift(&view, of.items[k].cls, of.items[k].gpus, of.items[k].group, cls, 1)
-                if self.constraints.failed_check(&view, cls) == 0:
-                    out.node, out.start = n, of.items[k].t
-                    break
+        out[0] = INFINITY
+        if not self.constraints.nodes.present[n] or self.constraints.never_fits(n, cls):
+            return 0
+        self.list_ends(n, now)
+        self.constraints.view(n, cls, &view)
+        for k in range(of.count):
+            self.constraints.shift(&view, of.items[k].cls, of.items[k].gpus, of.items[k].group, cls, 1)
+            if self.constraints.failed_check(&view, cls) == 0:
+                out[0] = of.items[k].t
+                return 0
         return 0
+
+    cdef int renew_end(self, int n, int cls, double now) except -1 nogil:
+        """Work out the first end of node ``n`` again, and the least ones that it may change."""
+        cdef int32_t cell = self.leaves + n
+        self.first_end(n, cls, now, &self.first_ends[cell])
+        while cell > 1:
+            cell //= 2
+            self.first_ends[cell] = min(self.first_ends[2 * cell], self.first_ends[2 * cell + 1])
+        return 0
+
+    cdef int head(self, int32_t slot, double now, Reservation* out) except -1 nogil:
+        """When and where one pod after another ending makes room for a pod first; ties: the smallest position.
+
+        The first such end of a node is kept until pods come to it or leave it. Ends that are past count as now. Under
+        rules of spread it depends on the other nodes and on the order of the pods that are overdue, too.
+        """
+        cdef int cls = self.work.slots[slot].cls
+        cdef bint spreads = self.constraints.spread.n_rules > 0
+        cdef int32_t cell = 1
+        cdef int n
+        if spreads or slot != self.head_slot or self.membership.members[slot].joined != self.head_joined:
+            self.head_slot, self.head_joined = slot, self.membership.members[slot].joined
+            self.beside_moves = -1
+            for n in range(self.constraints.nodes.count):
+                self.note_change(n)
+        while self.n_moved > 0:
+            n = self.moved_nodes[self.n_moved - 1]
+            self.renew_end(n, cls, now if spreads else -INFINITY)
+            self.n_moved -= 1
+            self.moved[n] = False
+        out.slot, out.node, out.start = slot, -1, max(self.first_ends[1], now)
+        if out.start < INFINITY:
+            while cell < self.leaves:
+                cell = 2 * cell + (self.first_ends[2 * cell] > out.start)
+            out.node = cell - self.leaves
+        return 0
+
+    cdef void view_at_start(self, const Reservation* head, double now, NodeView* view) noexcept nogil:
+        """The head's node when its reservation begins, with the pods that run now and are estimated to end later."""
+        cdef int cls = self.work.slots[head.slot].cls
+        cdef int32_t at = self.membership.first__n[head.node]
+        cdef const Slot* s
+        self.constraints.view(head.node, cls, view)
+        while at >= 0:
+            if self.forecast.end_s(at, now) <= head.start:
+                s = &self.work.slots[at]
+                self.constraints.shift(view, s.cls, s.gpus, self.membership.members[at].group, cls, 1)
+            at = self.membership.members[at].next_on_node
 
     cdef bint undisturbed(self, const Reservation* head, int32_t slot, const Choice* choice, double now,
                           double end) except -1 nogil:
         """Whether a pod that runs on the chosen devices until ``end`` leaves the head's reservation as it is."""
         cdef int cls = self.work.slots[head.slot].cls
-        cdef int k
-        cdef const Changes* of
         cdef NodeView view
         if head.node < 0 or choice.node != head.node or end <= head.start:
             return True
-        self.list_ends(head.node, now)
-        of = &self.running
-        self.constraints.view(head.node, cls, &view)
+        self.view_at_start(head, now, &view)
         self.constraints.shift(&view, self.work.slots[slot].cls, choice.gpus, self.membership.members[slot].group,
                                cls, -1)
-        for k in range(of.count):
-            if of.items[k].t <= head.start:
-                self.constraints.shift(&view, of.items[k].cls, of.items[k].gpus, of.items[k].group, cls, 1)
         return self.constraints.failed_check(&view, cls) == 0
+
+    cdef const FreeRoom* room_beside(self, const Reservation* head, double now) noexcept nogil:
+        """No less than a pod may take of the head's node if it lasts longer than until the reservation begins.
+
+        One that shares a device takes it of a device that the head does not need, or leaves the head's share of it.
+        """
+        cdef int cls = self.work.slots[head.slot].cls
+        cdef const Pod* pod = &self.work.classes[cls]
+        cdef FreeRoom* out = &self.beside
+        cdef int n = head.node
+        cdef int g, spare = -pod.num_gpu
+        cdef int64_t left
+        cdef uint64_t serving = 0
+        cdef NodeView view
+        if (out.node == n and self.beside_s == head.start and self.beside_moves == self.membership.moved__n[n]):
+            return out
+        self.beside_s, self.beside_moves = head.start, self.membership.moved__n[n]
+        self.view_at_start(head, now, &view)
+        if pod.num_gpu > 0:
+            serving = self.constraints.fitting(&view, cls)
+        for g in range(self.constraints.nodes.num_gpu[n]):
+            spare += (serving >> g) & 1
+        out.node, out.until = n, INFINITY
+        out.cpu = min(self.constraints.nodes.cpu_left[n], view.cpu_left - pod.cpu)
+        out.mem = min(self.constraints.nodes.mem_left[n], view.mem_left - pod.mem)
+        if view.pods + 1 >= self.constraints.nodes.max_pods[n]:
+            out.cpu = -1
+        out.gpu[0], out.gpu[1], out.gpu[2] = 0, 0, spare
+        for g in range(self.constraints.nodes.num_gpu[n]):
+            left = self.constraints.nodes.gpu_left__ng[n, g]
+            if not (serving >> g) & 1:
+                out.gpu[2] += left == FULL
+            elif spare == 0:
+                left = min(left, view.gpu_left[g] - pod.milli)
+            out.gpu[1] = max(out.gpu[1], left)
+        out.gpu[2] = min(out.gpu[2], self.constraints.nodes.records[n].idle)
+        return out
+
+    cdef int verify(self) except -1:
+        """The ends that are kept for a head that still waits are those that would be found again."""
+        cdef int32_t slot = self.head_slot
+        cdef double end
+        cdef int n
+        for n in range(self.constraints.nodes.count if slot >= 0 and self.work.slots[slot].node < 0 else 0):
+            if (not self.moved[n] and not self.constraints.spread.n_rules and self.work.slots[slot].seq >= 0
+                    and self.membership.members[slot].joined == self.head_joined):
+                self.first_end(n, self.work.slots[slot].cls, -INFINITY, &end)
+                assert end == self.first_ends[self.leaves + n], f"node {n} has room at another time"
+        return 0
 
     cdef bint holds_unchanged(self, double now) noexcept nogil:
         """Whether all reservations still hold: no pod came or went since, and none is overdue.
@@ -204,7 +305,7 @@ cdef class Backfill:
         Where no node is stale, no place is better than that of the last walk, and that one is still there.
         """
         cdef int cls = self.work.slots[slot].cls
-        cdef double lasts = self.estimated_s(slot)
+        cdef double lasts = self.membership.estimated_s(slot)
         cdef const Reservation* old = self.last_place(slot)
         cdef Bound* bounds
         cdef int k
@@ -263,8 +364,8 @@ cdef class Backfill:
     cdef bint allowed(self, int32_t slot, const Choice* choice, double now) except -1 nogil:
         """Whether a pod may start now on the chosen devices without touching any reservation."""
         cdef uint64_t gpus
-        if not self.forecast.lasting_devices(choice.node, self.estimated_s(slot), self.work.slots[slot].cls, now,
-                                             &gpus):
+        if not self.forecast.lasting_devices(choice.node, self.membership.estimated_s(slot),
+                                             self.work.slots[slot].cls, now, &gpus):
             return False
         return choice.gpus & ~gpus == 0
 

@@ -265,7 +265,7 @@ cdef class RulesDecisionTrace(QueueLoop):
                 self.notify_after(slot, OVER_QUOTA, "over_quota")
         return QueueLoop.hold_back(self, slot, over)
 
-    cdef bint overtake(self, int32_t slot, const Reservation* head) except -1 nogil:
+    cdef bint overtake(self, int32_t slot, Reservation* head) except -1 nogil:
         """As QueueLoop.overtake, with calls of the listener."""
         cdef bint started
         if not self.watches_any(slot):

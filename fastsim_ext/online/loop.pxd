@@ -38,6 +38,7 @@ cdef class OnlineLoop:
     cdef Row at_capacity                 # the last row with arrived demand within capacity
     cdef double[8] area                  # integrals over time, in seconds x unit; see AREAS
     cpdef int verify(self) except -1
+    cdef int verify_line(self) except -1
     cdef int loop(self, int64_t budget) except -1 nogil
     cdef int skip_void_departures(self) except -1 nogil
     cdef bint wants_node_changes(self) noexcept nogil

@@ -33,12 +33,10 @@ cdef class OnlineLoop:
         self.until, self.sample_s = options["until_s"], options["sample_s"]
         self.change_t, self.change_node = options["change_t"], options["change_node"]
         self.change_adds, self.deschedule_t = options["change_adds"], options["deschedule_t"]
-        self.next_sample = self.area_from = -INFINITY
-        self.gpu_sample_s, self.starts_recorded = INFINITY, options.get("starts_recorded", False)
-        self.draws = options.get("draws", True)
-        searchable = not self.draws and (self.queue_rule == FIFO_SKIP or self.queue_rule == PRIORITY_SKIP)
-        order = BY_PRIORITY if self.queue_rule == PRIORITY_SKIP else BY_JOINING
-        self.line = WaitingLine(nodes, work, searchable, order)
+        self.next_sample, self.area_from, self.gpu_sample_s = -INFINITY, -INFINITY, INFINITY
+        self.starts_recorded, self.draws = options.get("starts_recorded", False), options.get("draws", True)
+        searched = not self.draws and self.queue_rule in (FIFO_SKIP, PRIORITY_SKIP, EASY)
+        self.line = WaitingLine(nodes, work, searched, BY_PRIORITY if self.queue_rule == PRIORITY_SKIP else BY_JOINING)
 
     def __dealloc__(self):
         free(self.rows)
@@ -204,8 +202,7 @@ cdef class OnlineLoop:
         self.line.verify()
         if self.checked and self.events % (1 + self.nodes.count // 16) == 0:
             self.select.verify()
-            if type(self) is OnlineLoop:  # rules look at more than the room of nodes
-                self.line.verify_tried()
+            self.verify_line()
         for s in range(self.work.n_slots):
             if self.work.slots[s].seq != -1 and self.work.slots[s].node >= 0:
                 pod = &self.work.classes[self.work.slots[s].cls]
@@ -217,6 +214,10 @@ cdef class OnlineLoop:
             f"pods hold {cpu, mem, gpu}, nodes gave {total}")
         assert self.counts.pending == self.work.waiting, f"{self.counts.pending} pending, {self.work.waiting} waiting"
         return 0
+
+    cdef int verify_line(self) except -1:
+        """No waiting pod that need not be tried would fit a node."""
+        return self.line.verify_tried(None)
 
     cdef int loop(self, int64_t budget) except -1 nogil:
         """Take the smallest event by (time, kind) until something needs the caller."""
@@ -460,8 +461,7 @@ cdef class OnlineLoop:
 
     cdef bint retry(self) except -1 nogil:
         """Try the waiting pods once, in the order of the line; True if one was placed."""
-        cdef int32_t slot = self.work.head
-        cdef int32_t after
+        cdef int32_t slot = self.work.head, after
         cdef bint placed = False
         self.freed = False
         if self.line.known():

@@ -106,7 +106,7 @@ cdef class OrderedQueue:
         while at >= 0:
             m = &self.membership.members[at]
             pod = &self.work.classes[self.work.slots[at].cls]
-            inputs.left_s = max(inputs.left_s, INFINITY if isnan(m.est_left) else max(0.0, m.est_left + m.restart))
+            inputs.left_s = max(inputs.left_s, self.membership.estimated_s(at))
             inputs.total_s = max(inputs.total_s, INFINITY if isnan(m.est) else m.est)
             inputs.gpus += pod.num_gpu * pod.milli + pod.mig
             inputs.cpu_milli += pod.cpu

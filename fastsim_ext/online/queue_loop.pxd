@@ -24,6 +24,8 @@ cdef class QueueLoop(RulesLoop):
     cdef int32_t oldest(self) noexcept nogil
     cdef bint by_share(self) except -1 nogil
     cdef bint easy(self) except -1 nogil
-    cdef bint overtake(self, int32_t slot, const Reservation* head) except -1 nogil
+    cdef bint easy_fitting(self) except -1 nogil
+    cdef int32_t following_beside(self, const Reservation* head) noexcept nogil
+    cdef bint overtake(self, int32_t slot, Reservation* head) except -1 nogil
     cdef bint conservative(self, int32_t only) except -1 nogil
     cdef int settle_reserved(self, int32_t slot, Reservation* place) except -1 nogil

@@ -14,6 +14,9 @@ from fastsim_ext.select.scan cimport Choice
 from fastsim_ext.select.waiting_line cimport BY_KEY, WaitingLine
 from fastsim_ext.state.pod_outcomes cimport OVER_QUOTA
 
+cdef enum:
+    UNKNOWN = -2         # node of a reservation that is not made yet
+
 
 cdef class QueueLoop(RulesLoop):
     """A RulesLoop with every rule of the waiting line."""
@@ -25,7 +28,7 @@ cdef class QueueLoop(RulesLoop):
         if self.ordered:
             self.ordered_queue = OrderedQueue(nodes, work, self.membership, options["terms"], options["level_s"])
             self.line = WaitingLine(nodes, work, self.skips() and not self.draws, BY_KEY)
-        self.line.membership = self.membership
+        self.line.membership, self.line.reserves = self.membership, self.queue_rule == EASY
 
     cdef int keep(self, int32_t slot, int64_t i) except -1 nogil:
         """Store the values of the columns that an order reads."""
@@ -52,6 +55,21 @@ cdef class QueueLoop(RulesLoop):
         the line without being tried.
         """
         return not (self.limited or self.preempts or self.membership.follows or self.constraints.spread.n_rules)
+
+    cdef int verify_line(self) except -1:
+        """As OnlineLoop.verify_line, and what is kept of the head is as it was."""
+        self.backfill.verify()
+        return self.line.verify_tried(self.constraints) if self.lasting() else 0
+
+    cdef void hold(self, int32_t slot) noexcept nogil:
+        """As RulesLoop.hold; the node has room for the head at another time."""
+        RulesLoop.hold(self, slot)
+        self.backfill.note_change(self.work.slots[slot].node)
+
+    cdef void let_go(self, int32_t slot) noexcept nogil:
+        """Undo hold()."""
+        RulesLoop.let_go(self, slot)
+        self.backfill.note_change(self.work.slots[slot].node)
 
     cdef int schedule_end(self, int32_t slot) except -1 nogil:
         """As RulesLoop.schedule_end; a pod that rules of spread count may open nodes to others."""
@@ -91,7 +109,7 @@ cdef class QueueLoop(RulesLoop):
             if head < 0:
                 self.start(slot)
             elif self.queue_rule == EASY and self.over_quota(slot) < 0:
-                self.backfill.head(head, self.now, &reservation)
+                reservation.slot, reservation.node = head, UNKNOWN
                 self.overtake(slot, &reservation)
         return 0
 
@@ -229,6 +247,9 @@ cdef class QueueLoop(RulesLoop):
         cdef int32_t at = self.work.head
         cdef int32_t after, over
         cdef Reservation reservation
+        if self.line.known() and self.lasting():
+            return self.easy_fitting()
+        reservation.node = -1
         self.walks += 1
         while at >= 0:
             after = self.work.slots[at].after
@@ -244,18 +265,56 @@ cdef class QueueLoop(RulesLoop):
                     blocked = True
                     self.backfill.head(at, self.now, &reservation)
             at = after
+        self.line.settle(self.lasting())
+        if reservation.node >= 0:
+            self.line.free_node(reservation.node)
         return started
 
-    cdef bint overtake(self, int32_t slot, const Reservation* head) except -1 nogil:
-        """Start a later pod if that does not delay the head: where it is best, or else on another node."""
+    cdef bint easy_fitting(self) except -1 nogil:
+        """As easy(), but pods that fit no freed node, or the head's alone and would delay it, are not tried.
+
+        Those behind the head that still wait may fit its node, which counts as freed from then on, and no other.
+        """
+        cdef bint started = False
+        cdef int32_t at
+        cdef Reservation head
+        head.node = -1
+        while self.line.front_fits() and self.start(self.work.head) == 0:
+            started = True
+        if self.work.waiting > 1:
+            self.backfill.head(self.work.head, self.now, &head)
+            self.line.reserve(head.node, head.start, self.now)
+            at = self.following_beside(&head)
+            while at >= 0:
+                started = self.overtake(at, &head) or started
+                at = self.following_beside(&head)
+        self.line.settle(True)
+        if head.node >= 0:
+            self.line.free_node(head.node)
+        return started
+
+    cdef int32_t following_beside(self, const Reservation* head) noexcept nogil:
+        """The next pod of the line that may overtake the head, or -1."""
+        if head.node >= 0:
+            self.line.beside = self.backfill.room_beside(head, self.now)[0]
+        return self.line.following()
+
+    cdef bint overtake(self, int32_t slot, Reservation* head) except -1 nogil:
+        """Start a later pod if that does not delay the head: where it is best, or else on another node.
+
+        A reservation that is UNKNOWN is made where it is needed.
+        """
         cdef Choice choice
         cdef int cls = self.work.slots[slot].cls
         self.choose(cls, &choice)
         if choice.node < 0:
             return False
-        if not self.backfill.undisturbed(head, slot, &choice, self.now, self.now + self.backfill.estimated_s(slot)):
+        if head.node == UNKNOWN:
+            self.backfill.head(head.slot, self.now, head)
+        if not self.backfill.undisturbed(head, slot, &choice, self.now, self.now + self.membership.estimated_s(slot)):
             self.constraints.choose(cls, &choice, choice.node, -1)
             if choice.node < 0:
+                self.line.free_node(head.node)
                 return False
         self.begin_work(slot, &choice)
         self.schedule_end(slot)

@@ -52,3 +52,4 @@ cdef class PodMembership:
     cdef int64_t size(self, int32_t slot) noexcept nogil
     cdef int32_t earliest_on(self, int n, const Slot* slots) noexcept nogil
     cdef int32_t next(self, int32_t slot) noexcept nogil
+    cdef double estimated_s(self, int32_t slot) noexcept nogil

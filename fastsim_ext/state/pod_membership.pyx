@@ -3,7 +3,7 @@
 A gang is a list of slots in the order of arrival; its entry in the waiting line is the last of them.
 """
 
-from libc.math cimport floor, isnan
+from libc.math cimport INFINITY, floor, isnan
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
@@ -231,3 +231,8 @@ cdef class PodMembership:
     cdef int32_t next(self, int32_t slot) noexcept nogil:
         """The next slot of the same entry, or -1."""
         return self.members[slot].next_in_gang
+
+    cdef double estimated_s(self, int32_t slot) noexcept nogil:
+        """Estimated seconds that a waiting pod will run."""
+        cdef const Member* m = &self.members[slot]
+        return INFINITY if isnan(m.est_left) else max(0.0, m.est_left + m.restart)

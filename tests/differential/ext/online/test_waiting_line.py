@@ -25,13 +25,16 @@ from tests.strategies import PLAIN_QUEUES, Scenario, crowds, ruled, scenarios_pe
 
 SKIPPING = tuple(rule for rule in PLAIN_QUEUES if rule.endswith("_skip"))
 """Queue rules that let pods pass one that fits nowhere."""
+BEHIND_A_HEAD = ("easy",)
+"""The queue rule that lets pods pass one that fits nowhere if they do not delay it."""
+SEARCHED = pytest.mark.parametrize("queues", [SKIPPING, BEHIND_A_HEAD], ids=["skipping", "easy"])
 SCENARIOS = scenarios_per_run(600)
 
 
 @st.composite
-def searched(draw: DrawFn) -> Scenario:
+def searched(draw: DrawFn, queues: tuple[str, ...]) -> Scenario:
     """A crowded run without draws, in half of the cases with conditions, gangs, failures and restarts."""
-    scenario = draw(ruled(SKIPPING, crowded=True) if draw(st.booleans()) else crowds(SKIPPING))
+    scenario = draw(ruled(queues, crowded=True) if draw(st.booleans()) else crowds(queues))
     terms = tuple(term if term.kernel != "random" else ScoreTerm("best_fit") for term in scenario.plan.terms)
     pick = "best" if scenario.plan.gpu_pick == "random" else scenario.plan.gpu_pick
     rules = replace(scenario.rules, preempt="none", quotas={})
@@ -58,10 +61,11 @@ def played(scenario: Scenario) -> tuple[Result, int]:
     return Result(frames, provenance, {}), run.online.line.searches
 
 
-def test_searches_decide_as_trying_every_pod_does() -> None:
+@SEARCHED
+def test_searches_decide_as_trying_every_pod_does(queues: tuple[str, ...]) -> None:
     seen: Counter[str] = Counter()
 
-    @given(searched())
+    @given(searched(queues))
     @settings(max_examples=SCENARIOS, deadline=None, suppress_health_check=list(HealthCheck))
     def compare(scenario: Scenario) -> None:
         found, searches = played(scenario)
@@ -75,14 +79,18 @@ def test_searches_decide_as_trying_every_pod_does() -> None:
     assert 2 * seen["searched"] > seen["runs"]
 
 
-@given(searched())
-@settings(max_examples=SCENARIOS // 3, deadline=None, suppress_health_check=list(HealthCheck))
-def test_searches_decide_as_the_twin_does(scenario: Scenario) -> None:
-    agreed(scenario)
+@SEARCHED
+def test_searches_decide_as_the_twin_does(queues: tuple[str, ...]) -> None:
+    @given(searched(queues))
+    @settings(max_examples=SCENARIOS // 3, deadline=None, suppress_health_check=list(HealthCheck))
+    def compare(scenario: Scenario) -> None:
+        agreed(scenario)
+
+    compare()
 
 
 @pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.RunWarning")  # of options without effect in some
-@pytest.mark.parametrize("queue", SKIPPING)
+@pytest.mark.parametrize("queue", (*SKIPPING, *BEHIND_A_HEAD))
 @pytest.mark.parametrize("failures", ["", "mtbf=90000,mttr=900"])
 def test_long_lines_are_searched(queue: str, failures: str) -> None:
     rows: list[dict[str, Any]] = [
@@ -91,6 +99,7 @@ def test_long_lines_are_searched(queue: str, failures: str) -> None:
             "num_gpu": (1.0, 0.5, 2.0, 0.25, 8.0)[k % 5],
             "cpu_milli": 500 + 10 * (k * 13 % 97), "memory_mib": 1000 + k * 29 % 501, "priority": k * 11 % 5,
             "deadline_s": 30.0 * k + 5000.0 * (k % 3),
+            "est_duration_s": (300.0 + 97.0 * (k * 7 % 40)) * (0.5, 1.0, 1.0, 2.5, 5.0)[k * 3 % 5],
         } for k in range(1500)
     ]  # fmt: skip
     pods, cluster = fs.Workload.from_polars(pl.DataFrame(rows)), fs.Cluster.uniform(nodes=4, gpu="A100", gpus=8)
