@@ -19,8 +19,8 @@ from fastsim.policies.adaptive.pollux import Pollux
 from fastsim.policies.adaptive.rotation import Rotation
 from fastsim.policies.adaptive.sia import Sia
 from fastsim.policies.deciders.sia_decider import SiaDecider
+from fastsim.scenario.run_inputs import workload_from
 from fastsim.simulation.engines.adaptive import groups_of, jobs_of, table_setting
-from fastsim.workload.texts import workload_from
 from tests.adaptive import Whims
 
 JOBS = "synth:sia?jobs=160&seed=1&style=philly&rate_per_hour=20"

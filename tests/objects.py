@@ -13,6 +13,8 @@ from fastsim.hardware.model_catalog import Catalog
 from fastsim.kubernetes.nodes import NodeFacts, node_row
 from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.snapshot import Snapshot
+from fastsim.workload import Workload
+from fastsim.workload.importers.kubernetes import snapshot_pods
 
 
 def node(
@@ -51,6 +53,11 @@ def written(path: Path, *objects: dict[str, Any]) -> Path:
 def cluster_of(snapshot: Snapshot, catalog: Catalog | None = None) -> Cluster:
     """The cluster of a snapshot."""
     return Cluster(*snapshot_nodes(snapshot, catalog))
+
+
+def workload_of(snapshot: Snapshot, read_as: str = "now", marked: bool = False) -> Workload:
+    """The workload of a snapshot."""
+    return Workload.of(snapshot_pods(snapshot, read_as, marked))
 
 
 def row_of(body: dict[str, Any], unit: str = "GiB") -> tuple[dict[str, Any], Counter[str]]:

@@ -13,8 +13,7 @@ import pyarrow as pa
 
 import fastsim as fs
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import cluster_of, written
+from tests.objects import cluster_of, workload_of, written
 
 Body = Mapping[str, Any]
 ZONE, RACK, HOST = "topology.kubernetes.io/zone", "rack", "kubernetes.io/hostname"

@@ -159,10 +159,10 @@ def import_kubernetes(
     from fastsim.cluster.cluster import Cluster
     from fastsim.cluster.importers import snapshot_nodes
     from fastsim.kubernetes.snapshot import Snapshot
-    from fastsim.workload.importers.kubernetes import warn_of_kept_nodes, workload_of
+    from fastsim.workload.importers.kubernetes import snapshot_pods, warn_of_kept_nodes
 
     snapshot = Snapshot.read(*sources, memory_unit=memory_unit, unpin=unpin or "")
-    table = Cluster(*snapshot_nodes(snapshot)) if as_nodes else workload_of(snapshot, read_as, marked=True)
+    table = Cluster(*snapshot_nodes(snapshot)) if as_nodes else snapshot_pods(snapshot, read_as, marked=True)
     notices = snapshot.notices.lines
     if strict:
         refuse_not_honoured(notices)
@@ -207,10 +207,10 @@ def synth() -> None:
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other option of Workload.synth.")
 def synth_openb(output: Path, pods: int, seed: int, settings: tuple[str, ...]) -> None:
     """Pods drawn like those of the openb traces."""
-    from fastsim.workload import texts as sources
+    from fastsim.scenario import run_inputs
 
     text = "&".join([f"synth:openb?pods={pods}&seed={seed}", *settings])
-    workload, _ = sources.workload_from(text)
+    workload, _ = run_inputs.workload_from(text)
     click.echo(f"{output}: {workload.write(output):,} pods")
 
 
@@ -241,12 +241,12 @@ def synth_gavel(
     output: Path, jobs: int, rate_per_hour: float | None, seed: int, script: bool, settings: tuple[str, ...]
 ) -> None:
     """Training jobs drawn as Gavel's simulator draws them."""
-    from fastsim.workload import texts as sources
+    from fastsim.scenario import run_inputs
 
     words = [f"synth:{'gavel-trace' if script else 'gavel'}?jobs={jobs}&seed={seed}", *settings]
     if rate_per_hour is not None:
         words.append(f"rate_per_hour={rate_per_hour}")
-    workload, _ = sources.workload_from("&".join(words))
+    workload, _ = run_inputs.workload_from("&".join(words))
     if output.name.endswith((".trace", ".trace.gz")):
         from fastsim.workload.importers.gavel import write_trace
 
@@ -267,9 +267,9 @@ def synth_gavel(
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other option of Workload.synth.")
 def synth_sia(output: Path, jobs: int, style: str, seed: int, settings: tuple[str, ...]) -> None:
     """Adaptive jobs like those of the Sia and Pollux experiments."""
-    from fastsim.workload import texts as sources
+    from fastsim.scenario import run_inputs
 
-    workload, _ = sources.workload_from("&".join([f"synth:sia?jobs={jobs}&style={style}&seed={seed}", *settings]))
+    workload, _ = run_inputs.workload_from("&".join([f"synth:sia?jobs={jobs}&style={style}&seed={seed}", *settings]))
     if output.name.endswith((".csv", ".csv.gz")):
         from fastsim.workload.importers.sia import write_trace
 
@@ -292,10 +292,10 @@ def synth_synergy(
     output: Path, jobs: int, rate_per_hour: float, split: str, seed: int, settings: tuple[str, ...]
 ) -> None:
     """Training jobs drawn as Synergy's simulator draws them."""
-    from fastsim.workload import texts as sources
+    from fastsim.scenario import run_inputs
 
     words = [f"synth:synergy?jobs={jobs}&rate_per_hour={rate_per_hour}&split={split}&seed={seed}", *settings]
-    workload, _ = sources.workload_from("&".join(words))
+    workload, _ = run_inputs.workload_from("&".join(words))
     if output.name.endswith((".csv", ".csv.gz")):
         from fastsim.workload.importers.synergy import write_trace
 

@@ -103,7 +103,7 @@ def _published(name: str, text: str) -> click.Command:
         from fastsim.cluster.cluster import Cluster
         from fastsim.cluster.published_nodes import import_nodes
         from fastsim.foundation.option_texts import settings_of
-        from fastsim.workload.published_traces import import_trace
+        from fastsim.workload.texts import import_trace
 
         options: dict[str, Any] = {"where": where, "origin": origin}
         options = {key: value for key, value in options.items() if value is not None}

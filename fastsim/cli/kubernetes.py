@@ -49,7 +49,7 @@ def serve_extender(
     from fastsim.decisions.live_cluster import LiveSnapshot, left_out
     from fastsim.foundation.http.connections import Limits
     from fastsim.foundation.http.service import Service, address_of
-    from fastsim.workload.texts import workload_from
+    from fastsim.scenario.run_inputs import workload_from
 
     host, port = address_of(listen)
     live = LiveSnapshot(snapshot, refresh_s, timeout_s, memory_unit)

@@ -39,16 +39,17 @@ def refuse_scenario(scenario: Scenario) -> None:
     Preferences of pods are honoured by policies that have scores of them.
     """
     from fastsim.cluster.cluster import Cluster
+    from fastsim.scenario import run_inputs
     from fastsim.simulation.uses.columns import unscored_preferences
-    from fastsim.workload import texts
 
     unscored: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for text, reader in ((scenario.cluster, Cluster.from_text), (scenario.workload, texts.workload_from)):
+        for text, reader in ((scenario.cluster, Cluster.from_text), (scenario.workload, run_inputs.workload_from)):
             if str(text).strip().startswith("kubernetes:"):
                 read = reader(text)
-                unscored += unscored_preferences(read.workload, scenario) if isinstance(read, texts.OfferedPods) else []
+                if isinstance(read, run_inputs.OfferedPods):
+                    unscored += unscored_preferences(read.workload, scenario)
     refuse_not_honoured([*(text for text in dict.fromkeys(map(_notice, caught)) if text), *unscored])
 
 

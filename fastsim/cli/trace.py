@@ -28,8 +28,8 @@ def lint(workload: str, cluster: str | None, as_json: bool) -> None:
     Exit code 1 if there are errors or warnings, 0 if there are none or notes only.
     """
     from fastsim.cluster.cluster import Cluster
+    from fastsim.scenario.run_inputs import workload_from
     from fastsim.workload import lint as traces
-    from fastsim.workload.texts import workload_from
 
     where = None if cluster is None else Cluster.from_text(cluster)
     findings = traces.trace_findings(workload_from(workload, where).workload, where)
@@ -53,8 +53,8 @@ def lint(workload: str, cluster: str | None, as_json: bool) -> None:
 def stats(workload: str, cluster: str | None, out: Path | None, as_json: bool) -> None:
     """Arrivals, requests, durations, and the GPU load that is offered over time, by the models that pods accept."""
     from fastsim.cluster.cluster import Cluster
+    from fastsim.scenario.run_inputs import workload_from
     from fastsim.workload import load_statistics as traces
-    from fastsim.workload.texts import workload_from
 
     where = None if cluster is None else Cluster.from_text(cluster)
     frame = traces.trace_frame(workload_from(workload, where).workload)

@@ -16,9 +16,9 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.engine.result import Result
 from fastsim.errors import InputError
 from fastsim.policies import registry
+from fastsim.scenario.run_inputs import nodes_from
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation import simulate as simulation
-from fastsim.workload.texts import nodes_from
 
 SCHEMA: dict[str, Any] = {
     "pod_id": pl.Int64, "native_id": pl.String, "from_s": pl.Float64, "until_s": pl.Float64, "state": pl.String,

@@ -16,7 +16,7 @@ import dataclasses
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -33,11 +33,9 @@ from fastsim.kubernetes.objects import Manifest
 from fastsim.policies import registry
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.engines.pods import prepared
-from fastsim.workload.importers.kubernetes import workload_of_rows
+from fastsim.workload import Workload
+from fastsim.workload.importers.kubernetes import pods_of_rows
 from fastsim.workload.typical_pods import TypicalPods
-
-if TYPE_CHECKING:
-    from fastsim.workload import Workload
 
 MOST_POINTS = 10
 """Points of the best node; the scheduler multiplies them by the extender's weight."""
@@ -139,7 +137,7 @@ class Extender:
             raise InputError("extender: Pod", found, "one to be placed")
         others = [row for row in state.bound_rows if row["native_id"] != requested[0]["native_id"]]
         rows = rows_by_arrival(others, requested[:1])
-        workload = workload_of_rows(state, rows)
+        workload = Workload.of(pods_of_rows(state, rows))
         typical = self.typical or state.typical or TypicalPods.of(workload)
         inputs = prepared(Scenario(cluster=state.nodes, workload=workload, policy=self.policy, typical=typical))
         number = len(rows) - 1

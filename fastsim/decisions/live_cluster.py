@@ -28,7 +28,8 @@ from fastsim.kubernetes.controllers import WrittenPods
 from fastsim.kubernetes.objects import Manifest, Notices, manifests
 from fastsim.kubernetes.pod_rules.kept_parts import KeptParts
 from fastsim.kubernetes.snapshot import Snapshot, is_running
-from fastsim.workload.importers.kubernetes import workload_of_rows
+from fastsim.workload import Workload
+from fastsim.workload.importers.kubernetes import pods_of_rows
 
 if TYPE_CHECKING:
     from fastsim.workload.typical_pods import TypicalPods
@@ -119,7 +120,7 @@ class ClusterState(Snapshot):
 
         if not self.bound_rows:
             return None
-        return TypicalPods.of(workload_of_rows(self, rows_by_arrival(self.bound_rows, [])))
+        return TypicalPods.of(pods_of_rows(self, rows_by_arrival(self.bound_rows, [])))
 
     @cached_property
     def pods_beyond_capacity(self) -> int:
@@ -129,7 +130,7 @@ class ClusterState(Snapshot):
 
         if not self.bound_rows:
             return 0
-        workload = workload_of_rows(self, rows_by_arrival(self.bound_rows, []))
+        workload = Workload.of(pods_of_rows(self, rows_by_arrival(self.bound_rows, [])))
         result, _ = played(Scenario(cluster=self.nodes, workload=workload, policy="best_fit", record="summary"))
         return int(result.summary["pods_unplaced"][0])
 

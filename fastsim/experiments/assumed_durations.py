@@ -20,10 +20,11 @@ import pyarrow.compute as pc
 
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.limits.quantities import MOST_SECONDS, MOST_SECONDS_TEXT
+from fastsim.scenario import run_inputs
 from fastsim.workload import schema as s
-from fastsim.workload import texts
 from fastsim.workload.importers.kubernetes import NodesKept, trace_of
-from fastsim.workload.workload import Held, Workload
+from fastsim.workload.pod_rows import Held
+from fastsim.workload.workload import Workload
 
 OWN = "own"
 """Text of a history that is the pods themselves: those that are over."""
@@ -142,7 +143,7 @@ def _sources(workload: Workload, durations: Any, pod_duration_s: float | None) -
     if not _is_own(durations):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NodesKept)  # nothing is placed
-            pods = texts.workload_from(durations).workload
+            pods = run_inputs.workload_from(durations).workload
         history, name = Means.of(_ended(pods.table())), durations if isinstance(durations, str) else pods.name
     mean_s = history.overall
     if mean_s is None:

@@ -34,11 +34,11 @@ from fastsim.experiments.node_prices import Tariffs, node_prices_from, price_per
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.knobs import ADDITIONS
 from fastsim.foundation.option_texts import names_file
+from fastsim.scenario import run_inputs
 from fastsim.scenario.carbon import carbon_from
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.run_warnings import Message, PodTooLarge
 from fastsim.simulation.simulate import played
-from fastsim.workload import texts
 
 PROBES = 4
 """Sizes that are tried at a time for each kind of addition."""
@@ -225,8 +225,8 @@ def _base(
         if scenario.queue == "drop":
             scenario = scenario.with_(queue="fifo")
     scenario.check()
-    cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
-    typical = texts.typical_from(scenario.typical, untuned, cluster)
+    cluster, workload, untuned = run_inputs.inputs_from(scenario.cluster, scenario.workload)
+    typical = run_inputs.typical_from(scenario.typical, untuned, cluster)
     if durations is not None or pod_duration_s is not None:
         workload = ending(workload, durations, pod_duration_s)
     elif p95_wait_s is not None:

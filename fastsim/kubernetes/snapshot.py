@@ -196,13 +196,13 @@ class Snapshot:
         return bare
 
     def running(self) -> list[dict[str, Any]]:
-        """Rows of the running pods, for ``workload_of_rows``."""
+        """Rows of the running pods, for ``pods_of_rows``."""
         from fastsim.kubernetes.arrival_order import current_rows
 
         return current_rows(self.rows_of([i for i in self.objects if is_running(i)]), self.node_rows, self.notices)
 
     def rows_of(self, objects: Sequence[Manifest], present: bool = False) -> list[dict[str, Any]]:
-        """Rows of the pods among these objects, on this snapshot's nodes, for ``workload_of_rows``.
+        """Rows of the pods among these objects, on this snapshot's nodes, for ``pods_of_rows``.
 
         ``present``: pods that have ended add no notices.
         """

@@ -108,7 +108,7 @@ def absent_tenants(workload: Workload, rules: Rules) -> list[Message]:
 
     It is no error: one table of quotas serves many workloads, and not every tenant has pods in each.
     """
-    from fastsim.workload.workload import Held
+    from fastsim.workload.pod_rows import Held
 
     named = (rules.quotas.keys() | rules.weights.keys()) - {OTHER_TENANTS}
     if not named or ("tenant" in workload.columns and not isinstance(workload.source, Held)):

@@ -12,6 +12,7 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.engine.online.plan import GPU_PICKS, QUEUES
 from fastsim.errors import GUESS, FastsimError, PolicyError, ScenarioError, kind_of, plain_name, suggestion
 from fastsim.policies import registry
+from fastsim.scenario import run_inputs
 from fastsim.scenario import scenario as spec
 from fastsim.scenario.compat import switches_on
 from fastsim.scenario.outages import failures_from, maintenance_from
@@ -105,7 +106,7 @@ def _check_workload(value: Any, cluster: Any = None) -> None:
             beside = Cluster.from_text(cluster)
         except FastsimError:  # the mistake of the other field
             return
-    texts.workload_from(value, beside)
+    run_inputs.workload_from(value, beside)
 
 
 spec.CHECKS.update(

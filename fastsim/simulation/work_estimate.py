@@ -110,7 +110,7 @@ def _numbers(table: pa.Table, name: str, missing: float) -> Array:
 
 def _held(workload: Workload) -> pa.Table | None:
     """The rows of a workload in memory, if their columns are numbers; what else is wrong, the run itself refuses."""
-    from fastsim.workload.workload import Held
+    from fastsim.workload.pod_rows import Held
 
     if not isinstance(workload.source, Held):
         return None

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from fastsim.workload import schema as s
+from fastsim.workload.pod_rows import BATCH_ROWS
 from fastsim.workload.row_checks import Fault, RowOrder, conformed, request_faults
-from fastsim.workload.workload import BATCH_ROWS
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster

@@ -22,7 +22,7 @@ from fastsim.foundation.limits.knobs import INFLATED, TUNE
 from fastsim.hardware.mig import gpu_milli
 from fastsim.hardware.node_constraints import further
 from fastsim.workload import schema as s
-from fastsim.workload.workload import Held, Workload
+from fastsim.workload.pod_rows import Held, PodRows
 from fastsim_ext.random import rows_taken
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ NO_DRAWS: Mapping[str, str] = {}
 _TIMED = (s.DURATION_S, s.DEADLINE_S, s.EST_DURATION_S, s.ORIG_START_S, s.ORIG_END_S, s.CENSORED)
 
 
-def ordered(workload: Workload) -> Workload:
+def ordered(workload: PodRows) -> PodRows:
     """The pods sorted by name as text (by position where there are no names)."""
     table = workload.table()
     return _order_only(workload, table.take(pa.array(_by_name(table))), {"order": "name"})
 
 
-def shuffled(workload: Workload, seed: int = 0) -> Workload:
+def shuffled(workload: PodRows, seed: int = 0) -> PodRows:
     """The pods sorted by name and then shuffled, as the original does with ``--shuffle-pod true -tuneseed SEED``."""
     table, draws = workload.table(), GoRandom.of_run(seed)
     order = _by_name(table)
@@ -47,7 +47,7 @@ def shuffled(workload: Workload, seed: int = 0) -> Workload:
     return _order_only(workload, table.take(pa.array(order)), note, _drawn(seed, draws))
 
 
-def tuned(workload: Workload, ratio: float, cluster_gpu_milli: int, seed: int = 0) -> Workload:
+def tuned(workload: PodRows, ratio: float, cluster_gpu_milli: int, seed: int = 0) -> PodRows:
     """Pods dropped or cloned until the GPU request is about `ratio` times the cluster's; 0 changes nothing.
 
     Clones follow the pods, are drawn from all of them with equal chance and are named `<name>-tuned-<k>`. The draws
@@ -143,7 +143,7 @@ def _cloned(per_device: Ints, demand: Ints, total: int, target: float, draws: Go
         total += int(demand[rows].sum())
 
 
-def inflated(workload: Workload, ratio: float, cluster: Cluster, seed: int = 0) -> Workload:
+def inflated(workload: PodRows, ratio: float, cluster: Cluster, seed: int = 0) -> PodRows:
     """The pods followed by ceil(n x ratio) - n clones of random ones, named `<name>-clone-<k>`.
 
     The first clone with which all requests together would exceed the cluster's CPU or GPU capacity ends it.
@@ -210,8 +210,8 @@ def _with_clones(table: pa.Table, kept: Ints, clones: Ints, tag: str) -> pa.Tabl
 
 
 def _order_only(
-    workload: Workload, table: pa.Table, note: Mapping[str, Any], drawn: Mapping[str, str] = NO_DRAWS
-) -> Workload:
+    workload: PodRows, table: pa.Table, note: Mapping[str, Any], drawn: Mapping[str, str] = NO_DRAWS
+) -> PodRows:
     """Arrivals at 0, 1, 2, ... s in row order; no durations nor anything else that had a time."""
     rows = len(table)
     submit = pa.array(np.arange(float(rows)))
@@ -220,4 +220,4 @@ def _order_only(
     steps = ",".join(f"{key}={value}" for key, value in note.items())
     kept = {name: text for name, text in workload.metadata.items() if name != DRAWN}
     metadata = {**kept, **drawn, "fastsim.protocol": f"{kept.get('fastsim.protocol', '')}[{steps}]"}
-    return Workload(Held(plain), keep, name=workload.name, rows=rows, metadata=metadata)
+    return PodRows(Held(plain), keep, name=workload.name, rows=rows, metadata=metadata)

@@ -1,15 +1,16 @@
-"""Workloads from tables under other names: the mapping of `cluster.column_mapping`, and what pods need beyond it.
+"""Pods from tables under other names, as those of published traces: a mapping of columns, and what pods need beyond it.
 
 Pods are sorted by arrival and keep their `pod_id`, which stands in one row; without that column they are numbered in
 this order. Names as `pod_id` become `native_id`, and their pods are numbered by arrival. Names of jobs are numbered in
 order of appearance and stay in `native_job_id`; `007` is a name, because numbers are not written so. Requests that no
 entry names are 0; `num_gpu` below 1 is a share of one GPU, and `gpu_milli` follows from it. Times are moved so that the
-first arrival is 0 s; where it was is in the metadata.
+first arrival is 0 s; where it was is in the metadata. Mappings are those of `cluster.column_mapping`.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -20,13 +21,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fastsim.cluster.column_mapping import MISSING, Columns, Mapped, mapped
-from fastsim.cluster.table_sources import Source
+from fastsim.cluster.table_sources import Source, source_of
 from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.columns.physical_types import cell_text, column_of
+from fastsim.foundation.limits.forked_process import whole_process
+from fastsim.foundation.limits.packed_file import file_checksum, is_archived
 from fastsim.hardware.gpu_products import models_called
 from fastsim.workload import schema as s
+from fastsim.workload.pod_rows import Held, PodRows
 from fastsim.workload.row_checks import UNIQUE, Fault, Repeats, conformed, request_fault, required_columns
-from fastsim.workload.workload import Held, Workload
 
 REQUESTS = (s.NUM_GPU, s.CPU_MILLI, s.MEMORY_MIB)
 """A mapping has one of these or more."""
@@ -40,12 +43,28 @@ MOST_PODS = 100_000_000
 """Most pods of a table whose rows are gangs; more is a wrong number."""
 EPOCH_S = 1e8
 """First arrivals from here on are seconds since 1970; their date is kept, too."""
+LAST = "last_moment"
+"""Column of the latest moment of a table, at which rows without an end were seen last."""
+NODE_PODS = {
+    s.NUM_GPU: "CEIL(gpu_num / node_num)", s.CPU_MILLI: "1000 * cpu_num / node_num", s.JOB_ID: "job_id",
+    s.GANG_SIZE: "node_num",
+}  # fmt: skip
+"""Columns of a job as pods, one for each of its nodes, where a table has `gpu_num`, `cpu_num`, `node_num`, `job_id`."""
+
+
+@whole_process
+def import_table(
+    data: Any, columns: Columns | None = None, *, origin: str = "min", where: str | None = None, delimiter: str = ",",
+    name: str | None = None,
+) -> PodRows:  # fmt: skip
+    """The pods of a CSV file or a frame under other names; options as in `Workload.from_csv`."""
+    return pods_of(source_of(data, name, delimiter), columns, origin=origin, where=where or ())
 
 
 def pods_of(
     source: Source, columns: Columns | None = None, *, origin: str = "min", where: str | Sequence[str] = (),
     identity: bool = True, expand: bool = False, metadata: Mapping[str, str] | None = None,
-) -> Workload:  # fmt: skip
+) -> PodRows:  # fmt: skip
     """The pods of a table. ``origin``: `min` = the first arrival is 0 s, `keep` = the trace's clock.
 
     ``where`` are conditions over source columns: rows for which one does not hold are left out. ``identity``: columns
@@ -69,7 +88,7 @@ def pods_of(
         notes |= {"fastsim.where": " AND ".join(conditions), "fastsim.left_out": str(left_out)}
     if EPOCH_S <= base_s < 1e11:
         notes["fastsim.origin_utc"] = datetime.fromtimestamp(base_s, UTC).isoformat()
-    return Workload(Held(table), table.column_names, name=source.name, rows=table.num_rows, metadata=notes)
+    return PodRows(Held(table), table.column_names, name=source.name, rows=table.num_rows, metadata=notes)
 
 
 def _kinds() -> dict[str, pa.DataType]:
@@ -263,3 +282,42 @@ def _has_names(column: pl.Series) -> bool:
 def _may_repeat(codes: Any) -> bool:
     """Whether ids do not rise, so that all must be compared."""
     return bool((codes[1:] <= codes[:-1]).any())
+
+
+# ---------------------------------------------------------------------- published tables
+
+
+def table_of(
+    source: Source | str | os.PathLike[str], columns: Columns, title: str, *, where: Sequence[str | None] = (),
+    origin: str = "min", expand: bool = False,
+) -> PodRows:  # fmt: skip
+    """The pods of a published table; rows are kept for which all conditions of ``where`` hold."""
+    read = source if isinstance(source, Source) else source_of(source)
+    notes = {"fastsim.source": title}
+    if os.path.isfile(read.name) or is_archived(read.name):
+        notes["fastsim.source_sha256"] = file_checksum(read.name)
+    return pods_of(
+        read, columns, origin=origin, where=[one for one in where if one], identity=False, expand=expand, metadata=notes
+    )
+
+
+def with_last_moment(source: Source, names: Sequence[str]) -> Source:
+    """The table and, in every row of a further column, the latest of these columns' dates or numbers."""
+    found = [_latest(source.frame[name]) for name in names if name in source.frame.columns]
+    known = sorted((one for one in found if one is not None), key=lambda one: (type(one).__name__, one))
+    return source._replace(frame=source.frame.with_columns(pl.lit(known[-1] if known else None).alias(LAST)))
+
+
+def _latest(cells: pl.Series) -> Any:
+    if cells.dtype != pl.String:
+        return cells.max()
+    dates = cells.filter(cells.str.contains(r"^\d{4}-").fill_null(False))
+    numbers = cells.cast(pl.Float64, strict=False)
+    return dates.max() if len(dates) else numbers.filter(numbers.is_finite()).max()
+
+
+def chosen(option: str, value: object, choices: Sequence[str]) -> str:
+    """A value among choices; anything else is a ScenarioError."""
+    if value not in choices:
+        raise ScenarioError(f"import.{option}", repr(value), f"one of: {', '.join(choices)}")
+    return str(value)

@@ -24,7 +24,7 @@ from fastsim.workload import schema as s
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.workload.pod_classes import PodClasses
-    from fastsim.workload.workload import Workload
+    from fastsim.workload.pod_rows import PodRows
 
 REFUSE = "refuse"
 HOW = ("drop", "shrink", REFUSE)
@@ -215,12 +215,12 @@ def obstacle_text(reason: str, kept: Kept, models: Sequence[str]) -> str:
     return f"{text}: asked for {names}, the cluster has {there}" + (f"; {hint}" if hint else "")
 
 
-def fitting(workload: Workload, cluster: Cluster, how: str) -> Workload:
+def fitting(workload: PodRows, cluster: Cluster, how: str) -> PodRows:
     """The workload with no job on more GPUs than the cluster has of one model; the others are counted in a warning.
 
     ``how`` as in ``HOW``. The ids of the other jobs stay.
     """
-    from fastsim.workload.workload import Held, Workload
+    from fastsim.workload.pod_rows import Held, PodRows
 
     if how not in HOW:
         raise ScenarioError("oversized", repr(how), f"one of {', '.join(HOW)}")
@@ -236,7 +236,7 @@ def fitting(workload: Workload, cluster: Cluster, how: str) -> Workload:
     warnings.warn(f"{workload.name}: {subject}: {act}", JobOversized, stacklevel=2)
     changed = table.filter(pc.invert(large)) if how == "drop" else _shrunk(table, large, most)
     metadata = {**workload.metadata, "fastsim.oversized": f"{how}:{count}"}
-    return Workload(Held(changed), changed.column_names, name=workload.name, rows=len(changed), metadata=metadata)
+    return PodRows(Held(changed), changed.column_names, name=workload.name, rows=len(changed), metadata=metadata)
 
 
 def _shrunk(table: pa.Table, large: Any, most: int) -> pa.Table:

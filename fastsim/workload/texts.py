@@ -1,4 +1,4 @@
-"""The meaning of the texts for workloads and typical pods; those for clusters stand in `cluster.texts`.
+"""The meaning of the texts for workloads, also of those for typical pods; those for clusters stand in `cluster.texts`.
 
 Every text is ``HEAD`` or ``HEAD?name=value&name=value``. A head that names an existing file is a file.
 
@@ -32,12 +32,12 @@ from __future__ import annotations
 import csv
 import inspect
 import math
+import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -56,11 +56,10 @@ from fastsim.foundation.option_texts import (
     source_parts,
     unknown_name,
 )
+from fastsim.workload.pod_rows import Held, PodRows
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.workload import Workload
-    from fastsim.workload.typical_pods import TypicalPods
 
 with (Path(__file__).parent / "tables" / "published_traces.csv").open(newline="") as _rows:
     PUBLISHED = {row["name"]: row["reads"] for row in csv.DictReader(_rows)}
@@ -79,7 +78,6 @@ SYNTHETIC = {
 }
 """Workload texts that need no file, and what they are."""
 
-TYPICAL_OPTIONS = ("threshold", "step", "cpu_pods", "gpu_weight")
 TUNE_OPTIONS = ("tune", "tune_seed")
 JSON = ("kubernetes", "philly", "slurm")
 """Kinds of workloads that are JSON files."""
@@ -87,7 +85,6 @@ OVERSIZED = "oversized"
 """Option of every workload, see `oversized_pods.fitting`."""
 GENERAL = (*TUNE_OPTIONS, OVERSIZED)
 """Options of every workload, which are looked at before a file is read."""
-SAME = ("", "same")
 OF_A_CLUSTER = "synth:openb"
 """Generator whose option `load` is relative to a cluster: that of the run, unless `cluster=` names another."""
 
@@ -95,42 +92,11 @@ OF_A_CLUSTER = "synth:openb"
 Options = Mapping[str, Any]
 
 
-class OfferedPods(NamedTuple):
-    """The pods a run is offered, and the pods they were tuned from (typical pods come from those)."""
+class TunedPods(NamedTuple):
+    """The pods of a text, and those that they were tuned from."""
 
-    workload: Workload
-    untuned: Workload
-
-
-class RunInputs(NamedTuple):
-    """The nodes of a run in its order, the pods it is offered, and the pods they were tuned from."""
-
-    cluster: Cluster
-    workload: Workload
-    untuned: Workload
-
-
-def inputs_from(cluster: Any, workload: Any) -> RunInputs:
-    """The nodes and pods of two texts; shuffled nodes are drawn after pods that the same seed shuffled or tuned."""
-    nodes = Cluster.from_text(cluster)
-    offered, untuned = workload_from(workload, nodes)
-    drawn = _drawn_after(nodes, cluster, offered)
-    return RunInputs(drawn if offered.snapshot is None else drawn.with_claims(offered.snapshot), offered, untuned)
-
-
-def nodes_from(cluster: Any, workload: Any) -> Cluster:
-    """The nodes of a run; its pods are read only if the order of the nodes depends on them."""
-    shuffled = isinstance(cluster, str) and "shuffle" in source_parts("cluster", cluster)[1]
-    return inputs_from(cluster, workload).cluster if shuffled else Cluster.from_text(cluster)
-
-
-def _drawn_after(nodes: Cluster, source: Any, pods: Workload) -> Cluster:
-    from fastsim.foundation.draws.go_random import drawn_by
-
-    drawn = drawn_by(pods)
-    if not isinstance(source, str) or drawn is None or drawn[0] != source_parts("cluster", source)[1].get("shuffle"):
-        return nodes
-    return OBJECTS.cached(("cluster", source, drawn), lambda: nodes.shuffled(drawn[0], after=pods))
+    pods: PodRows
+    untuned: PodRows
 
 
 def is_relative(source: Any) -> bool:
@@ -147,13 +113,11 @@ def _is_relative(head: str, options: Mapping[str, Any]) -> bool:
     return head == OF_A_CLUSTER and "load" in options and "cluster" not in options
 
 
-def workload_from(source: Any, cluster: Cluster | None = None) -> OfferedPods:
+def pods_from(source: Any, cluster: Cluster | None = None) -> TunedPods:
     """The pods of a text, tuned to the cluster if the text has that option."""
-    from fastsim.workload import Workload
-
-    if isinstance(source, Workload):
+    if isinstance(source, PodRows):
         whole = _on(source, cluster)
-        return OfferedPods(whole, whole)
+        return TunedPods(whole, whole)
     head, options = source_parts("workload", source)
     tuning = {name: options.pop(name) for name in TUNE_OPTIONS if name in options}
     oversized = options.pop(OVERSIZED, None)
@@ -173,14 +137,20 @@ def workload_from(source: Any, cluster: Cluster | None = None) -> OfferedPods:
         raise ScenarioError(f"workload {source!r}", f"tune_seed={seed}", GO_SEEDS)
     if not ratio or cluster is None:
         whole = _on(untuned, cluster)
-        return OfferedPods(whole, whole)
+        return TunedPods(whole, whole)
     capacity = cluster.total_gpu_milli
     tuned_key = ("tuned", joined(head, options), ratio, seed, capacity, oversized)
-    tuned = OBJECTS.cached(tuned_key, lambda: untuned.shuffled(seed).tune(ratio, capacity, seed))
-    return OfferedPods(_on(tuned, cluster), untuned)
+    tuned = OBJECTS.cached(tuned_key, lambda: _tuned(untuned, ratio, capacity, seed))
+    return TunedPods(_on(tuned, cluster), untuned)
 
 
-def _on(offered: Workload, cluster: Cluster | None) -> Workload:
+def _tuned(pods: PodRows, ratio: float, gpu_milli: int, seed: int) -> PodRows:
+    from fastsim.workload.load_tuning import shuffled, tuned
+
+    return tuned(shuffled(pods, seed), ratio, gpu_milli, seed)
+
+
+def _on(offered: PodRows, cluster: Cluster | None) -> PodRows:
     """The pods with those that run on the cluster already, kept off taints that they do not tolerate."""
     if cluster is None or (cluster.snapshot is None and cluster.nodes["labels"].null_count == len(cluster)):
         return offered
@@ -193,7 +163,7 @@ class RowsLeftOut(UserWarning):
     """A workload lacks rows of its source that its importer cannot use, such as jobs that have not ended."""
 
 
-def _opened_pods(head: str, options: Mapping[str, Any]) -> Workload:
+def _opened_pods(head: str, options: Mapping[str, Any]) -> PodRows:
     with reading(f"workload {head!r}", "pods that can be read"):
         pods = _read_pods(head, dict(options))
         left_out = int(pods.metadata.get("fastsim.left_out", 0))
@@ -202,34 +172,6 @@ def _opened_pods(head: str, options: Mapping[str, Any]) -> Workload:
             text = f"{head}: {rows} left out, for which this does not hold: {pods.metadata['fastsim.where']}"
             warnings.warn(text, RowsLeftOut, stacklevel=2)
         return in_memory(pods) if OBJECTS.caching else pods
-
-
-def typical_from(source: Any, untuned: Workload, cluster: Cluster | None = None) -> TypicalPods:
-    """The typical pods a text stands for; nothing means those of the run's own workload."""
-    from fastsim.workload import Workload
-    from fastsim.workload.typical_pods import TypicalPods
-
-    if isinstance(source, TypicalPods):
-        return source
-    if source is None or isinstance(source, Workload):
-        return _typical_of(untuned if source is None else source)
-    head, options = source_parts("typical", source)
-    if head.endswith(".parquet") and _is_typical_file(head):
-        refuse_options("typical", options, ())
-        return TypicalPods.from_parquet(head)
-    chosen = {name: options.pop(name) for name in TYPICAL_OPTIONS if name in options}
-    if head in SAME:
-        refuse_options("typical", options, TYPICAL_OPTIONS)
-        return _typical_of(untuned, **chosen)
-    return _typical_of(workload_from(joined(head, options), cluster).workload, **chosen)
-
-
-def _typical_of(workload: Workload, **chosen: Any) -> TypicalPods:
-    """The typical pods of a workload, counted once for pods in memory."""
-    from fastsim.workload.typical_pods import TypicalPods
-
-    key = ("typical", *sorted(chosen.items()))
-    return workload.found(key, lambda: TypicalPods.of(workload, **chosen))
 
 
 def _drop_listed(options: Options) -> Options:
@@ -242,7 +184,7 @@ def _read_as(options: Options) -> Options:
 
 @dataclass(frozen=True)
 class TextKind:
-    """A kind of files: its importer, ``module:function`` in package ``fastsim.workload``.
+    """A kind of files: its importer, ``module:function``.
 
     ``arguments`` are the importer's for the options of a text. ``names_files``: the path is that of one file, and
     ``KIND:`` before anything else is no text of this kind.
@@ -252,32 +194,32 @@ class TextKind:
     arguments: Callable[[Options], Options] = dict
     names_files: bool = True
 
-    def open(self, where: str, path: str, options: Options) -> Workload:
+    def open(self, where: str, path: str, options: Options) -> PodRows:
         """The pods of a file; ScenarioError for options that its importer does not have."""
         module, _, function = self.importer.partition(":")
-        importer = attrgetter(function)(import_module(f"fastsim.workload.{module}"))
+        importer: Callable[..., Any] = getattr(import_module(module), function)
         return opened(where, importer, path, self.arguments(options))
 
 
 KINDS = {
-    "openb": TextKind("importers.openb:import_pods", _drop_listed),
-    "gavel": TextKind("importers.gavel:import_jobs"),
-    "sia": TextKind("importers.sia:import_jobs"),
-    "synergy": TextKind("importers.synergy:import_jobs"),
-    "philly": TextKind("importers.philly:import_jobs"),
-    "kubernetes": TextKind("importers.kubernetes:import_pods", _read_as, names_files=False),
-    "csv": TextKind("workload:Workload.from_csv", table_options, names_files=False),
+    "openb": TextKind("fastsim.workload.importers.openb:import_pods", _drop_listed),
+    "gavel": TextKind("fastsim.workload.importers.gavel:import_jobs"),
+    "sia": TextKind("fastsim.workload.importers.sia:import_jobs"),
+    "synergy": TextKind("fastsim.workload.importers.synergy:import_jobs"),
+    "philly": TextKind("fastsim.workload.importers.philly:import_jobs"),
+    "kubernetes": TextKind("fastsim.workload.importers.kubernetes:import_pods", _read_as, names_files=False),
+    "csv": TextKind("fastsim.workload.mapped_pods:import_table", table_options, names_files=False),
 }
 """Kinds of files that have a format or a mapping of their own."""
 
 
-def opened(where: str, importer: Callable[..., Any], path: str, options: Options) -> Workload:
+def opened(where: str, importer: Callable[..., Any], path: str, options: Options) -> PodRows:
     """What an importer makes of a path and options; ScenarioError for options that it does not have."""
     parameters = list(inspect.signature(importer).parameters.values())
     if not any(one.kind is one.VAR_KEYWORD for one in parameters):
         refuse_options(where, options, (*(one.name for one in parameters[1:]), *GENERAL))
-    workload: Workload = called(where, partial(importer, path), options)
-    return workload
+    pods: PodRows = called(where, partial(importer, path), options)
+    return pods
 
 
 def installed_importer(kind: str) -> Callable[..., Any] | None:
@@ -296,15 +238,29 @@ def installed_importer(kind: str) -> Callable[..., Any] | None:
     return None
 
 
-def _read_pods(head: str, options: dict[str, Any]) -> Workload:
+def import_trace(kind: str, path: str | os.PathLike[str], **options: Any) -> PodRows:
+    """The jobs of a published trace; options as in `import_jobs` of its module."""
+    if kind not in PUBLISHED:
+        raise ScenarioError("trace", repr(kind), f"one of: {', '.join(PUBLISHED)}", suggestion(kind, PUBLISHED))
+    importer = import_module(f"fastsim.workload.importers.{kind}").import_jobs
+    known = dict(list(inspect.signature(importer).parameters.items())[1:])
+    refuse_options(f"{kind} {path}", options, tuple(known))
+    for option, value in options.items():
+        if isinstance(known[option].default, bool) and not isinstance(value, bool):
+            raise ScenarioError(f"{kind} {path}: {option}", repr(value), "true or false")
+    with reading(f"{kind} {path}", "a trace that can be read"):
+        pods: PodRows = importer(path, **options)
+    pods.metadata["fastsim.converter"] = f"fastsim import {kind}"
+    return pods
+
+
+def _read_pods(head: str, options: dict[str, Any]) -> PodRows:
     kind, _, path = head.partition(":")
     where = f"workload {head!r}"
     if kind == "synth" and path:
-        generated: Workload = called(where, _generator(path), options)
+        generated: PodRows = called(where, _generator(path), options)
         return generated
     if kind in PUBLISHED and path:
-        from fastsim.workload.published_traces import import_trace
-
         return import_trace(kind, path, **options)
     if kind in KINDS and path:
         if KINDS[kind].names_files and not names_file(path):
@@ -316,10 +272,8 @@ def _read_pods(head: str, options: dict[str, Any]) -> Workload:
     return _read_file(head, options)
 
 
-def _read_file(path: str, options: dict[str, Any]) -> Workload:
+def _read_file(path: str, options: dict[str, Any]) -> PodRows:
     """The pods of a file whose text has no word for its kind."""
-    from fastsim.workload import Workload
-
     if not names_file(path):
         raise unknown_name("workload", path, SYNTHETIC)
     refuse_objects("workload", path, ("kubernetes",) if path.endswith((".yaml", ".yml")) else JSON)
@@ -329,7 +283,11 @@ def _read_file(path: str, options: dict[str, Any]) -> Workload:
     if not own and not path.removesuffix(".gz").endswith(JSON_LINES) and not _is_own(path):
         return KINDS["openb"].open(f"workload {path!r}", path, options)
     refuse_options("workload", options, GENERAL)
-    return Workload.scan(path) if own else Workload.from_csv(path)
+    if own:
+        return PodRows.scan(path)
+    from fastsim.workload.mapped_pods import import_table
+
+    return import_table(path)
 
 
 def _is_own(path: str) -> bool:
@@ -346,34 +304,22 @@ def _is_own(path: str) -> bool:
     return s.SUBMIT_S in header
 
 
-def _generator(kind: str) -> Callable[..., Workload]:
+def _generator(kind: str) -> Callable[..., PodRows]:
     from fastsim.workload.generators.recipes import GENERATORS
 
     if kind not in GENERATORS:
         where, expected = f"workload 'synth:{kind}'", f"one of {', '.join(GENERATORS)}"
         raise ScenarioError(where, "an unknown generator", expected, suggestion(kind, GENERATORS))
-    generator: Callable[..., Workload] = GENERATORS[kind]
+    generator: Callable[..., PodRows] = GENERATORS[kind]
     return generator
 
 
-def _is_typical_file(path: str) -> bool:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return bool(pq.read_schema(path).metadata.get(b"fastsim.schema") == b"typical_pods")
-    except (OSError, pa.ArrowException, AttributeError):
-        return False
-
-
-def in_memory(workload: Workload) -> Workload:
+def in_memory(pods: PodRows) -> PodRows:
     """The same pods, read once and held, if they are not too many; generated jobs that never end stay as they are."""
-    from fastsim.workload.workload import Held, Workload
-
-    few = workload.rows is not None and workload.rows <= HELD_ROWS
-    if not few or isinstance(workload.source, Held) or workload.endless() is not None:
-        return workload
-    table = workload.table()
-    held = Workload(Held(table), workload.columns, name=workload.name, rows=table.num_rows, metadata=workload.metadata)
-    held.snapshot, held.population = workload.snapshot, workload.population
+    few = pods.rows is not None and pods.rows <= HELD_ROWS
+    if not few or isinstance(pods.source, Held) or pods.endless() is not None:
+        return pods
+    table = pods.table()
+    held = PodRows(Held(table), pods.columns, name=pods.name, rows=table.num_rows, metadata=pods.metadata)
+    held.snapshot, held.population = pods.snapshot, pods.population
     return held

@@ -1,75 +1,24 @@
-"""A workload: pods in order of arrival, read in batches any number of times, held in full only on request."""
+"""A workload: pods in order of arrival, where they come from, and the same pods under another load."""
 
 from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from fastsim.errors import InputError, ScenarioError, reading, suggestion
-from fastsim.foundation import interrupts
-from fastsim.foundation.columns.checksum import content_checksum
-from fastsim.foundation.displays import Completable, html_table
+from fastsim.errors import ScenarioError, suggestion
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.option_texts import refuse_options
-from fastsim.foundation.parquet import arrow_table, one_line, open_parquet, parquet_batches, rechunked, write_parquet
-from fastsim.workload import schema as s
-from fastsim.workload.row_checks import checked, required_columns
+from fastsim.foundation.parquet import arrow_table
+from fastsim.workload.pod_rows import Held, PodRows
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from fastsim.cluster.cluster import Cluster
     from fastsim.cluster.column_mapping import Columns
-    from fastsim.kubernetes.snapshot import Snapshot
-
-BATCH_ROWS = 65_536
-"""Rows of a batch by default."""
-
-FOR_ENGINES = frozenset({"known_checksum", "note_checksum", "found", "population", "source", "endless"})
-"""Members that engines use."""
-FORMER = frozenset({"write"})
-"""Members that have another name now."""
-TIDY_ROWS = 65_536
-"""Workloads in memory of so many rows are brought into their canonical form once."""
-
-Source = Callable[[int], Iterator[pa.RecordBatch]]
-"""Opens the stream anew, in batches of about the given number of rows."""
-Found = TypeVar("Found")
-
-
-class Endless(Protocol):
-    """Generated rows without end: batches come as long as they are read."""
-
-    def take(self, count: int) -> pa.RecordBatch:
-        """The next `count` rows."""
-
-    def batches(self, jobs: int | None = None, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-        """The next `jobs` rows in batches of `rows`; without end if `jobs` is None."""
-
-
-class Held:
-    """Immutable rows in memory: derived facts are computed once."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self.table = table
-        self.good = False  # all rows were read and obey the rules
-        self.sha256: str | None = None
-        self.found: tuple[tuple[Any, ...], Any] | None = None
-        self.tidy: tuple[int, list[pa.RecordBatch]] | None = None  # good rows as they are handed out, if few
-
-    def __call__(self, rows: int) -> Iterator[pa.RecordBatch]:
-        """The stream anew, in batches of at most this many rows."""
-        return iter(self.table.to_batches(max_chunksize=rows))
 
 
 @whole_process
-class Workload(Completable):
+class Workload(PodRows):
     """A stream of pods sorted by `submit_s` (seconds); every row is checked as it is read.
 
     Make one with `from_text`, `from_parquet`, `from_csv`, `from_polars`, `from_pandas`, `from_arrow`, `synth` or one of
@@ -79,32 +28,18 @@ class Workload(Completable):
     A workload is equal to itself alone; `checksum` compares rows.
     """
 
-    for_engines = Completable.for_engines | FOR_ENGINES | FORMER
-
-    def __init__(
-        self,
-        source: Source,
-        columns: Sequence[str],
-        *,
-        name: str = "workload",
-        rows: int | None = None,
-        metadata: Mapping[str, str] | None = None,
-    ) -> None:
-        self._source = source
-        self.name = name
-        self.rows = rows
-        self.metadata: dict[str, str] = dict(metadata or {})
-        self.snapshot: Snapshot | None = None  # the Kubernetes objects that the pods are of, as they stand
-        self.population = ""  # checksum of the cluster's objects whose running pods are among the rows
-        required_columns(name, columns)
-        self.schema: pa.Schema = s.pod_schema(columns)
-
-    @property
-    def rates(self) -> str | None:
-        """The rates of the jobs, as a value of the option `rates` of a run; None if the metadata has none."""
-        return self.metadata.get("fastsim.rates")
+    for_engines = PodRows.for_engines | {"of"}
 
     # ------------------------------------------------------------------ makers
+
+    @classmethod
+    def of(cls, pods: PodRows) -> Workload:
+        """The same pods as a workload; a workload is returned as it is."""
+        if isinstance(pods, Workload):
+            return pods
+        workload = cls(pods.source, pods.columns, name=pods.name, rows=pods.rows, metadata=pods.metadata)
+        workload.snapshot, workload.population = pods.snapshot, pods.population
+        return workload
 
     @classmethod
     def from_text(cls, text: str | os.PathLike[str], cluster: Cluster | None = None) -> Workload:
@@ -115,30 +50,14 @@ class Workload(Completable):
         >>> len(Workload.from_text("synth:openb?pods=50"))
         50
         """
-        from fastsim.workload.texts import workload_from
+        from fastsim.workload.texts import pods_from
 
-        return workload_from(text, cluster).workload
+        return cls.of(pods_from(text, cluster).pods)
 
     @classmethod
     def from_parquet(cls, path: str | os.PathLike[str]) -> Workload:
         """The pods of a canonical Parquet file, read lazily and in constant memory; the same as `scan`."""
         return cls.scan(path)
-
-    @classmethod
-    def scan(cls, path: str | os.PathLike[str]) -> Workload:
-        """The pods of a canonical Parquet file, read lazily and in constant memory."""
-        with open_parquet(path) as file:
-            arrow, rows = file.schema_arrow, file.metadata.num_rows
-            raw = file.metadata.metadata or {}
-        try:
-            metadata = {k.decode(): v.decode() for k, v in raw.items() if k.startswith(b"fastsim.")}
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path}: metadata", one_line(error), "UTF-8") from None
-        _readable(str(path), metadata)
-        columns = [name for name in arrow.names if name in s.POD_SCHEMA.names or s.is_native(name)]
-        required_columns(str(path), arrow.names)
-        source = partial(_file_batches, path, columns)
-        return cls(source, columns, name=str(path), rows=rows, metadata=metadata)
 
     @classmethod
     def from_arrow(
@@ -165,10 +84,9 @@ class Workload(Completable):
         `min` = the first arrival is 0 s, `keep` = the clock of the table. Columns that nothing uses stay as `native_`
         ones.
         """
-        from fastsim.cluster.table_sources import source_of
-        from fastsim.workload.mapped_pods import pods_of
+        from fastsim.workload.mapped_pods import import_table
 
-        return pods_of(source_of(data, name, delimiter), columns, origin=origin, where=where or ())
+        return cls.of(import_table(data, columns, origin=origin, where=where, delimiter=delimiter, name=name))
 
     @classmethod
     def from_polars(cls, frame: Any, columns: Columns | None = None, **options: Any) -> Workload:
@@ -186,28 +104,28 @@ class Workload(Completable):
         from fastsim.workload.importers.openb import import_pods
 
         refuse_options(f"workload.from_openb {path}", options, tuple(inspect.signature(import_pods).parameters))
-        return import_pods(path, **options)
+        return cls.of(import_pods(path, **options))
 
     @classmethod
     def from_gavel(cls, path: str | os.PathLike[str]) -> Workload:
         """The jobs of a Gavel trace of 7, 10 or 12 fields (plain or .gz); see `gavel_trace.import_jobs`."""
         from fastsim.workload.importers.gavel import import_jobs
 
-        return import_jobs(path)
+        return cls.of(import_jobs(path))
 
     @classmethod
     def from_sia(cls, path: str | os.PathLike[str]) -> Workload:
         """The jobs of a list of Sia or Pollux (CSV, plain or .gz); see `sia_trace.import_jobs`."""
         from fastsim.workload.importers.sia import import_jobs
 
-        return import_jobs(path)
+        return cls.of(import_jobs(path))
 
     @classmethod
     def from_synergy(cls, path: str | os.PathLike[str]) -> Workload:
         """The jobs of a Synergy trace (plain or .gz); see `synergy_trace.import_jobs`."""
         from fastsim.workload.importers.synergy import import_jobs
 
-        return import_jobs(path)
+        return cls.of(import_jobs(path))
 
     @classmethod
     def from_philly(cls, path: str | os.PathLike[str], **options: Any) -> Workload:
@@ -215,7 +133,7 @@ class Workload(Completable):
         from fastsim.workload.importers.philly import import_jobs
 
         refuse_options(f"workload.from_philly {path}", options, tuple(inspect.signature(import_jobs).parameters))
-        return import_jobs(path, **options)
+        return cls.of(import_jobs(path, **options))
 
     @classmethod
     def from_trace(cls, kind: str, path: str | os.PathLike[str], **options: Any) -> Workload:
@@ -223,9 +141,9 @@ class Workload(Completable):
 
         All take ``where`` and ``origin`` as in `from_csv`; further options as in `import_jobs` of their modules.
         """
-        from fastsim.workload.published_traces import import_trace
+        from fastsim.workload.texts import import_trace
 
-        return import_trace(kind, path, **options)
+        return cls.of(import_trace(kind, path, **options))
 
     @classmethod
     def from_kubernetes(
@@ -238,15 +156,9 @@ class Workload(Completable):
         ``unpin``: pods that run wait like the others, so that policies can be compared on them: all with True, those
         of an owner with its kind, such as ``ReplicaSet``, or those with a label, ``team=a``.
         """
-        from fastsim.kubernetes.snapshot import Snapshot
-        from fastsim.workload.importers.kubernetes import warn_of_kept_nodes, workload_of
+        from fastsim.workload.importers.kubernetes import import_objects
 
-        snapshot = Snapshot.read(path, *nodes, memory_unit=memory_unit, unpin=str(unpin or ""))
-        workload = workload_of(snapshot, read_as)
-        snapshot.warn(3, nodes=False)  # warnings about nodes come with the nodes
-        if read_as == "trace":
-            warn_of_kept_nodes(workload, 3)
-        return workload
+        return cls.of(import_objects(path, *nodes, memory_unit=memory_unit, read_as=read_as, unpin=unpin))
 
     @classmethod
     def synth(cls, kind: str = "openb", **options: Any) -> Workload:
@@ -257,116 +169,7 @@ class Workload(Completable):
             expected, do = f"one of: {', '.join(GENERATORS)}", suggestion(str(kind), GENERATORS)
             raise ScenarioError("workload.synth", repr(kind), expected, do)
         refuse_options(f"workload.synth: {kind}", options, tuple(inspect.signature(GENERATORS[kind]).parameters))
-        workload: Workload = GENERATORS[kind](**options)
-        return workload
-
-    # ------------------------------------------------------------------ reading
-
-    @property
-    def source(self) -> Source:
-        """The source of the rows, before they are checked."""
-        return self._source
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns present, in canonical order."""
-        return list(self.schema.names)
-
-    def __len__(self) -> int:
-        if self.rows is None:
-            expected = "a workload whose rows are known"
-            raise InputError(f"len of workload {self.name!r}", "rows that come as they are read", expected)
-        return self.rows
-
-    def __bool__(self) -> bool:
-        return True  # no test for None asks for the number of rows
-
-    def batches(self, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-        """Checked record batches of exactly `rows` rows (the last may be shorter); call again to read again."""
-        if rows < 1:
-            raise ScenarioError("workload.batches: rows", rows, "1 or more")
-        return rechunked(self._checked(rows), rows)
-
-    def _read(self, rows: int) -> Iterator[pa.RecordBatch]:
-        with reading(self.name, "pods that can be read"):
-            yield from self._source(rows)
-
-    def _checked(self, rows: int) -> Iterator[pa.RecordBatch]:
-        held = self._source if isinstance(self._source, Held) else None
-        tidy = None if held is None else held.tidy  # once: another thread may put other batches there
-        if tidy is not None and tidy[0] == rows:
-            yield from tidy[1]
-            return
-        few = held is not None and held.table.num_rows <= TIDY_ROWS
-        batches: list[pa.RecordBatch] = []
-        known_good = held is not None and held.good
-        for batch in checked(partial(self._read, rows), lambda row: f"{self.name}:{row + 1}", known_good):
-            interrupts.check()
-            if few:
-                batches.append(batch)
-            yield batch
-        if held is not None:
-            held.good, held.tidy = True, (rows, batches) if few else None
-
-    def table(self) -> pa.Table:
-        """All pods at once."""
-        return pa.Table.from_batches(self.batches(), schema=self.schema)
-
-    def frame(self) -> pl.DataFrame:
-        """All pods at once, as a polars frame."""
-        import polars as pl
-
-        return pl.DataFrame(pl.from_arrow(self.table()))
-
-    def checksum(self) -> str:
-        """SHA-256 of the rows; the same for the same pods however they are stored."""
-        checksum = self.known_checksum or content_checksum(self.batches(), self.schema)
-        self.note_checksum(checksum)
-        return checksum
-
-    @property
-    def known_checksum(self) -> str | None:
-        """The checksum, if it was worked out before and rows cannot have changed since."""
-        return self._source.sha256 if isinstance(self._source, Held) else None
-
-    def endless(self) -> Endless | None:
-        """The endless stream that generated jobs are the beginning of; None for any other workload."""
-        stream = getattr(self._source, "stream", None)
-        cycle: Endless | None = None if stream is None else stream()
-        return cycle
-
-    def note_checksum(self, sha256: str) -> None:
-        """Store the checksum of all rows, computed by a reader of them."""
-        if isinstance(self._source, Held):
-            self._source.sha256 = sha256
-
-    def found(self, key: tuple[Any, ...], look: Callable[[], Found]) -> Found:
-        """The result of ``look`` over all rows; for rows in memory the last result is cached, with its key."""
-        if not isinstance(self._source, Held):
-            return look()
-        known = self._source.found  # once: another thread may put another answer there
-        if known is None or known[0] != key:
-            known = self._source.found = key, look()
-        answer: Found = known[1]
-        return answer
-
-    def to_parquet(self, path: str | os.PathLike[str]) -> int:
-        """Writes canonical Parquet, complete or not at all, and returns the number of rows."""
-        stamp = {"fastsim.schema": "pods", "fastsim.schema_version": s.SCHEMA_VERSION, "fastsim.time_unit": "s"}
-        return write_parquet(path, self.batches(), self.schema, self.metadata | stamp, s.SORTED_BY)
-
-    def write(self, path: str | os.PathLike[str]) -> int:
-        """The former name of :meth:`to_parquet`."""
-        return self.to_parquet(path)
-
-    def __repr__(self) -> str:
-        return f"Workload({self.name!r}, rows={self.rows}, columns={self.columns})"
-
-    def _repr_html_(self) -> str:
-        """Name, rows and columns with their types, for notebooks; no row is read."""
-        rows = "an unknown number of" if self.rows is None else f"{self.rows:,}"
-        columns = [[item.name, str(item.type)] for item in self.schema if item.name in self.columns]
-        return html_table(f"Workload {self.name!r}: {rows} rows", ["column", "type"], columns)
+        return cls.of(GENERATORS[kind](**options))
 
     # ------------------------------------------------------------------ the FGD protocol
 
@@ -374,41 +177,28 @@ class Workload(Completable):
         """The same pods in the order of their names, one per second, for ever."""
         from fastsim.workload.load_tuning import ordered
 
-        return ordered(self)
+        return self.of(ordered(self))
 
     def shuffled(self, seed: int = 0) -> Workload:
         """The same pods in a seeded random order, one per second, for ever."""
         from fastsim.workload.load_tuning import shuffled
 
-        return shuffled(self, seed)
+        return self.of(shuffled(self, seed))
 
     def tune(self, ratio: float, cluster_gpu_milli: int, seed: int = 0) -> Workload:
         """Pods removed or cloned until their GPU request is `ratio` times the cluster's `cluster_gpu_milli`."""
         from fastsim.workload.load_tuning import tuned
 
-        return tuned(self, ratio, cluster_gpu_milli, seed)
+        return self.of(tuned(self, ratio, cluster_gpu_milli, seed))
 
     def fitting(self, cluster: Cluster, how: str = "drop") -> Workload:
         """Without jobs on more GPUs than the cluster has of one model; ``shrink``: they take as many as there are."""
         from fastsim.workload.oversized_pods import fitting
 
-        return fitting(self, cluster, how)
+        return self.of(fitting(self, cluster, how))
 
     def inflated(self, ratio: float, cluster: Cluster, seed: int = 0) -> Workload:
         """The pods followed by clones of random ones, up to `ratio` times as many, within the cluster's capacity."""
         from fastsim.workload.load_tuning import inflated
 
-        return inflated(self, ratio, cluster, seed)
-
-
-def _file_batches(path: str | os.PathLike[str], columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-    return parquet_batches(Path(path), columns, rows)
-
-
-def _readable(where: str, metadata: Mapping[str, str]) -> None:
-    kind = metadata.get("fastsim.schema", "pods")
-    if kind != "pods":
-        raise InputError(where, f"a table of {kind}", "a table of pods")
-    version = metadata.get("fastsim.schema_version", s.SCHEMA_VERSION)
-    if version.split(".")[0] != s.SCHEMA_VERSION.split(".")[0]:
-        raise InputError(where, f"schema version {version}", f"version {s.SCHEMA_VERSION}", "convert the file again")
+        return self.of(inflated(self, ratio, cluster, seed))

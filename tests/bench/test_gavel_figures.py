@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.gavel_figures import Point, scenario
 from fastsim.scenario.round_texts import refuse_beyond, window_from
-from fastsim.workload.texts import workload_from
+from fastsim.scenario.run_inputs import workload_from
 
 
 def test_the_jobs_that_are_measured_are_generated() -> None:

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import fastsim as fs
 from fastsim.kubernetes.pod_rules.resource_claims import PARTLY, UNEQUAL
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import (
     allocation,
     claim,
@@ -28,6 +27,7 @@ from tests.objects import (
     request,
     resource_slice,
     template,
+    workload_of,
 )
 from tests.reference.device_allocation import Part, Wish, satisfiable
 from tests.strategies import scenarios_per_run

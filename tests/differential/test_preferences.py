@@ -18,9 +18,8 @@ import pytest
 
 import fastsim as fs
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
 from tests.differential.test_pod_affinity import HARD, hosts, nodes_of, selects
-from tests.objects import cluster_of, pod, written
+from tests.objects import cluster_of, pod, workload_of, written
 from tests.timed_objects import HOST, RACK, ZONE, Body, Stay, timed
 
 SOFT = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -15,9 +15,10 @@ import polars as pl
 
 from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.published_nodes import import_nodes
+from fastsim.scenario.run_inputs import workload_from
 from fastsim.workload import Workload
-from fastsim.workload.published_traces import import_trace
-from fastsim.workload.texts import workload_from
+from fastsim.workload.pod_rows import PodRows
+from fastsim.workload.texts import import_trace
 from tests.fuzz import mutation, trial
 from tests.fuzz.trial import Trial
 from tests.unit.workload.importers import test_importers as seeds
@@ -76,11 +77,11 @@ MAPPING = {
 }  # fmt: skip
 
 
-def used(workload: Workload, cluster: Any = None) -> None:
+def used(pods: PodRows, cluster: Any = None) -> None:
     """Sound tables, and a sound run on a small cluster."""
-    trial.require_sound(workload.table())
-    if (workload.rows or 0) <= 5000:
-        trial.require_sound_run(cluster or Cluster.uniform(nodes=2, gpu="T4", gpus=8), workload)
+    trial.require_sound(pods.table())
+    if (pods.rows or 0) <= 5000:
+        trial.require_sound_run(cluster or Cluster.uniform(nodes=2, gpu="T4", gpus=8), Workload.of(pods))
 
 
 def text_file(suffix: str, draw: random.Random, seed: str | Sequence[str]) -> tuple[str, bytes]:

@@ -13,10 +13,9 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.hardware import mig
 from fastsim.kubernetes import quantity
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
 from tests.fuzz import mutation, trial
 from tests.fuzz.trial import Trial
-from tests.objects import cluster_of, node, pod
+from tests.objects import cluster_of, node, pod, workload_of
 
 _T4 = {"nvidia.com/gpu.product": "Tesla-T4", "kubernetes.io/hostname": "n1", "zone": "a"}
 _TERM = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}

@@ -15,9 +15,9 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.experiments.sweep.sweep import sweep_from_toml
 from fastsim.foundation.limits.work_budget import CHOICE
 from fastsim.policies import registry
+from fastsim.scenario.run_inputs import workload_from
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.simulate import played
-from fastsim.workload.texts import workload_from
 from tests.fuzz import mutation, trial
 from tests.fuzz.trial import Trial
 

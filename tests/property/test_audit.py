@@ -17,8 +17,8 @@ from fastsim.engine.online.options import OnlineOptions
 from fastsim.engine.online.run import run_online
 from fastsim.policies import registry
 from fastsim.policies.online.by_readings import Watched
+from fastsim.scenario import run_inputs
 from fastsim.simulation.simulate import run
-from fastsim.workload import texts
 from tests.strategies import Scenario, ruled, scenarios, scenarios_per_run
 
 SPELLED = {"python": "python(scorer='tests.property.test_audit:roomiest')"}
@@ -192,7 +192,7 @@ def of_objects(policy: str, rng: random.Random, shift_s: float = 0.0, suffix: st
     scenario = scenario_of(engine_of(policy), policy, rng)
     cluster = Cluster.from_text(scenario.cluster)
     nodes = pl.DataFrame(pl.from_arrow(cluster.nodes)).with_columns(pl.col("name") + suffix)
-    work = texts.workload_from(scenario.workload, cluster).workload
+    work = run_inputs.workload_from(scenario.workload, cluster).workload
     late = [name for name in ("submit_s", "deadline_s") if name in work.columns]
     named = [name for name in ("tenant", "native_id") if name in work.columns]
     table = pl.DataFrame(pl.from_arrow(work.table())).with_columns(

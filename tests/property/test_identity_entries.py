@@ -31,22 +31,22 @@ from tests.unit.kubernetes.test_arrival_order import running
 ENTRY, LOAD, SOURCE, DRAWN = "ways in", "changed loads", "recorded traces", "rows are drawn, and no source has names"
 MAKERS = {
     "workload/workload.py": {
-        ENTRY: {"from_text", "from_parquet", "scan", "from_arrow", "from_csv", "from_polars", "from_pandas"},
+        ENTRY: {"of", "from_text", "from_parquet", "from_arrow", "from_csv", "from_polars", "from_pandas"},
         SOURCE: {"from_openb", "from_gavel", "from_sia", "from_synergy", "from_philly", "from_trace",
                  "from_kubernetes"},
         DRAWN: {"synth"}, LOAD: {"ordered", "shuffled", "tune", "inflated"},
         "test_jobs_that_fit_keep_their_ids": {"fitting"},
     },
     "workload/load_tuning.py": {LOAD: {"ordered", "shuffled", "tuned", "inflated"}},
-    "workload/mapped_pods.py": {ENTRY: {"pods_of"}},
-    "workload/published_traces.py": {SOURCE: {"import_trace", "table_of"}},
-    "workload/texts.py": {ENTRY: {"in_memory"}, SOURCE: {"open", "opened"}},
+    "workload/pod_rows.py": {ENTRY: {"scan"}},
+    "workload/mapped_pods.py": {ENTRY: {"import_table", "pods_of"}, SOURCE: {"table_of"}},
+    "workload/texts.py": {ENTRY: {"in_memory"}, SOURCE: {"import_trace", "open", "opened"}},
     "workload/oversized_pods.py": {"test_jobs_that_fit_keep_their_ids": {"fitting"}},
     **{f"workload/importers/{kind}.py": {SOURCE: {"import_jobs"}} for kind in RECORDED},
     "workload/importers/openb.py": {SOURCE: {"import_pods"}},
     "workload/importers/sia.py": {SOURCE: {"import_jobs", "job_list"}},
     "workload/importers/kubernetes.py": {"test_gangs_of_objects_have_the_names_of_their_owners": {
-        "import_pods", "trace_of", "workload_of", "workload_of_rows"}},
+        "import_objects", "import_pods", "pods_of_rows", "snapshot_pods", "trace_of"}},
     "workload/importers/running_pods.py": {"test_pods_beside_those_that_run_are_told_apart": {"with_running"}},
     **{f"workload/generators/{kind}.py": {DRAWN: {f"synth_{kind}"}} for kind in ("sia", "synergy")},
     "workload/generators/detectors.py": {DRAWN: {"detectors"}},
@@ -105,12 +105,17 @@ NO_ROWS = {
 """Public names of which none has rows of pods."""
 
 
+MADE = re.compile(r"\b(Workload|PodRows)\b")
+"""Rows of pods in the hints of functions that return them."""
+
+
 def test_every_maker_of_workloads_is_listed() -> None:
     found: dict[str, set[str]] = {}
     for path in sorted((ROOT / "fastsim").rglob("*.py")):  # an unpacked sdist has no list of what git ignores
-        for function in functions(path) if "Workload" in path.read_text(encoding="utf-8") else ():
+        for function in functions(path) if MADE.search(path.read_text(encoding="utf-8")) else ():
             made = "" if function.returns is None else ast.unparse(function.returns)
-            if re.search(r"\bWorkload\b", made) and "Callable" not in made and not function.name.startswith("_"):
+            made = made.replace("Self", "PodRows") if path.stem == "pod_rows" else made
+            if MADE.search(made) and "Callable" not in made and not function.name.startswith("_"):
                 found.setdefault(short(path).removeprefix("fastsim/"), set()).add(function.name)
     listed = {module: {name for names in groups.values() for name in names} for module, groups in MAKERS.items()}
     assert found == listed

@@ -16,8 +16,7 @@ from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.pod_rules.host_ports import HostPort, clash
 from fastsim.kubernetes.quantity import quantity
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import cluster_of, node, pod
+from tests.objects import cluster_of, node, pod, workload_of
 from tests.strategies import scenarios_per_run
 
 pytestmark = pytest.mark.filterwarnings("ignore")

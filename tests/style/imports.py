@@ -6,6 +6,7 @@ Run as a module it prints the picture of packages that stands in CONTRIBUTING.md
 from __future__ import annotations
 
 import ast
+import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -106,6 +107,39 @@ def _at_load(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
         elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             for part in ("body", "orelse", "finalbody"):
                 yield from _at_load(getattr(node, part, []))
+
+
+@cache
+def named_imports() -> tuple[Import, ...]:
+    """Every import of a module that another one names by a text, such as ``import_module(f"fastsim.policies.{name}")``.
+
+    Behind the beginning of such a text, all texts of the importer are tried, up to a colon, and names of traces.
+    """
+    found = []
+    for path in sources("fastsim", suffix=".py"):
+        own, tree = module_of(path), parsed(path)
+        texts = {node.value.partition(":")[0] for node in ast.walk(tree) if isinstance(node, ast.Constant)
+                 and isinstance(node.value, str)} | traces()  # fmt: skip
+        for line, beginning in _beginnings(tree, own):
+            reached = {f"{beginning}{text}" for text in texts} & modules().keys() - {own}
+            found += [Import(own, name, path, line, False) for name in sorted(reached)]
+    return tuple(found)
+
+
+def _beginnings(tree: ast.Module, own: str) -> Iterator[tuple[int, str]]:
+    """Line of each import by a text, and what the text begins with; nothing if it is a variable."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "import_module":
+            text = ast.unparse(node.args[0]).replace("{__package__}", own.rpartition(".")[0])
+            match = re.match(r"f?(['\"])(.*?)(\{|\1$)", text)
+            yield node.lineno, match[2] if match else ""
+
+
+@cache
+def traces() -> frozenset[str]:
+    """Published traces, whose names are those of their importers."""
+    with (ROOT / "fastsim" / "workload" / "tables" / "published_traces.csv").open(newline="") as rows:
+        return frozenset(row["name"] for row in csv.DictReader(rows))
 
 
 def _cython(path: Path) -> Iterator[tuple[str, int, bool]]:

@@ -31,7 +31,6 @@ LISTED: dict[str, tuple[str, set[str]]] = {
     "fastsim/policies/solvers/cbc.py": (SYSTEM, {"ctypes"}),
     "fastsim/reports/guides.py": (OURS, {"importlib"}),
     "fastsim/workload/generators/recipes.py": (OURS, {"importlib"}),
-    "fastsim/workload/published_traces.py": (OURS, {"importlib"}),
     "fastsim/workload/texts.py": (INSTALLED, {"importlib"}),
 }
 """Modules that load something: what it is, and what they load it with."""

@@ -11,7 +11,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.cluster import cluster
-from fastsim.workload import workload
+from fastsim.workload import pod_rows
 
 
 def test_every_public_name_can_be_used() -> None:
@@ -45,8 +45,9 @@ def test_completion_offers_what_people_use() -> None:
     """Members that completion leaves out are there and public members of the class; those of guides are offered."""
     pages = "".join(path.read_text() for path in (Path(fs.__file__).parent / "guides").glob("*.md"))
     for shown, hidden in (
-        (fs.Workload.synth("openb", pods=1), workload.FOR_ENGINES), (fs.Cluster.preset("openb:2"), cluster.FOR_ENGINES)
-    ):  # fmt: skip
+        (fs.Workload.synth("openb", pods=1), pod_rows.FOR_ENGINES | {"of"}),
+        (fs.Cluster.preset("openb:2"), cluster.FOR_ENGINES),
+    ):
         assert all(hasattr(shown, name) for name in hidden) and not hidden & set(dir(shown))
         assert not hidden & set(dir(type(shown))) and {"for_engines", "from_text"} & set(dir(type(shown))) == {
             "from_text"

@@ -30,7 +30,8 @@ from fastsim.kubernetes.snapshot import is_running
 from fastsim.reports.kubernetes.originals import bound
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.engines.pods import prepared
-from fastsim.workload.importers.kubernetes import workload_of_rows
+from fastsim.workload import Workload
+from fastsim.workload.importers.kubernetes import pods_of_rows
 
 OF_NODES = ("node_rows", "_places", "_surroundings", "_steps", "_claims")
 """Cached properties of a snapshot that do not depend on where its pods are."""
@@ -193,7 +194,7 @@ class _Pods:
         waiting = [self.free.get(row["native_id"], row) | unplaced for row in self.rows]
         if not self.rows:
             raise InputError(self.state.name, "no pod that runs", "nodes and the pods that run there")
-        workload = workload_of_rows(self.state, rows_by_arrival(self.rows, waiting))
+        workload = Workload.of(pods_of_rows(self.state, rows_by_arrival(self.rows, waiting)))
         return Relocation(prepared(Scenario(cluster=self.state.nodes, workload=workload, policy="best_fit")))
 
 

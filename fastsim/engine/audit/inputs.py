@@ -20,13 +20,13 @@ from fastsim.engine.audit.metric_definitions import ROUND_ENGINES
 from fastsim.errors import ResultError
 from fastsim.hardware.mig import gpu_milli
 from fastsim.hardware.node_constraints import further
+from fastsim.scenario import run_inputs
 from fastsim.scenario.round_texts import window_from
 from fastsim.scenario.scenario import Scenario
-from fastsim.workload import texts
+from fastsim.workload import Workload, texts
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.workload import Workload
     from fastsim.workload.typical_pods import TypicalPods
 
 MONITORED = "monitored"
@@ -166,9 +166,9 @@ def evidence(result: RunTables, scenario: Scenario | None = None) -> Evidence:
             if name not in result.frames[table].columns:
                 raise ResultError(f"audit: {table}: {name}: found no such column, expected the tables of a run")
     scenario = scenario or result.origin("audit", allow_code=True)  # its policy is never made
-    cluster, offered, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
-    workload = texts.in_memory(offered)
-    typical = texts.typical_from(scenario.typical, workload if untuned is offered else untuned, cluster)
+    cluster, offered, untuned = run_inputs.inputs_from(scenario.cluster, scenario.workload)
+    workload = Workload.of(texts.in_memory(offered))
+    typical = run_inputs.typical_from(scenario.typical, workload if untuned is offered else untuned, cluster)
     engine = next((name for name, table, column in MARKS if column in result.frames[table].columns), "pods")
     same_inputs(result, cluster, workload)
     requests = workload.table()

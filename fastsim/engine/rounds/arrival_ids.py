@@ -9,7 +9,7 @@ import polars as pl
 
 from fastsim.engine.tables import named_columns
 from fastsim.workload import schema as s
-from fastsim.workload.workload import Held
+from fastsim.workload.pod_rows import Held
 
 if TYPE_CHECKING:
     from fastsim.workload import Workload

@@ -14,8 +14,8 @@ from fastsim.errors import FastsimError, ScenarioError, short, suggestion
 from fastsim.experiments.sweep.axes import Combination, Mistakes, located
 from fastsim.foundation.option_texts import parted
 from fastsim.scenario.round_texts import refuse_beyond, window_from
+from fastsim.scenario.run_inputs import workload_from
 from fastsim.scenario.scenario import UNDECIDED, Scenario
-from fastsim.workload.texts import workload_from
 
 JOB_KEYS = (
     "rate_per_hour", "jobs", "pods", "style", "split", "durations", "multi_gpu", "priorities", "slos", "warm_start",

@@ -30,7 +30,8 @@ from fastsim.kubernetes.pod_rules.node_affinity import TOLERATED, marked_tolerat
 from fastsim.kubernetes.pod_rules.volumes import ABSENT, IN_USE
 from fastsim.kubernetes.pods import CREATED, DELETED
 from fastsim.reports.kubernetes.originals import bound
-from fastsim.workload import Workload, texts
+from fastsim.scenario import run_inputs
+from fastsim.workload import Workload
 
 SUFFIXES = (".yaml", ".yml", ".json")
 """File suffixes of the formats."""
@@ -62,7 +63,7 @@ def saved_run(folder: str | os.PathLike[str]) -> tuple[Result, Cluster, Workload
     """A saved run with its cluster and its workload."""
     result = Result.load(folder)
     scenario = result.origin(str(folder), allow_code=True)  # its policy is never made
-    cluster, workload, _ = texts.inputs_from(scenario.cluster, scenario.workload)
+    cluster, workload, _ = run_inputs.inputs_from(scenario.cluster, scenario.workload)
     return result, cluster, workload
 
 

@@ -201,7 +201,7 @@ def job_requests(run: Result) -> pl.DataFrame:
     except InputError:
         return known
     from fastsim.cluster.cluster import Cluster
-    from fastsim.workload.texts import workload_from
+    from fastsim.scenario.run_inputs import workload_from
 
     workload, _ = workload_from(scenario.workload, Cluster.from_text(scenario.cluster))
     table = pl.DataFrame(pl.from_arrow(workload.table()))

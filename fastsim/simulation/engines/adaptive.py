@@ -20,7 +20,7 @@ from fastsim.engine.totals.pod_totals import prices_for
 from fastsim.errors import InputError, ScenarioError
 from fastsim.performance.applications.family import Applications
 from fastsim.performance.oracle import Oracle
-from fastsim.scenario import round_texts
+from fastsim.scenario import round_texts, run_inputs
 from fastsim.simulation.binding_columns import checked_columns
 from fastsim.simulation.engines.engine import (
     JOB_FORKS,
@@ -39,7 +39,6 @@ from fastsim.simulation.uses.columns import UnusedColumns, facts_of
 from fastsim.simulation.uses.options import refuse_options
 from fastsim.telemetry.telemetry import telemetry_from
 from fastsim.workload import schema as s
-from fastsim.workload import texts
 from fastsim.workload.oversized_pods import smaller_jobs
 
 if TYPE_CHECKING:
@@ -75,14 +74,14 @@ class PreparedAdaptive(NamedTuple):
 def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
     """The objects of a scenario for adaptive jobs."""
     refuse_options(scenario, "adaptive")
-    cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
+    cluster, workload, untuned = run_inputs.inputs_from(scenario.cluster, scenario.workload)
     cluster = round_texts.lasting(cluster, scenario.policy)
     round_s = ROUND_S if scenario.round_s is None else scenario.round_s
     setting = AdaptiveSetting(
         groups_of(cluster), applications_from(scenario.rates), round_s, scenario.seed, scenario.interference
     )
     plan: AdaptivePlan = returned_plan(policy, "begin", policy.begin(setting), (AdaptivePlan,))
-    typical = texts.typical_from(scenario.typical, untuned, cluster)
+    typical = run_inputs.typical_from(scenario.typical, untuned, cluster)
     unused = UnusedColumns("adaptive", facts_of(workload, scenario))
     jobs = jobs_of(workload)
     if plan.held and scenario.until_s is None:

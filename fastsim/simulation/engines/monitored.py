@@ -16,6 +16,7 @@ from fastsim.engine.sampling.placement_telemetry import sampled
 from fastsim.engine.sampling.pod_profiles import PodProfiles
 from fastsim.engine.totals.pod_totals import tariff_of
 from fastsim.errors import InputError, ScenarioError
+from fastsim.scenario import run_inputs
 from fastsim.scenario.compat import switches_on
 from fastsim.scenario.round_texts import lasting
 from fastsim.simulation.engines.engine import (
@@ -33,7 +34,6 @@ from fastsim.simulation.uses.columns import UnusedColumns, facts_of
 from fastsim.telemetry.reading_model import Device
 from fastsim.telemetry.telemetry import Telemetry, telemetry_from
 from fastsim.workload import schema as s
-from fastsim.workload import texts
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
@@ -71,7 +71,7 @@ class PreparedMonitored(NamedTuple):
 
 def prepared_monitored(scenario: Scenario, policy: Any) -> PreparedMonitored:
     """The objects of a scenario for a monitored scheduler."""
-    cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
+    cluster, workload, untuned = run_inputs.inputs_from(scenario.cluster, scenario.workload)
     cluster = lasting(cluster, scenario.policy)
     refuse_adaptive_jobs(workload, scenario.policy)
     plan = plan_of(scenario, policy)
@@ -81,7 +81,7 @@ def prepared_monitored(scenario: Scenario, policy: Any) -> PreparedMonitored:
     if not gpus:
         raise ScenarioError("cluster", "no GPUs", "GPUs that pods can share")
     devices = [telemetry.device(nodes[position]["gpu_model"], cluster) for position, _ in gpus]
-    typical = texts.typical_from(scenario.typical, untuned, cluster)
+    typical = run_inputs.typical_from(scenario.typical, untuned, cluster)
     tariff = tariff_of(cluster, scenario.prices)
     unused = UnusedColumns("monitored", facts_of(workload, scenario))
     return PreparedMonitored(

@@ -18,6 +18,7 @@ from fastsim.engine.online.user_scorers import MergedPoints
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim.policies import registry
+from fastsim.scenario import run_inputs
 from fastsim.scenario.run_rules import rules_from
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.engines.engine import Engine, Hooks, Keeper, Past, refuse_adaptive_jobs
@@ -25,7 +26,6 @@ from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.run_warnings import Message, MissingValues, absent_tenants, large_pods, rounded_points
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
 from fastsim.simulation.work_estimate import refuse_large
-from fastsim.workload import texts
 from fastsim.workload.oversized_pods import Oversized
 
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ class Prepared(NamedTuple):
 
 def prepared(scenario: Scenario, made: Any = None, **rest: Any) -> Prepared:
     """The objects of a scenario; ``made`` its policy if it is made already, ``rest`` options that no scenario has."""
-    cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
+    cluster, workload, untuned = run_inputs.inputs_from(scenario.cluster, scenario.workload)
     interrupts.check()
     policy: OnlinePolicy = registry.policy_of(scenario.policy) if made is None else made
     if registry.engine_of(policy) != "pods":
         raise PolicyError(f"policy {policy}", "a policy of another engine", "one that places pods")
     refuse_adaptive_jobs(workload, scenario.policy)
     plan = _plan(policy, cluster, workload, scenario)
-    typical = texts.typical_from(scenario.typical, untuned, cluster)
+    typical = run_inputs.typical_from(scenario.typical, untuned, cluster)
     return Prepared(
         cluster=cluster,
         workload=workload,
@@ -201,7 +201,7 @@ def _options(scenario: Scenario, cluster: Cluster, untuned: Workload, **rest: An
         record=scenario.record,
         deschedule=tuple(map(_deschedule, scenario.deschedule)),
         inflation=None if scenario.inflation is None else Inflation(scenario.inflation, scenario.seed),
-        retarget=None if scenario.retarget is None else texts.typical_from(scenario.retarget, untuned, cluster),
+        retarget=None if scenario.retarget is None else run_inputs.typical_from(scenario.retarget, untuned, cluster),
         rules=rules_from(scenario),
         telemetry=None if scenario.telemetry is None else _telemetry(scenario.telemetry),
         prices=prices_for(scenario.prices, cluster),

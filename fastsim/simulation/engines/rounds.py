@@ -27,7 +27,7 @@ from fastsim.foundation.limits.knobs import WINDOW
 from fastsim.performance.gavel_rates import JOB_NAMES
 from fastsim.policies.adaptive.served import ORDERS
 from fastsim.policies.shares.pair_rate_estimator import Estimator
-from fastsim.scenario import round_texts
+from fastsim.scenario import round_texts, run_inputs
 from fastsim.scenario.column_values import SortColumns
 from fastsim.scenario.compat import switches_on
 from fastsim.scenario.run_rules import outages_of
@@ -49,7 +49,6 @@ from fastsim.simulation.uses.columns import UnusedColumns, facts_of
 from fastsim.simulation.uses.options import refuse_options
 from fastsim.telemetry.telemetry import telemetry_from
 from fastsim.workload import schema as s
-from fastsim.workload import texts
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
@@ -119,7 +118,7 @@ def _options(
 
 def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     """The objects of a scenario for jobs."""
-    cluster, workload, untuned = texts.inputs_from(scenario.cluster, scenario.workload)
+    cluster, workload, untuned = run_inputs.inputs_from(scenario.cluster, scenario.workload)
     cluster = round_texts.lasting(cluster, scenario.policy) if scenario.ideal else cluster
     window = round_texts.window_from(scenario.window)
     round_texts.refuse_beyond(window, workload)
@@ -153,7 +152,7 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     if isinstance(plan, SharePlan):
         _check_shared(plan, workload, scenario)
     options = _options(scenario, workload, models, switches, window)
-    typical = texts.typical_from(scenario.typical, untuned, cluster)
+    typical = run_inputs.typical_from(scenario.typical, untuned, cluster)
     return PreparedRounds(
         cluster=cluster,
         workload=workload,

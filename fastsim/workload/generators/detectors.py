@@ -15,7 +15,7 @@ from fastsim.workload import schema as s
 from fastsim.workload.generators.python_random import Twister
 
 if TYPE_CHECKING:
-    from fastsim.workload.workload import Workload
+    from fastsim.workload.pod_rows import PodRows
 
 SEED = 2020
 """Seed of the published experiments."""
@@ -57,14 +57,15 @@ def slots(request: int, capacity: int = LARGEST_GB) -> int:
 def detectors(
     jobs: int = 30, over: float = 0, unit: str = "mib", run_s: float = 145.0, least_s: int = 20, most_s: int = 40,
     seed: int = SEED,
-) -> Workload:  # fmt: skip
+) -> PodRows:  # fmt: skip
     """Equal jobs that run the detector for `run_s` seconds alone and declare `over` per cent more than they need.
 
     They declare MiB, or with `unit` "gib" whole GiB, as for a device that is shared in GiB.
     """
     import polars as pl
 
-    from fastsim.workload.workload import Workload
+    from fastsim.foundation.parquet import arrow_table
+    from fastsim.workload.pod_rows import Held, PodRows
 
     if unit not in ("mib", "gib") or not run_s > 0:
         raise ScenarioError("monitored jobs", f"unit={unit}, run_s={run_s}", "mib or gib, more than 0 s")
@@ -75,4 +76,5 @@ def detectors(
         s.CPU_MILLI: [1000] * jobs, s.MEMORY_MIB: [0] * jobs, s.NUM_GPU: [1] * jobs, s.GPU_MILLI: [1000] * jobs,
         s.GPU_MEMORY_MIB: [memory_mib] * jobs, s.WORKLOAD: ["detector"] * jobs,
     }  # fmt: skip
-    return Workload.from_arrow(pl.DataFrame(rows), name="detectors")
+    table = arrow_table(pl.DataFrame(rows), "detectors")
+    return PodRows(Held(table), table.column_names, name="detectors", rows=table.num_rows)

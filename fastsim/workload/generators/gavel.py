@@ -30,7 +30,7 @@ from fastsim.workload.generators.gavel_jobs import (
     gavel_seconds,
 )
 from fastsim.workload.generators.python_random import Given, Mix, Twister, chain, floats_at, numbers_at
-from fastsim.workload.workload import Held, Workload
+from fastsim.workload.pod_rows import Held, PodRows
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
@@ -77,7 +77,7 @@ def synth_gavel(
     warm_start: bool = False,
     cluster: Cluster | str | None = None,
     table: str = TABLE,
-) -> Workload:
+) -> PodRows:
     """`jobs` jobs as Gavel's simulator draws them; the same seed means its very jobs, given the same rates.
 
     rate_per_hour: mean arrivals per hour, or mean_gap_s: mean seconds between two; neither = all at 0 s. rates: an
@@ -106,7 +106,7 @@ def synth_gavel(
     _check_rates(recipe)
     parameters = _parameters(recipe, jobs) | {"durations": _name(durations), "table": table}
     metadata = _metadata("gavel", seed, parameters) | _rates_metadata(rates)
-    return Workload(JobSource(recipe, jobs), recipe.columns, name="synth:gavel", rows=jobs, metadata=metadata)
+    return PodRows(JobSource(recipe, jobs), recipe.columns, name="synth:gavel", rows=jobs, metadata=metadata)
 
 
 def _check_mixes(flags: Mapping[str, bool], mixes: Mapping[str, Given]) -> None:
@@ -130,7 +130,7 @@ def synth_gavel_trace(
     max_h: float = 4.0,
     lengths: int = 4,
     table: str = TABLE,
-) -> Workload:
+) -> PodRows:
     """`jobs` short jobs as Gavel's stand-alone trace generator draws them.
 
     Durations are `lengths` equally likely ones from `min_h` to `max_h` hours; the other options as in `synth_gavel`.
@@ -155,7 +155,7 @@ def synth_gavel_trace(
     parameters = {"jobs": jobs, "seed": seed, "mean_gap_s": gap_s, "rates": recipe.oracle.name, "multi_gpu": multi_gpu,
             "priorities": priorities, "min_h": min_h, "max_h": max_h, "lengths": lengths, "table": table}  # fmt: skip
     metadata = _metadata("gavel-trace", seed, parameters) | _rates_metadata(rates)
-    return Workload(Held(drawn), drawn.column_names, name="synth:gavel-trace", rows=jobs, metadata=metadata)
+    return PodRows(Held(drawn), drawn.column_names, name="synth:gavel-trace", rows=jobs, metadata=metadata)
 
 
 def _check(jobs: int, seed: int, flags: dict[str, bool]) -> None:

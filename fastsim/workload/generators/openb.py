@@ -23,7 +23,7 @@ from fastsim.foundation.limits.knobs import PODS, RESIDENTS
 from fastsim.workload import schema as s
 from fastsim.workload.generators.arrivals_and_durations import Mixture, PoissonClock, SeasonalClock, refuse_rate
 from fastsim.workload.generators.requests import FREQUENT, SET, Columns, ModelSets, Requests, RequestTable
-from fastsim.workload.workload import BATCH_ROWS, Workload
+from fastsim.workload.pod_rows import BATCH_ROWS, PodRows
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
@@ -62,7 +62,7 @@ def synth_openb(
     gpu_spec_share: float = 0.0,
     warm_start: bool = False,
     rate_clip: tuple[float, float] | None = None,
-) -> Workload:
+) -> PodRows:
     """`pods` arriving pods that look like the openb trace.
 
     arrivals: `seasonal` = hour of the day and a persistent hourly factor, `poisson` = constant rate, `order` = one per
@@ -95,7 +95,7 @@ def synth_openb(
         "fastsim.params": json.dumps(asdict(options), sort_keys=True),
     }
     rows = pods + recipe.residents
-    return Workload(partial(_batches, recipe), recipe.columns(), name="synth:openb", rows=rows, metadata=metadata)
+    return PodRows(partial(_batches, recipe), recipe.columns(), name="synth:openb", rows=rows, metadata=metadata)
 
 
 @cache

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fastsim.workload.workload import Workload
+    from fastsim.workload.pod_rows import PodRows
 
 HOMES = {
     "openb": ("openb", "synth_openb"),
@@ -20,12 +20,12 @@ HOMES = {
 """Module and function of each generator."""
 
 
-class Generators(Mapping[str, "Callable[..., Workload]"]):
+class Generators(Mapping[str, "Callable[..., PodRows]"]):
     """A generator for each name, loaded when it is looked up."""
 
-    def __getitem__(self, name: str) -> Callable[..., Workload]:
+    def __getitem__(self, name: str) -> Callable[..., PodRows]:
         module, function = HOMES[name]
-        generator: Callable[..., Workload] = getattr(import_module(f"{__package__}.{module}"), function)
+        generator: Callable[..., PodRows] = getattr(import_module(f"{__package__}.{module}"), function)
         return generator
 
     def __contains__(self, name: object) -> bool:

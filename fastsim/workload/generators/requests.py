@@ -14,7 +14,7 @@ from fastsim.foundation.draws.random_streams import Floats, Ints, Stream, normal
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
-    from fastsim.workload.workload import Workload
+    from fastsim.workload.pod_rows import PodRows
 
 Columns = dict[str, Ints]
 """Equally long integer columns by name."""
@@ -174,7 +174,7 @@ def request_class(num_gpu: Ints, gpu_milli: Ints) -> Ints:
     return classes
 
 
-def request_model(workload: Workload, tuples: int = 40) -> dict[str, Any]:
+def request_model(workload: PodRows, tuples: int = 40) -> dict[str, Any]:
     """The `tuples` commonest requests with their shares and QoS mix, and per class a fit of all the others."""
     table = workload.table()
     rows = list(zip(*(table[name].to_pylist() for name in (*_KEY, s.QOS)), strict=True))
@@ -224,7 +224,7 @@ def _correlation(first: Floats, second: Floats) -> float:
     return round(float(np.corrcoef(first, second)[0, 1]), 3)
 
 
-def constraint_model(workload: Workload) -> dict[str, Any]:
+def constraint_model(workload: PodRows) -> dict[str, Any]:
     """How often GPU pods of each class name models, and which sets of models they name (repeats removed)."""
     table = workload.table()
     count, milli = (table[name].to_numpy().astype(np.int64) for name in (s.NUM_GPU, s.GPU_MILLI))

@@ -23,7 +23,7 @@ from fastsim.performance.applications.family import Applications
 from fastsim.workload import schema as s
 from fastsim.workload.generators.arrivals_and_durations import SeasonalClock, refuse_rate
 from fastsim.workload.importers.sia import CATEGORIES, job_list
-from fastsim.workload.workload import Workload
+from fastsim.workload.pod_rows import PodRows
 
 
 class _Style(NamedTuple):
@@ -86,7 +86,7 @@ def synth_sia(
     gpu_model: str = "rtx",
     gpus_per_node: int = 8,
     max_gpus: int = 18,
-) -> Workload:
+) -> PodRows:
     """`jobs` jobs of a style: philly, helios or newtrace; the same seed means the same jobs.
 
     rate_per_hour: mean arrivals. copies: so many equal jobs at each arrival, for clusters that many times as large.

@@ -14,9 +14,9 @@ from fastsim.foundation.limits.knobs import JOBS, LOG
 from fastsim.performance.sensitivity import Sensitivity
 from fastsim.workload import schema as s
 from fastsim.workload.generators.synergy_jobs import JobLog, SynergyRecipe, SynergyStream, split_of
-from fastsim.workload.workload import Workload
+from fastsim.workload.pod_rows import PodRows
 
-Log = int | Workload | str | os.PathLike[str]
+Log = int | PodRows | str | os.PathLike[str]
 """A number of jobs with one GPU each, a workload of jobs, or a file of one: Parquet, or a Philly log or its reduced
 form."""
 PHILLY_ENDS = (".json", ".json.gz", ".csv", ".csv.gz")
@@ -51,7 +51,7 @@ def synth_synergy(
     pickled: bool = False,
     sensitivity: Sensitivity | str | os.PathLike[str] | None = None,
     cpus_per_gpu: float | None = None,
-) -> Workload:
+) -> PodRows:
     """`jobs` jobs as Synergy's simulator makes them; the same seed and log mean its very jobs.
 
     rate_per_hour: mean arrivals per hour. split: per cent of image, language and speech jobs, or of the tasks of a
@@ -87,7 +87,7 @@ def synth_synergy(
     if not isinstance(sensitivity, Sensitivity):  # an object has no text that a run could read it from
         metadata["fastsim.rates"] = "synergy" if sensitivity is None else str(sensitivity)
     columns = [*s.REQUIRED, s.DURATION_S, s.WORKLOAD, s.TOTAL_WORK]
-    return Workload(SynergySource(recipe, jobs), columns, name="synth:synergy", rows=jobs, metadata=metadata)
+    return PodRows(SynergySource(recipe, jobs), columns, name="synth:synergy", rows=jobs, metadata=metadata)
 
 
 def _check(seed: int, jobs: int, multi_gpu: object, pickled: object) -> None:
@@ -125,12 +125,12 @@ def job_log(log: Log, exponential: bool, multi_gpu: bool, by_arrival: bool = Fal
             raise ScenarioError("synth.log", log, "1 job or more")
         LOG.refuse(log)
         return JobLog(np.ones(log, np.int64), name=f"{log} jobs", tells_gpus=False)
-    if isinstance(log, Workload):
+    if isinstance(log, PodRows):
         workload = log
     elif str(log).endswith(PHILLY_ENDS):
         workload = import_jobs(log, rules="synergy", exponential=exponential, multi_gpu=multi_gpu)
     else:
-        workload = Workload.scan(str(log))
+        workload = PodRows.scan(str(log))
     table = workload.table()
     if in_order_of_log(workload) and not by_arrival:
         table = table.sort_by(s.POD_ID)

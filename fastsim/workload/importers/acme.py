@@ -13,8 +13,8 @@ import os
 from fastsim.cluster.table_sources import source_of
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.workload import schema as s
-from fastsim.workload.published_traces import LAST, NODE_PODS, table_of, with_last_moment
-from fastsim.workload.workload import Workload
+from fastsim.workload.mapped_pods import LAST, NODE_PODS, table_of, with_last_moment
+from fastsim.workload.pod_rows import PodRows
 
 JOBS = {
     s.SUBMIT_S: "submit_time[iso]", s.DURATION_S: f"COALESCE(end_time[iso], {LAST}[iso]) - start_time[iso]",
@@ -30,7 +30,7 @@ RAN = "start_time IS NOT NULL AND (end_time IS NOT NULL OR state = 'RUNNING')"
 @whole_process
 def import_jobs(
     path: str | os.PathLike[str], *, gangs: bool = False, where: str | None = None, origin: str = "min"
-) -> Workload:
+) -> PodRows:
     """The jobs, one row each; ``gangs``: one pod for each node that a job ran on, which start together."""
     source = with_last_moment(source_of(path), ("submit_time", "start_time", "end_time"))
     columns = JOBS | NODE_PODS if gangs else JOBS

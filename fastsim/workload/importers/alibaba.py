@@ -20,8 +20,8 @@ from fastsim.cluster.table_sources import Source, source_of
 from fastsim.errors import InputError
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.workload import schema as s
-from fastsim.workload.published_traces import table_of
-from fastsim.workload.workload import Workload
+from fastsim.workload.mapped_pods import table_of
+from fastsim.workload.pod_rows import PodRows
 
 
 class _Layout(NamedTuple):
@@ -56,7 +56,7 @@ LAYOUTS = (
 @whole_process
 def import_jobs(
     path: str | os.PathLike[str], *, rdma: bool = False, where: str | None = None, origin: str = "min"
-) -> Workload:
+) -> PodRows:
     """The instances, workers or requests of one file.
 
     ``rdma``: instances of v2025 request `rdma_percent` of a node's network, a resource that nodes must then have.

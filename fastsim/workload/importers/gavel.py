@@ -26,7 +26,7 @@ from fastsim.foundation.limits.packed_file import file_checksum, opened_text
 from fastsim.foundation.parquet import one_line, replacing
 from fastsim.performance.gavel_rates import JOB_TYPES, JobType
 from fastsim.workload import schema as s
-from fastsim.workload.workload import Held, Workload
+from fastsim.workload.pod_rows import Held, PodRows
 
 _LEFT_OUT = "-"
 _LAYOUTS: dict[int, tuple[str, ...]] = {
@@ -50,7 +50,7 @@ _EXPECTED = {
 
 
 @whole_process
-def import_jobs(path: str | os.PathLike[str]) -> Workload:
+def import_jobs(path: str | os.PathLike[str]) -> PodRows:
     """The jobs of one trace (plain or .gz) in the order of the file; `total_work` counts steps.
 
     The number of fields of the first line determines the format. Arrivals must not fall; an SLO below 0 is none.
@@ -74,10 +74,10 @@ def import_jobs(path: str | os.PathLike[str]) -> Workload:
         "fastsim.converter": "fastsim import gavel",
         "fastsim.work_unit": "steps",
     }
-    return Workload(Held(table), table.column_names, name=str(path), rows=rows, metadata=metadata)
+    return PodRows(Held(table), table.column_names, name=str(path), rows=rows, metadata=metadata)
 
 
-def write_trace(workload: Workload, path: str | os.PathLike[str], *, whole_seconds: bool = False) -> int:
+def write_trace(workload: PodRows, path: str | os.PathLike[str], *, whole_seconds: bool = False) -> int:
     """Writes the 10-field format (gzipped if the name ends in .gz), complete or not at all, and returns the jobs.
 
     The format cuts: steps and weights lose what stands after the decimal point (a weight below 1 is refused), SLO

@@ -10,8 +10,8 @@ import os
 
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.workload import schema as s
-from fastsim.workload.published_traces import NODE_PODS, table_of
-from fastsim.workload.workload import Workload
+from fastsim.workload.mapped_pods import NODE_PODS, table_of
+from fastsim.workload.pod_rows import PodRows
 
 JOBS = {
     s.SUBMIT_S: "submit_time[iso]", s.DURATION_S: "duration", s.NUM_GPU: "gpu_num", s.CPU_MILLI: "1000 * cpu_num",
@@ -25,7 +25,7 @@ STARTED = "start_time IS NOT NULL"
 @whole_process
 def import_jobs(
     path: str | os.PathLike[str], *, gangs: bool = False, where: str | None = None, origin: str = "min"
-) -> Workload:
+) -> PodRows:
     """The jobs, one row each; ``gangs``: one pod for each node that a job ran on, which start together."""
     columns = JOBS | NODE_PODS if gangs else JOBS
     return table_of(path, columns, "Helios (SenseTime)", where=(STARTED, where), origin=origin, expand=gangs)

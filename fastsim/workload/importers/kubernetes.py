@@ -1,4 +1,4 @@
-"""Workloads made of the pods of a Kubernetes snapshot."""
+"""The pods of a Kubernetes snapshot as a stream."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from fastsim.errors import InputError
+from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.garbage import uncollected
 from fastsim.workload import schema as s
-from fastsim.workload.workload import Held, Workload
+from fastsim.workload.pod_rows import Held, PodRows
 
 if TYPE_CHECKING:
     from fastsim.kubernetes.pods import PodTimes
@@ -35,7 +36,7 @@ OF_NODES = ("DaemonSet/", "Node/")
 
 
 @uncollected()
-def workload_of(snapshot: Snapshot, read_as: str = "now", marked: bool = False) -> Workload:
+def snapshot_pods(snapshot: Snapshot, read_as: str = "now", marked: bool = False) -> PodRows:
     """The pods of a snapshot as they stand, or with ``read_as="trace"`` at their own times; see `Snapshot.pod_rows`.
 
     ``marked``: with their tolerations among the expressions, for a table that may meet other nodes.
@@ -43,22 +44,22 @@ def workload_of(snapshot: Snapshot, read_as: str = "now", marked: bool = False) 
     rows = snapshot.pod_rows(read_as)
     if marked:
         _mark(rows)
-    workload = workload_of_rows(snapshot, rows)
-    workload.snapshot = snapshot if read_as == "now" else None
-    workload.metadata |= {MARKED: "true"} if marked else {}
-    return workload
+    pods = pods_of_rows(snapshot, rows)
+    pods.snapshot = snapshot if read_as == "now" else None
+    pods.metadata |= {MARKED: "true"} if marked else {}
+    return pods
 
 
 def import_pods(
     path: str | os.PathLike[str], nodes: str | None = None, memory_unit: str = "GiB", read_as: str = "now",
     unpin: str | bool = "",
-) -> Workload:  # fmt: skip
+) -> PodRows:  # fmt: skip
     """The pods among the Kubernetes objects of a file or folder; options as in `Workload.from_kubernetes`."""
     further = [nodes] if nodes else []
-    return Workload.from_kubernetes(path, *further, memory_unit=memory_unit, read_as=read_as, unpin=unpin)
+    return import_objects(path, *further, memory_unit=memory_unit, read_as=read_as, unpin=unpin)
 
 
-def warn_of_kept_nodes(workload: Workload, depth: int = 1) -> None:
+def warn_of_kept_nodes(workload: PodRows, depth: int = 1) -> None:
     """Warn of pods of a trace that no policy moves, `depth` functions up; pods of each node are meant to stay there."""
     table = workload.table()
     if s.PINNED_NODE not in table.column_names:
@@ -72,9 +73,25 @@ def warn_of_kept_nodes(workload: Workload, depth: int = 1) -> None:
         warnings.warn(text, NodesKept, stacklevel=depth + 1)
 
 
-def trace_of(snapshot: Snapshot) -> Workload:
+@whole_process
+def import_objects(
+    path: str | os.PathLike[str], *nodes: str | os.PathLike[str], memory_unit: str = "GiB", read_as: str = "now",
+    unpin: str | bool = "",
+) -> PodRows:  # fmt: skip
+    """The pods among Kubernetes objects; arguments as in `Workload.from_kubernetes`."""
+    from fastsim.kubernetes.snapshot import Snapshot
+
+    snapshot = Snapshot.read(path, *nodes, memory_unit=memory_unit, unpin=str(unpin or ""))
+    pods = snapshot_pods(snapshot, read_as)
+    snapshot.warn(5, nodes=False)  # warnings about nodes come with the nodes
+    if read_as == "trace":
+        warn_of_kept_nodes(pods, 5)
+    return pods
+
+
+def trace_of(snapshot: Snapshot) -> PodRows:
     """The pods of a snapshot at their own times, those that are over among them; its notices stay as they are."""
-    return workload_of(snapshot.reread(), "trace")
+    return snapshot_pods(snapshot.reread(), "trace")
 
 
 def _mark(rows: list[dict[str, Any]]) -> None:
@@ -92,9 +109,9 @@ def _mark(rows: list[dict[str, Any]]) -> None:
         row["constraints"] = kept.joined(row["constraints"], made)
 
 
-def workload_of_rows(
+def pods_of_rows(
     snapshot: Snapshot, rows: list[dict[str, Any]], sets: Collection[str] = (), preferred: Collection[str] = ()
-) -> Workload:
+) -> PodRows:
     """Rows of pods by arrival.
 
     ``sets`` are sets of pods that rules of spread, or about pods near, of others count, ``preferred`` those that
@@ -116,7 +133,7 @@ def workload_of_rows(
             {"memory_unit": snapshot.memory_unit, "not_honoured": snapshot.notices}, sort_keys=True
         ),
     }
-    return Workload(Held(table), table.column_names, name=snapshot.name, rows=len(rows), metadata=metadata)
+    return PodRows(Held(table), table.column_names, name=snapshot.name, rows=len(rows), metadata=metadata)
 
 
 def _pod_table(rows: list[dict[str, Any]]) -> pa.Table:

@@ -22,8 +22,8 @@ from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.packed_file import file_checksum
 from fastsim.foundation.limits.work_budget import Work
 from fastsim.workload import schema as s
+from fastsim.workload.pod_rows import Held, PodRows
 from fastsim.workload.row_checks import Fault, request_fault
-from fastsim.workload.workload import Held, Workload
 
 END_S = 12_902_960
 """End of the recording, seconds: a pod deleted at this instant was still alive."""
@@ -57,7 +57,7 @@ def import_pods(
     duration: str = "service",
     on_missing_duration: str = "lifetime",
     time_scale: float = 1.0,
-) -> Workload:
+) -> PodRows:
     """The pods of one list (CSV, CSV.gz or Parquet), sorted by creation time; `native_id` keeps the source's name.
 
     drop: any of never_scheduled, cpu_only, zero_duration. origin: `min` = the first arrival is 0 s, `keep` = the
@@ -80,7 +80,7 @@ def import_pods(
         "fastsim.converter": "fastsim import openb",
         "fastsim.params": json.dumps({**options, "drop": sorted(drop), "time_scale": time_scale}, sort_keys=True),
     }
-    return Workload(Held(table), table.column_names, name=str(path), rows=table.num_rows, metadata=metadata)
+    return PodRows(Held(table), table.column_names, name=str(path), rows=table.num_rows, metadata=metadata)
 
 
 def _check_options(options: dict[str, str], drop: Sequence[str], time_scale: float) -> None:

@@ -1,4 +1,4 @@
-"""Workload traces of OpenDC, version 2, read and written: `tasks.parquet`, and `fragments.parquet` beside it.
+"""PodRows traces of OpenDC, version 2, read and written: `tasks.parquet`, and `fragments.parquet` beside it.
 
 Times are documented as milliseconds and memory as KB; a file does not name its units, and one that OpenDC ships
 has seconds, so both are options. Tasks run for their `duration`; their load over time, which fragments have, is not
@@ -19,8 +19,8 @@ from fastsim.errors import InputError
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.parquet import replacing
 from fastsim.workload import schema as s
-from fastsim.workload.published_traces import chosen, table_of
-from fastsim.workload.workload import Workload
+from fastsim.workload.mapped_pods import chosen, table_of
+from fastsim.workload.pod_rows import PodRows
 
 TIME_UNITS = ("ms", "s")
 MEMORY_UNITS = {"KB": "/ 1024", "MB": "* 1"}
@@ -34,7 +34,7 @@ TASKS, FRAGMENTS = "tasks.parquet", "fragments.parquet"
 def import_jobs(
     path: str | os.PathLike[str], *, time_unit: str = "ms", memory_unit: str = "KB", where: str | None = None,
     origin: str = "min",
-) -> Workload:  # fmt: skip
+) -> PodRows:  # fmt: skip
     """The tasks of a trace, a folder or its `tasks.parquet`; ``time_unit``: ms or s, ``memory_unit``: KB or MB."""
     unit = chosen("time_unit", time_unit, TIME_UNITS)
     factor = MEMORY_UNITS[chosen("memory_unit", memory_unit, tuple(MEMORY_UNITS))]
@@ -52,7 +52,7 @@ def import_jobs(
 
 
 def write_trace(
-    workload: Workload, folder: str | os.PathLike[str], *, cpu_mhz: float = CPU_MHZ, gpu_mhz: float = GPU_MHZ
+    workload: PodRows, folder: str | os.PathLike[str], *, cpu_mhz: float = CPU_MHZ, gpu_mhz: float = GPU_MHZ
 ) -> int:
     """Writes tasks and one fragment for each, which keeps its CPUs and GPUs busy; the number of tasks.
 

@@ -19,8 +19,8 @@ from fastsim.cluster.published_nodes import headed_by
 from fastsim.cluster.table_sources import Source, source_of
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.workload import schema as s
-from fastsim.workload.published_traces import LAST, table_of, with_last_moment
-from fastsim.workload.workload import Workload
+from fastsim.workload.mapped_pods import LAST, table_of, with_last_moment
+from fastsim.workload.pod_rows import PodRows
 
 TASK_HEADER = (
     "job_name", "task_name", "inst_num", "status", "start_time", "end_time", "plan_cpu", "plan_mem", "plan_gpu",
@@ -51,7 +51,7 @@ ESTIMATES = {s.GROUP: "group", s.EST_DURATION_S: "group_dur"}
 @whole_process
 def import_jobs(
     path: str | os.PathLike[str], *, models: bool = False, where: str | None = None, origin: str = "min"
-) -> Workload:
+) -> PodRows:
     """The instances of a task table, or of the jobs that the trace's simulator reads, whose file has a header.
 
     ``models``: they run on the GPU model that they were assigned.

@@ -24,7 +24,7 @@ from fastsim.foundation.limits.packed_file import file_checksum, opened_text
 from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import one_line
 from fastsim.workload import schema as s
-from fastsim.workload.workload import Held, Workload
+from fastsim.workload.pod_rows import Held, PodRows
 
 SOURCE = "philly-traces"
 """Name of the trace in the metadata."""
@@ -73,7 +73,7 @@ class _Kept(NamedTuple):
 @whole_process
 def import_jobs(
     path: str | os.PathLike[str], *, rules: str = "all", exponential: bool = False, multi_gpu: bool = True
-) -> Workload:
+) -> PodRows:
     """The jobs of a log (.json, .json.gz) or of the reduced form (.csv, .csv.gz), by arrival.
 
     rules: `all` = every job with an attempt that ran for a known time on known GPUs; it has the GPUs of its last such
@@ -138,7 +138,7 @@ def _synergy_size(attempt: Attempt, exponential: bool, multi_gpu: bool) -> int:
     return 1 if exponential and attempt.num_gpu <= max(SYNERGY_GPUS) else 0
 
 
-def in_order_of_log(workload: Workload) -> bool:
+def in_order_of_log(workload: PodRows) -> bool:
     """Whether `pod_id` is the place in the log: the jobs are those of Synergy's experiments with drawn arrivals."""
     if workload.metadata.get("fastsim.source") != SOURCE:
         return False
@@ -148,7 +148,7 @@ def in_order_of_log(workload: Workload) -> bool:
 
 def _workload(
     path: str | os.PathLike[str], kept: list[_Kept], rules: str, exponential: bool, multi_gpu: bool
-) -> Workload:
+) -> PodRows:
     if not kept:
         raise InputError(str(path), f"no job that the rules {rules!r} keep", "one at least")
     rows, by_arrival = len(kept), sorted(range(len(kept)), key=lambda place: kept[place].submit_s)
@@ -175,7 +175,7 @@ def _workload(
         "fastsim.converter": "fastsim import philly",
         "fastsim.params": json.dumps(parameters, sort_keys=True),
     }
-    return Workload(Held(table), table.column_names, name=str(path), rows=rows, metadata=metadata)
+    return PodRows(Held(table), table.column_names, name=str(path), rows=rows, metadata=metadata)
 
 
 def _edge(row: _Kept, edge: Callable[..., datetime]) -> float | None:

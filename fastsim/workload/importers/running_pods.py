@@ -22,15 +22,15 @@ from fastsim.kubernetes.pod_rules.node_affinity import kept_away
 from fastsim.kubernetes.pod_rules.preferences import preference_items
 from fastsim.kubernetes.requests import WHOLE
 from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
-from fastsim.workload import Workload
 from fastsim.workload import schema as s
-from fastsim.workload.importers.kubernetes import MARKED, workload_of, workload_of_rows
+from fastsim.workload.importers.kubernetes import MARKED, pods_of_rows, snapshot_pods
+from fastsim.workload.pod_rows import PodRows
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
 
 
-def with_running(offered: Workload, cluster: Cluster) -> Workload:
+def with_running(offered: PodRows, cluster: Cluster) -> PodRows:
     """The pods that run on the cluster and then those offered; the same workload if it has them, or if none run."""
     snapshot = cluster.snapshot
     checksum = cluster.checksum() if snapshot is None else snapshot.checksum
@@ -42,24 +42,24 @@ def with_running(offered: Workload, cluster: Cluster) -> Workload:
     elif asked is not None and snapshot is not None:
         workload = _of_objects(asked, snapshot)
     elif asked is not None and taints_of(cluster):
-        workload = _in_front(workload_of(asked, marked=True), cluster)
+        workload = _in_front(snapshot_pods(asked, marked=True), cluster)
     else:
         workload = _in_front(offered, cluster)
     workload.population = checksum
     return workload
 
 
-def _of_objects(asked: Snapshot, there: Snapshot) -> Workload:
+def _of_objects(asked: Snapshot, there: Snapshot) -> PodRows:
     """Both sets of objects as one, on the nodes of the second."""
     both = asked.beside(there)
-    workload = workload_of(both)
+    workload = snapshot_pods(both)
     for text in (*asked.notices, *there.notices):
         del both.notices[text]  # known since they were read
     both.warn(4)
     return workload
 
 
-def _in_front(offered: Workload, cluster: Cluster) -> Workload:
+def _in_front(offered: PodRows, cluster: Cluster) -> PodRows:
     """Pods of any kind, with their ids, behind those that run; these, and their jobs, have ids of -1 and below."""
     snapshot, taints = cluster.snapshot, taints_of(cluster)
     rows = [] if snapshot is None else snapshot.running()
@@ -73,14 +73,14 @@ def _in_front(offered: Workload, cluster: Cluster) -> Workload:
     running = None
     if snapshot is not None and rows:
         counted, preferred = _sets(offered, s.SPREAD, s.NEAR), _sets(offered, s.PREFERENCES)
-        running = workload_of_rows(snapshot, rows, counted, preferred).table()
+        running = pods_of_rows(snapshot, rows, counted, preferred).table()
     names = {*offered.columns, *(() if running is None else running.column_names)}
     closing, avoided = [one for one in taints if one.keeps_away], [one for one in taints if not one.keeps_away]
     names |= {s.CONSTRAINTS} if closing else set()
     names |= {s.PREFERENCES} if avoided else set()
     schema = s.pod_schema([name for name in s.POD_SCHEMA.names if name in names])
     closed = Closed(closing, avoided, () if of_kubernetes else WHOLE)
-    workload = Workload(
+    workload = PodRows(
         partial(_batches, offered, running, closed, schema),
         schema.names, name=offered.name,
         rows=None if offered.rows is None else offered.rows + len(rows), metadata=offered.metadata,
@@ -130,13 +130,13 @@ def _closed_text(cluster: Cluster) -> str:
     return text + (f", and {partly:,} to those of them without GPUs" if partly else "")
 
 
-def _names(offered: Workload) -> set[str]:
+def _names(offered: PodRows) -> set[str]:
     """Names of all its pods."""
     named = s.NATIVE_ID in offered.columns
     return {name for batch in offered.batches() for name in batch.column(s.NATIVE_ID).to_pylist()} if named else set()
 
 
-def _sets(offered: Workload, *names: str) -> set[str]:
+def _sets(offered: PodRows, *names: str) -> set[str]:
     """Sets of Kubernetes' pods that the rules in columns of its pods count."""
     columns = [name for name in names if name in offered.columns]
     if not columns or offered.metadata.get("fastsim.source") != "kubernetes":
@@ -159,7 +159,7 @@ def _labels(cluster: Cluster) -> list[Any]:
 
 
 def _batches(
-    offered: Workload, running: pa.Table | None, closed: Closed, schema: pa.Schema, rows: int
+    offered: PodRows, running: pa.Table | None, closed: Closed, schema: pa.Schema, rows: int
 ) -> Iterator[pa.RecordBatch]:
     """Batches of the pods that run, arriving with the first of the others, and of the others."""
     first = True

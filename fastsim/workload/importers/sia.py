@@ -27,7 +27,7 @@ from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.packed_file import file_checksum
 from fastsim.foundation.parquet import replacing
 from fastsim.workload import schema as s
-from fastsim.workload.workload import Held, Workload
+from fastsim.workload.pod_rows import Held, PodRows
 
 CATEGORIES = ("adaptive", "scale-gpus", "rigid")
 """Degrees of freedom of a scheduler over a job, from most to least."""
@@ -44,7 +44,7 @@ _NEEDED = tuple(name for name in COLUMNS if name != "category")
 
 
 @whole_process
-def import_jobs(path: str | os.PathLike[str]) -> Workload:
+def import_jobs(path: str | os.PathLike[str]) -> PodRows:
     """The jobs of one list (plain or .gz) in the order of the file."""
     table = read_csv(path, COLUMNS, _NEEDED)
     _check(path, table)
@@ -66,7 +66,7 @@ def import_jobs(path: str | os.PathLike[str]) -> Workload:
     return job_list(columns, str(path), metadata)
 
 
-def job_list(columns: dict[str, Any], name: str, metadata: dict[str, str]) -> Workload:
+def job_list(columns: dict[str, Any], name: str, metadata: dict[str, str]) -> PodRows:
     """Jobs of whole GPUs, without CPUs and memory; ``columns`` holds everything else."""
     rows = len(columns[s.SUBMIT_S])
     nothing = np.zeros(rows, np.int64)
@@ -74,10 +74,10 @@ def job_list(columns: dict[str, Any], name: str, metadata: dict[str, str]) -> Wo
     columns[s.GPU_MILLI] = np.full(rows, 1000, np.int16)
     schema = s.pod_schema(columns)
     table = pa.table([_array(columns[field.name]).cast(field.type) for field in schema], schema=schema)
-    return Workload(Held(table), table.column_names, name=name, rows=rows, metadata=metadata)
+    return PodRows(Held(table), table.column_names, name=name, rows=rows, metadata=metadata)
 
 
-def write_trace(workload: Workload, path: str | os.PathLike[str]) -> int:
+def write_trace(workload: PodRows, path: str | os.PathLike[str]) -> int:
     """Writes the list (gzipped if the name ends in .gz), complete or not at all, and returns the jobs."""
     table = workload.table()
     for name in (s.WORKLOAD, s.BATCH_SIZE):

@@ -27,8 +27,8 @@ from fastsim.foundation.nested_text import json_value
 from fastsim.foundation.parquet import one_line
 from fastsim.hardware.gpu_products import models_called
 from fastsim.workload import schema as s
-from fastsim.workload.published_traces import LAST, table_of, with_last_moment
-from fastsim.workload.workload import Workload
+from fastsim.workload.mapped_pods import LAST, table_of, with_last_moment
+from fastsim.workload.pod_rows import PodRows
 
 JOBS = {
     s.SUBMIT_S: "Submit[iso]", s.DURATION_S: f"COALESCE(End[iso], {LAST}[iso]) - Start[iso]",
@@ -67,7 +67,7 @@ MIB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.
 def import_jobs(
     path: str | os.PathLike[str], *, gangs: bool = False, models: bool = True, where: str | None = None,
     origin: str = "min",
-) -> Workload:  # fmt: skip
+) -> PodRows:  # fmt: skip
     """The jobs, one row each; ``gangs``: one pod for each node that a job ran on, which start together.
 
     ``models``: GPUs are of the models that the resources of the job name, any of several; without, of any model.

@@ -1,4 +1,4 @@
-"""Importer of the Standard Workload Format of the Parallel Workloads Archive (plain or .gz).
+"""Importer of the Standard PodRows Format of the Parallel Workloads Archive (plain or .gz).
 
 A line is a job of 18 numbers, -1 where one is unknown; lines that begin with ``;`` are comments. Processors and memory
 are those of the whole job. Jobs without a run time or without processors are left out.
@@ -20,8 +20,8 @@ from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.packed_file import opened_text
 from fastsim.foundation.parquet import one_line
 from fastsim.workload import schema as s
-from fastsim.workload.published_traces import chosen, table_of
-from fastsim.workload.workload import Workload
+from fastsim.workload.mapped_pods import chosen, table_of
+from fastsim.workload.pod_rows import PodRows
 
 FIELDS = (
     "job", "submit", "wait", "run", "processors", "cpu_time", "memory_kib", "asked_processors", "asked_time",
@@ -47,11 +47,11 @@ PART_LINES = 100_000
 @whole_process
 def import_jobs(
     path: str | os.PathLike[str], *, processors: str = "cpu", where: str | None = None, origin: str = "min"
-) -> Workload:
+) -> PodRows:
     """The jobs, one row each; ``processors`` are `cpu` (virtual CPUs) or `gpu` (whole GPUs)."""
     columns = JOBS | PROCESSORS[chosen("processors", processors, tuple(PROCESSORS))]
     source, start_s = _read(path)
-    workload = table_of(source, columns, "Standard Workload Format", where=(RAN, where), origin=origin)
+    workload = table_of(source, columns, "Standard PodRows Format", where=(RAN, where), origin=origin)
     if start_s is not None:
         first_s = start_s + float(workload.metadata["fastsim.origin_s"])
         workload.metadata["fastsim.origin_utc"] = datetime.fromtimestamp(first_s, UTC).isoformat()
@@ -79,7 +79,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[Source, int | None]:
                         rows = []
             parts.append(_numbers(path, rows, lines))
     except FileNotFoundError as error:
-        raise InputError(str(path), "no such file", "a trace in the Standard Workload Format") from error
+        raise InputError(str(path), "no such file", "a trace in the Standard PodRows Format") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(str(path), one_line(error), "a complete text, plain or gzipped") from error
     if not lines:

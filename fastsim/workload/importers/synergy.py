@@ -18,7 +18,7 @@ from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.packed_file import file_checksum, opened_text
 from fastsim.foundation.parquet import one_line, replacing
 from fastsim.workload import schema as s
-from fastsim.workload.workload import Held, Workload
+from fastsim.workload.pod_rows import Held, PodRows
 
 
 class _Field(NamedTuple):
@@ -39,7 +39,7 @@ _FIELDS = (
 
 
 @whole_process
-def import_jobs(path: str | os.PathLike[str]) -> Workload:
+def import_jobs(path: str | os.PathLike[str]) -> PodRows:
     """The jobs of one trace (plain or .gz) by arrival; `total_work` counts iterations, `native_id` is the job's id.
 
     Models are not looked up: a run refuses those that its sensitivity does not have.
@@ -64,10 +64,10 @@ def import_jobs(path: str | os.PathLike[str]) -> Workload:
         "fastsim.work_unit": "iterations",
         "fastsim.rates": "synergy",
     }
-    return Workload(Held(table), table.column_names, name=str(path), rows=count, metadata=metadata)
+    return PodRows(Held(table), table.column_names, name=str(path), rows=count, metadata=metadata)
 
 
-def write_trace(workload: Workload, path: str | os.PathLike[str]) -> int:
+def write_trace(workload: PodRows, path: str | os.PathLike[str]) -> int:
     """Writes the five fields (gzipped if the name ends in .gz), complete or not at all, and returns the jobs.
 
     The format cuts: iterations lose what stands after the decimal point. Requests other than GPUs are not part of it.

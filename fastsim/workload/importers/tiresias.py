@@ -14,8 +14,8 @@ import polars as pl
 from fastsim.cluster.table_sources import source_of
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.workload import schema as s
-from fastsim.workload.published_traces import table_of
-from fastsim.workload.workload import Workload
+from fastsim.workload.mapped_pods import table_of
+from fastsim.workload.pod_rows import PodRows
 
 JOBS = {
     s.SUBMIT_S: "submit_time", s.DURATION_S: "duration", s.NUM_GPU: "num_gpu", s.NATIVE_ID: "job_id",
@@ -27,7 +27,7 @@ DEADLINES = {s.DEADLINE_S: f"CASE WHEN best_effort = 0 THEN submit_time + {EXPEC
 
 
 @whole_process
-def import_jobs(path: str | os.PathLike[str], *, where: str | None = None, origin: str = "min") -> Workload:
+def import_jobs(path: str | os.PathLike[str], *, where: str | None = None, origin: str = "min") -> PodRows:
     """The jobs, which run for their recorded time on whole GPUs; CPUs and memory are not recorded."""
     source = source_of(path)
     if EXPECTED not in source.frame.columns:

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 from fastsim.cluster.cluster import Cluster
-from fastsim.workload import Workload, texts
+from fastsim.scenario import run_inputs
+from fastsim.workload import Workload
 from tests.conftest import SHARED
 from tests.golden.fgd.fgd import FGD, inputs, raw_trace
 
@@ -49,7 +50,7 @@ def test_pods_and_nodes_are_drawn_as_recorded(trace: str, seed: int) -> None:
 @pytest.mark.parametrize("trace", [name for name in RECORDED if (LISTS / f"{PODS}{name}.parquet").exists()])
 def test_texts_of_the_published_lists_are_the_recorded_run(trace: str) -> None:
     pods = f"openb:{LISTS}/{PODS}{trace}.parquet?tune={LOAD}&tune_seed=42"
-    cluster, workload, _ = texts.inputs_from(f"openb:{NODES}?shuffle=42", pods)
+    cluster, workload, _ = run_inputs.inputs_from(f"openb:{NODES}?shuffle=42", pods)
     recorded = inputs(trace, 42)
     assert names(workload) == recorded.pods["native_id"].to_list()
     assert names(cluster) == recorded.nodes["orig_name"].to_list()
@@ -59,4 +60,4 @@ def test_texts_of_the_published_lists_are_the_recorded_run(trace: str) -> None:
 def test_a_seed_of_no_recorded_run_draws_as_many_pods_as_go() -> None:
     """The number is that of a program in Go which draws as the original does."""
     pods = f"openb:{LISTS}/{PODS}default.parquet?tune={LOAD}&tune_seed=7601"
-    assert len(names(texts.inputs_from(f"openb:{NODES}?shuffle=7601", pods)[1])) == 10_805
+    assert len(names(run_inputs.inputs_from(f"openb:{NODES}?shuffle=7601", pods)[1])) == 10_805

@@ -16,8 +16,18 @@ from fastsim.decisions.live_cluster import LiveSnapshot
 from fastsim.errors import InputError
 from fastsim.foundation.http.replies import Request
 from fastsim.reports.guides import guide
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import allocation, claim, claiming, cluster_of, device_class, gpu, request, resource_slice, template
+from tests.objects import (
+    allocation,
+    claim,
+    claiming,
+    cluster_of,
+    device_class,
+    gpu,
+    request,
+    resource_slice,
+    template,
+    workload_of,
+)
 
 
 def node(name: str, gpus: int = 2, **labels: str) -> dict[str, Any]:

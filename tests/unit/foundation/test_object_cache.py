@@ -11,7 +11,7 @@ import pytest
 import fastsim as fs
 from fastsim.cluster.cluster import Cluster
 from fastsim.foundation.object_cache import OBJECTS, ObjectCache
-from fastsim.workload import texts
+from fastsim.scenario import run_inputs
 from fastsim.workload.texts import in_memory
 
 
@@ -78,7 +78,8 @@ def test_texts_are_opened_once_and_runs_are_the_same(tmp_path: Path) -> None:
     try:
         assert Cluster.from_text(texts_of_run[0]) is Cluster.from_text(texts_of_run[0])
         cluster = Cluster.from_text(texts_of_run[0])
-        assert texts.workload_from(texts_of_run[1], cluster)[0] is texts.workload_from(texts_of_run[1], cluster)[0]
+        first, second = (run_inputs.workload_from(texts_of_run[1], cluster).workload for _ in range(2))
+        assert first.source is second.source
         again = [fs.simulate(*texts_of_run) for _ in range(2)]
     finally:
         OBJECTS.cache_for(None)

@@ -14,8 +14,7 @@ from fastsim.errors import ScenarioError
 from fastsim.kubernetes.arrival_order import fitting
 from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import cluster_of, node, pod, written
+from tests.objects import cluster_of, node, pod, workload_of, written
 
 T4 = {"nvidia.com/gpu.product": "Tesla-T4"}
 OLD, NEW = ({"creationTimestamp": f"2024-01-01T00:00:{second:02}Z"} for second in (0, 30))

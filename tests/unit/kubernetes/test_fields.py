@@ -19,8 +19,7 @@ from fastsim.hardware import mig, node_constraints
 from fastsim.kubernetes.fields import STANDINGS, STEP, chosen, fields, fields_text, unread_fields
 from fastsim.kubernetes.pods import HARMLESS, HONOURED
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import node, pod, written
+from tests.objects import node, pod, workload_of, written
 
 READERS = sorted(
     {item.name for item in pkgutil.walk_packages(fastsim.kubernetes.__path__, "fastsim.kubernetes.")}

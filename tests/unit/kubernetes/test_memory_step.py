@@ -15,8 +15,7 @@ import fastsim as fs
 from fastsim.kubernetes.memory_step import MemoryStep, memory_step
 from fastsim.kubernetes.quantity import MIB, quantity
 from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import cluster_of, node, pod, written
+from tests.objects import cluster_of, node, pod, workload_of, written
 
 
 def unplaced(path: Path, memory: str, *requests: str) -> int:

@@ -15,8 +15,7 @@ from fastsim.foundation.object_cache import OBJECTS
 from fastsim.kubernetes import pods
 from fastsim.kubernetes.controllers import PodManifest
 from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import cluster_of, node, pod, written
+from tests.objects import cluster_of, node, pod, workload_of, written
 
 SHARED_GPUS = {
     "alibabacloud.com/gpu-count": "2",

@@ -15,8 +15,7 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.engine.result import Result
 from fastsim.experiments.isolated_runs import saved_run_ratios
 from fastsim.foundation.written_folder import KEPT_INPUTS
-from fastsim.scenario import kept_inputs
-from fastsim.workload import texts
+from fastsim.scenario import kept_inputs, run_inputs
 from tests.engines import RUNS
 
 VERBS = {
@@ -34,7 +33,7 @@ def scenario_of_objects(engine: str) -> fs.Scenario:
     """The small run of this engine with its cluster and workload as objects."""
     fields: dict[str, Any] = dict(RUNS[engine])
     cluster = Cluster.from_text(fields.pop("cluster"))
-    drawn = texts.workload_from(fields.pop("workload"), cluster).workload
+    drawn = run_inputs.workload_from(fields.pop("workload"), cluster).workload
     workload = fs.Workload.from_arrow(drawn.table())
     workload.metadata |= drawn.metadata
     return fs.Scenario(cluster, workload, **fields)

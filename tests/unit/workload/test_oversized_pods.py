@@ -13,10 +13,10 @@ import pytest
 from fastsim import simulate
 from fastsim.cluster.cluster import Cluster
 from fastsim.errors import InputError, ScenarioError
+from fastsim.scenario.run_inputs import workload_from
 from fastsim.workload import Workload
 from fastsim.workload.oversized_pods import NO_MATCH, JobOversized, Oversized, fitting, obstacle_text
 from fastsim.workload.pod_classes import PodClasses
-from fastsim.workload.texts import workload_from
 from tests.cli.terminal import fastsim_here
 from tests.objects import node, pod, written
 from tests.unit.engine.online.test_online import pods

@@ -13,10 +13,11 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.texts import PRESETS
 from fastsim.errors import FastsimError, InputError, ScenarioError
 from fastsim.foundation.object_cache import OBJECTS
-from fastsim.workload import Workload, texts
+from fastsim.scenario import run_inputs
+from fastsim.workload import Workload
+from fastsim.workload.pod_rows import Held
 from fastsim.workload.texts import HELD_ROWS, PUBLISHED, RowsLeftOut, in_memory
 from fastsim.workload.typical_pods import TypicalPods
-from fastsim.workload.workload import Held
 from tests.objects import node, pod, written
 
 PODS = (
@@ -69,9 +70,9 @@ def test_objects_and_paths_are_taken_as_they_are(files: Path) -> None:
     assert Cluster.from_text(cluster) is cluster
     assert len(Cluster.from_text(files / "cluster.parquet")) == 3
     pods = Workload.scan("pods.parquet")
-    assert texts.workload_from(pods).workload is pods
+    assert run_inputs.workload_from(pods).workload is pods
     typical = TypicalPods.of(pods)
-    assert texts.typical_from(typical, pods) is typical
+    assert run_inputs.typical_from(typical, pods) is typical
 
 
 def test_a_watts_table_changes_the_catalogue(files: Path) -> None:
@@ -98,12 +99,12 @@ def test_a_watts_table_changes_the_catalogue(files: Path) -> None:
     ],
 )
 def test_workload_texts(files: Path, text: str, rows: int) -> None:
-    assert texts.workload_from(text).workload.table().num_rows == rows
+    assert run_inputs.workload_from(text).workload.table().num_rows == rows
 
 
 def test_tuning_follows_the_cluster_and_keeps_the_untuned_pods(files: Path) -> None:
     cluster = Cluster.from_text("cluster.parquet")
-    offered = texts.workload_from("pods.csv?tune=1.5&tune_seed=4", cluster)
+    offered = run_inputs.workload_from("pods.csv?tune=1.5&tune_seed=4", cluster)
     table = pl.DataFrame(pl.from_arrow(offered.workload.table()))
     assert table.select((pl.col("num_gpu").cast(pl.Int64) * pl.col("gpu_milli")).sum()).item() >= 7000
     assert offered.untuned.table().num_rows == 3
@@ -113,16 +114,16 @@ def test_tuning_follows_the_cluster_and_keeps_the_untuned_pods(files: Path) -> N
 
 def test_nodes_are_drawn_after_pods_of_the_same_seed() -> None:
     nodes, pods = "openb:30?shuffle=4", "synth:openb?pods=50&tune=1.1&tune_seed={}"
-    cluster, workload, untuned = texts.inputs_from(nodes, pods.format(4))
+    cluster, workload, untuned = run_inputs.inputs_from(nodes, pods.format(4))
     plain = Cluster.from_text("openb:30")
     tuned = untuned.shuffled(4).tune(1.1, plain.total_gpu_milli, 4)
     assert workload.checksum() == tuned.checksum() and cluster.nodes.equals(plain.shuffled(4, after=tuned).nodes)
-    assert texts.nodes_from(nodes, pods.format(4)).nodes.equals(cluster.nodes)
+    assert run_inputs.nodes_from(nodes, pods.format(4)).nodes.equals(cluster.nodes)
     alone = plain.shuffled(4).nodes
     assert not alone.equals(cluster.nodes) and Cluster.from_text(nodes).nodes.equals(alone)
     for other in (pods.format(5), "synth:openb?pods=50"):
-        assert texts.inputs_from(nodes, other).cluster.nodes.equals(alone)
-    assert texts.inputs_from(plain, pods.format(4)).cluster is plain
+        assert run_inputs.inputs_from(nodes, other).cluster.nodes.equals(alone)
+    assert run_inputs.inputs_from(plain, pods.format(4)).cluster is plain
     of_texts = fs.simulate(nodes, pods.format(4), "best_fit", record="all", telemetry=5)
     of_objects = fs.simulate(cluster, workload, "best_fit", record="all", telemetry=5)
     for table in ("placements", "telemetry"):
@@ -131,13 +132,13 @@ def test_nodes_are_drawn_after_pods_of_the_same_seed() -> None:
 
 def test_typical_texts(files: Path) -> None:
     pods = Workload.scan("pods.parquet")
-    assert texts.typical_from(None, pods) == texts.typical_from("same", pods) == TypicalPods.of(pods)
-    assert texts.typical_from("typical.parquet", pods) == TypicalPods.of(pods)
-    assert texts.typical_from("pods.csv", pods) == texts.typical_from(pods, pods) == TypicalPods.of(pods)
+    assert run_inputs.typical_from(None, pods) == run_inputs.typical_from("same", pods) == TypicalPods.of(pods)
+    assert run_inputs.typical_from("typical.parquet", pods) == TypicalPods.of(pods)
+    assert run_inputs.typical_from("pods.csv", pods) == run_inputs.typical_from(pods, pods) == TypicalPods.of(pods)
     narrow = TypicalPods.of(pods, threshold=30, cpu_pods=False, gpu_weight=1)
-    assert texts.typical_from("?threshold=30&cpu_pods=false&gpu_weight=1", pods) == narrow
-    assert texts.typical_from("pods.csv?threshold=30&cpu_pods=false&gpu_weight=1", pods) == narrow
-    one = texts.typical_from("synth:openb?pods=1&seed=3&threshold=50", pods)
+    assert run_inputs.typical_from("?threshold=30&cpu_pods=false&gpu_weight=1", pods) == narrow
+    assert run_inputs.typical_from("pods.csv?threshold=30&cpu_pods=false&gpu_weight=1", pods) == narrow
+    one = run_inputs.typical_from("synth:openb?pods=1&seed=3&threshold=50", pods)
     assert len(one) == 1
 
 
@@ -216,15 +217,15 @@ def test_wrong_cluster_texts(files: Path, text: str, part: str) -> None:
 )
 def test_wrong_workload_texts(files: Path, text: str, part: str) -> None:
     with pytest.raises(FastsimError) as caught:
-        texts.workload_from(text)
+        run_inputs.workload_from(text)
     assert part in str(caught.value) and caught.value.exit_code == 2
 
 
 @pytest.mark.parametrize(
     ("maker", "name", "expected"),
     [
-        (texts.workload_from, "a.yaml", "kubernetes:{}"),
-        (texts.workload_from, "a.json", "kubernetes:{0} or philly:{0} or slurm:{0}"),
+        (run_inputs.workload_from, "a.yaml", "kubernetes:{}"),
+        (run_inputs.workload_from, "a.json", "kubernetes:{0} or philly:{0} or slurm:{0}"),
         (Cluster.from_text, "a.yml", "kubernetes:{}"),
     ],
 )
@@ -240,17 +241,17 @@ def test_other_objects_are_refused() -> None:
     with pytest.raises(ScenarioError, match="a text, a path or a Cluster"):
         Cluster.from_text(3)  # type: ignore[arg-type]
     with pytest.raises(ScenarioError, match="a text, a path or a Workload"):
-        texts.workload_from(None)
+        run_inputs.workload_from(None)
     with pytest.raises(InputError):
-        texts.typical_from("nowhere.parquet", Workload.synth("openb", pods=1))
+        run_inputs.typical_from("nowhere.parquet", Workload.synth("openb", pods=1))
 
 
 def test_typical_options_are_checked(files: Path) -> None:
     pods = Workload.scan("pods.parquet")
     with pytest.raises(ScenarioError, match="did you mean 'threshold'"):
-        texts.typical_from("same?treshold=3", pods)
+        run_inputs.typical_from("same?treshold=3", pods)
     with pytest.raises(ScenarioError, match="unknown option"):
-        texts.typical_from("typical.parquet?threshold=3", pods)
+        run_inputs.typical_from("typical.parquet?threshold=3", pods)
 
 
 def test_several_files_of_kubernetes_objects_are_one_set(tmp_path: Path) -> None:
@@ -258,7 +259,7 @@ def test_several_files_of_kubernetes_objects_are_one_set(tmp_path: Path) -> None
     two = written(tmp_path / "b.json", node("n2"), pod("p2", {"cpu": 1}, nodeName="n2"))
     text = f"kubernetes:{one},{two}"
     assert len(Cluster.from_text(text)) == 2
-    assert texts.workload_from(text).workload.table()["bound_node"].to_pylist() == ["n2", None]
+    assert run_inputs.workload_from(text).workload.table()["bound_node"].to_pylist() == ["n2", None]
 
 
 def test_short_workloads_are_read_once(tmp_path: Path) -> None:
@@ -276,22 +277,22 @@ def test_short_workloads_are_read_once(tmp_path: Path) -> None:
 def test_a_load_is_relative_to_the_cluster_beside_it() -> None:
     small, large = (Cluster.from_text(f"uniform?nodes={nodes}&gpu=T4") for nodes in (2, 20))
     text = "synth:openb?pods=50&seed=1&load=1"
-    beside = texts.workload_from(text, large).workload
+    beside = run_inputs.workload_from(text, large).workload
     assert beside.table().equals(Workload.synth("openb", pods=50, seed=1, load=1, cluster=large).table())
-    tables = [texts.workload_from(text, cluster).workload.table() for cluster in (small, large)]
+    tables = [run_inputs.workload_from(text, cluster).workload.table() for cluster in (small, large)]
     last = [table["submit_s"][-1].as_py() for table in tables]
     assert last[0] > last[1] > 0
     with pytest.raises(ScenarioError, match="no cluster with GPUs"):
-        texts.workload_from(text)
+        run_inputs.workload_from(text)
 
 
 def test_a_load_is_relative_to_each_cluster_of_a_sweep() -> None:
     text = "synth:openb?pods=50&seed=1&load=1"
     clusters = [Cluster.from_text(f"uniform?nodes={nodes}&gpu=T4") for nodes in (2, 20)]
-    alone = [texts.workload_from(text, cluster).workload.table() for cluster in clusters]
+    alone = [run_inputs.workload_from(text, cluster).workload.table() for cluster in clusters]
     OBJECTS.cache_for("test")
     try:
-        cached = [texts.workload_from(text, cluster).workload.table() for cluster in clusters]
+        cached = [run_inputs.workload_from(text, cluster).workload.table() for cluster in clusters]
     finally:
         OBJECTS.cache_for(None)
     assert all(one.equals(other) for one, other in zip(alone, cached, strict=True))
@@ -306,7 +307,7 @@ def test_seeds_below_zero_are_those_of_go() -> None:
 
 def texts_of(cluster: str, workload: str) -> tuple[list[str], list[int]]:
     """Names of the nodes and ids of the pods, in the order of a run."""
-    inputs = texts.inputs_from(cluster, workload)
+    inputs = run_inputs.inputs_from(cluster, workload)
     return inputs.cluster.nodes["name"].to_pylist(), inputs.workload.table()["cpu_milli"].to_pylist()
 
 
@@ -317,9 +318,9 @@ def test_rows_that_an_importer_leaves_out_are_named_once(tmp_path: Path) -> None
     runs = "2|2024-01-01T00:00:00|Unknown|Unknown|PENDING|cpu=4,gres/gpu=1,mem=8G\n"
     (tmp_path / "log.txt").write_text(head + ended + runs)
     with pytest.warns(RowsLeftOut, match="1 row left out, for which this does not hold: Start IS NOT NULL"):
-        found = texts.workload_from(f"slurm:{tmp_path / 'log.txt'}").workload
+        found = run_inputs.workload_from(f"slurm:{tmp_path / 'log.txt'}").workload
     assert found.rows == 1
-    chosen = texts.workload_from(f"slurm:{tmp_path / 'log.txt'}?where=State = 'COMPLETED'").workload
+    chosen = run_inputs.workload_from(f"slurm:{tmp_path / 'log.txt'}?where=State = 'COMPLETED'").workload
     assert chosen.rows == 1
 
 
@@ -331,7 +332,7 @@ def test_an_unknown_option_of_any_text_is_one_error_with_the_known_ones(files: P
     heads += ["philly:philly.csv", "sia:jobs.csv", "kubernetes:kube.json", "openb:pods.csv"]
     for head in heads:
         with pytest.raises(ScenarioError, match=r"found unknown option 'nonsense', expected options among \w+, "):
-            texts.workload_from(f"{head}?nonsense=1")
+            run_inputs.workload_from(f"{head}?nonsense=1")
     # The options of two makers are columns and node types, and PRESETS has patterns, too.
     for text in (*PRESETS, "gavel:1:1:1", "sia:1:1:1", "synergy:1", "openb:3", "csv:nodes.csv", "cluster.parquet"):
         if text != text.lower() or text in (

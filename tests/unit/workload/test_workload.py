@@ -18,7 +18,7 @@ import fastsim as fs
 from fastsim.errors import InputError, ResultError, ScenarioError
 from fastsim.foundation.parquet import rechunked
 from fastsim.workload import Workload, row_checks
-from fastsim.workload import workload as stream
+from fastsim.workload import pod_rows as stream
 from fastsim.workload.schema import POD_SCHEMA, REQUIRED
 
 GOOD: dict[str, list[Any]] = {

@@ -8,7 +8,8 @@ from fastsim.decisions.live_cluster import rows_by_arrival
 from fastsim.decisions.what_if.relocation import Relocation
 from fastsim.scenario.scenario import Scenario
 from fastsim.simulation.engines.pods import prepared
-from fastsim.workload.importers.kubernetes import workload_of_rows
+from fastsim.workload import Workload
+from fastsim.workload.importers.kubernetes import pods_of_rows
 from tests.objects import node
 from tests.unit.decisions.what_if.test_consolidation import T4, runs, state_of
 
@@ -20,7 +21,7 @@ def test_pods_move_to_open_nodes_and_back(more: dict[str, object]) -> None:
     state = state_of([*nodes, *pods])
     rows = state.running()
     free = [{**row, "bound_node": None, "bound_gpus": None} for row in rows]
-    workload = workload_of_rows(state, rows_by_arrival(rows, free))
+    workload = Workload.of(pods_of_rows(state, rows_by_arrival(rows, free)))
     room = Relocation(prepared(Scenario(cluster=state.nodes, workload=workload, policy="best_fit")))
     before, power = list(room.place), room.power_mw().tolist()
     room.close([0, 1])

@@ -15,8 +15,7 @@ from fastsim.kubernetes.devices.device_resources import MILLI, device_expression
 from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.reports.kubernetes.export import bound_pods, node_objects
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import cluster_of, node, pod, row_of, written
+from tests.objects import cluster_of, node, pod, row_of, workload_of, written
 
 T4 = {"nvidia.com/gpu.product": "Tesla-T4"}
 GPU_MEM = "aliyun.com/gpu-mem"

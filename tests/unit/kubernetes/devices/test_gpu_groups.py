@@ -9,8 +9,7 @@ import pytest
 
 import fastsim as fs
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import cluster_of, node, pod, written
+from tests.objects import cluster_of, node, pod, workload_of, written
 
 TWO = node("n", {"nvidia.com/gpu.product": "Tesla-T4"}, amounts={"nvidia.com/gpu": "2"})
 

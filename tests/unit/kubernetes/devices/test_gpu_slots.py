@@ -13,8 +13,7 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.errors import InputError
 from fastsim.kubernetes.devices.gpu_slots import WHOLE, Slots, common_division, slots
 from fastsim.kubernetes.snapshot import NotHonoured, Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import cluster_of, manifest, node, pod, written
+from tests.objects import cluster_of, manifest, node, pod, workload_of, written
 
 PRODUCT = "nvidia.com/gpu.product"
 SLICED = {PRODUCT: "Tesla-T4-SHARED", "nvidia.com/gpu.replicas": "4", "nvidia.com/gpu.count": "2"}

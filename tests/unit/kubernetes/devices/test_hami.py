@@ -14,8 +14,7 @@ import fastsim as fs
 from fastsim.errors import InputError
 from fastsim.kubernetes.devices.hami import Board, boards
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import cluster_of, manifest, node, pod, row_of, written
+from tests.objects import cluster_of, manifest, node, pod, row_of, workload_of, written
 
 HAMI, VOLCANO = "hami.io/node-nvidia-register", "volcano.sh/node-vgpu-register"
 ENTRY = "GPU-{},10,15360,100,NVIDIA-Tesla T4,0,true:"

@@ -12,8 +12,7 @@ import pytest
 import fastsim as fs
 from fastsim.kubernetes.pod_rules.admission import UNKNOWN_CLASS
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import cluster_of, node, pod, written
+from tests.objects import cluster_of, node, pod, workload_of, written
 
 KATA = {
     "apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "kata"}, "handler": "kata",

@@ -12,8 +12,7 @@ import pytest
 import fastsim as fs
 from fastsim.errors import InputError
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import cluster_of, node, pod, written
+from tests.objects import cluster_of, node, pod, workload_of, written
 
 GROUP = {"scheduling.k8s.io/group-name": "g"}
 COSCHEDULED = {"scheduling.x-k8s.io/pod-group": "g"}

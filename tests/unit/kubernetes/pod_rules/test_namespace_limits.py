@@ -11,8 +11,7 @@ from fastsim.errors import InputError
 from fastsim.kubernetes.pod_rules.namespace_limits import QUOTAS, default_amounts, quota_notice, with_defaults
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.scenario.run_rules import quotas_from
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import manifest, pod
+from tests.objects import manifest, pod, workload_of
 
 IGNORED = "LimitRange: rules that are ignored for Pods, to which admission applied them"
 

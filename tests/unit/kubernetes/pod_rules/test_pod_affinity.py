@@ -25,8 +25,7 @@ from fastsim.kubernetes.pod_rules.pod_affinity import (
     selects,
 )
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import cluster_of, manifest, node, pod
+from tests.objects import cluster_of, manifest, node, pod, workload_of
 
 ZONE = "topology.kubernetes.io/zone"
 NODES = ({"name": "a", ZONE: "x"}, {"name": "b", ZONE: "x"}, {"name": "c", ZONE: "y"}, {"name": "d"})

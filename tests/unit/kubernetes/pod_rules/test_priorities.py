@@ -12,8 +12,7 @@ import pytest
 from fastsim.errors import InputError
 from fastsim.kubernetes.pod_rules.priorities import priorities_of
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import manifest, pod, written
+from tests.objects import manifest, pod, workload_of, written
 
 
 def class_of(name: str, value: Any, **more: Any) -> dict[str, Any]:

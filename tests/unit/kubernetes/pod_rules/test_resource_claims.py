@@ -12,7 +12,6 @@ import fastsim as fs
 from fastsim.decisions.explain import explained
 from fastsim.kubernetes.pod_rules.resource_claims import CHOICE, PARTLY, UNEQUAL, UNKNOWN_DEVICES
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
 from tests.objects import (
     allocation,
     claim,
@@ -27,6 +26,7 @@ from tests.objects import (
     request,
     resource_slice,
     template,
+    workload_of,
 )  # fmt: skip
 
 pytestmark = pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.PodNeverFits",

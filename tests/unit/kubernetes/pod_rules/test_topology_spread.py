@@ -29,8 +29,7 @@ from fastsim.kubernetes.pod_rules.topology_spread import (
     with_sets,
 )
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import manifest, node, pod, written
+from tests.objects import manifest, node, pod, workload_of, written
 
 ZONE = "topology.kubernetes.io/zone"
 WEB = {"app": "web"}

@@ -61,8 +61,9 @@ def test_a_trace_says_that_its_pods_stay_on_their_nodes(tmp_path: Path) -> None:
     agents = [running(f"d-{number}", "n1", {}, meta=meta) for number, meta in enumerate(owned)]
     path = written(tmp_path / "a.json", node("n1"), running("p", "n1", {}), running("q", "n1", {}), *agents)
     text = "pods of a trace stay on the nodes where they ran; with unpin=true the policy places them"
-    with pytest.warns(NodesKept, match=f"{text}: 2, such as default/p$"):
+    with pytest.warns(NodesKept, match=f"{text}: 2, such as default/p$") as caught:
         workload = fs.Workload.from_kubernetes(path, read_as="trace")
+    assert [warning.filename for warning in caught] == [__file__]
     assert workload.table()["pinned_node"].to_pylist() == ["n1"] * 4
     fs.Workload.from_kubernetes(path, read_as="trace", unpin=True)  # without a warning, as without a node:
     fs.Workload.from_kubernetes(written(tmp_path / "b.json", node("n1"), *agents), read_as="trace")

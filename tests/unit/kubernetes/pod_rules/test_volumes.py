@@ -11,8 +11,7 @@ from fastsim.decisions.explain import explained
 from fastsim.errors import InputError
 from fastsim.kubernetes.pod_rules.volumes import UNBOUND, UNKNOWN
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import cluster_of, manifest, node, pod
+from tests.objects import cluster_of, manifest, node, pod, workload_of
 
 
 def claim(name: str = "data", volume: str = "v", namespace: str = "default") -> dict[str, Any]:

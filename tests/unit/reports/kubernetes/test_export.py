@@ -20,9 +20,8 @@ from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.reports.kubernetes.export import bound_pods, node_objects, pod_object, saved_run, write_objects
 from fastsim.simulation.simulate import simulate
 from fastsim.workload import Workload
-from fastsim.workload.importers.kubernetes import workload_of
 from tests.needs import needed
-from tests.objects import cluster_of
+from tests.objects import cluster_of, workload_of
 from tests.objects import node as plain
 from tests.unit.decisions.test_kube_extender import node, pod
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from fastsim.cli.main import exit_code
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import cluster_of, node, pod, written
+from tests.objects import cluster_of, node, pod, workload_of, written
 from tests.strategies import scenarios_per_run
 
 SLICED = {

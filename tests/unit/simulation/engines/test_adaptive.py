@@ -105,10 +105,10 @@ def test_other_rates_are_refused() -> None:
 
 
 def test_jobs_say_what_may_change() -> None:
-    from fastsim.workload import texts
+    from fastsim.scenario import run_inputs
 
     text = "synth:sia?jobs=40&seed=2&rigid_share=0.3&fixed_batch_share=0.3"
-    assert {job.mode for job in jobs_of(texts.workload_from(text).workload)} == {"adaptive", "rigid", "scale-gpus"}
+    assert {job.mode for job in jobs_of(run_inputs.workload_from(text).workload)} == {"adaptive", "rigid", "scale-gpus"}
 
 
 PRICES = "fixed?aws=1&rtx=2"

@@ -11,7 +11,7 @@ import pytest
 from fastsim.errors import ScenarioError
 from fastsim.kubernetes.snapshot import Snapshot
 from fastsim.workload.generators.detectors import LARGEST_GB, NEEDED_GB, NEEDED_MIB, declared, detectors, gaps_s, slots
-from fastsim.workload.importers.kubernetes import workload_of
+from tests.objects import workload_of
 
 
 def test_gaps_are_whole_seconds_between_both_bounds() -> None:

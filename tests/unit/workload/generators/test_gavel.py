@@ -16,7 +16,8 @@ from fastsim.cluster.cluster import Cluster
 from fastsim.errors import ScenarioError
 from fastsim.performance.gavel_rates import JOB_NAMES, JOB_TABLES
 from fastsim.performance.oracle import Oracle
-from fastsim.workload import Workload, texts
+from fastsim.scenario import run_inputs
+from fastsim.workload import Workload
 from fastsim.workload.generators.gavel import ScriptRecipe, script_jobs, synth_gavel
 
 ORACLE = Oracle.default()
@@ -55,12 +56,12 @@ def test_a_warm_start_fills_the_cluster() -> None:
     cluster = Cluster.uniform(nodes=2, gpu="T4", gpus=4)
     times = synth_gavel(12, rate_per_hour=1, warm_start=True, cluster=cluster).table()["submit_s"].to_pylist()
     assert times[:9] == [0.0] * 9 and times[9] > 0
-    text = texts.workload_from("synth:gavel?jobs=12&rate_per_hour=1&warm_start=true&cluster=openb:8").workload
+    text = run_inputs.workload_from("synth:gavel?jobs=12&rate_per_hour=1&warm_start=true&cluster=openb:8").workload
     assert text.table()["submit_s"].to_pylist() == [0.0] * 12
 
 
 def test_the_trace_generator_as_text() -> None:
-    jobs = texts.workload_from("synth:gavel-trace?jobs=7&seed=3&rate_per_hour=2&max_h=8&lengths=8").workload
+    jobs = run_inputs.workload_from("synth:gavel-trace?jobs=7&seed=3&rate_per_hour=2&max_h=8&lengths=8").workload
     assert jobs.rows == 7 and jobs.metadata["fastsim.source"] == "synth gavel-trace"
     assert {seconds % 3600 for seconds in jobs.table()["duration_s"].to_pylist()} == {0.0}
 
@@ -100,7 +101,8 @@ def test_odd_options_are_refused(options: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize("kind", ["gavel", "gavel-trace"])
 def test_jobs_are_drawn_from_the_table_of_a_month(kind: str) -> None:
     usual, early = (
-        texts.workload_from(f"synth:{kind}?jobs=300&multi_gpu=true{end}").workload for end in ("", "&table=2020-05")
+        run_inputs.workload_from(f"synth:{kind}?jobs=300&multi_gpu=true{end}").workload
+        for end in ("", "&table=2020-05")
     )
     moved = {name: JOB_TABLES["2020-05"][place] for place, name in enumerate(JOB_NAMES)}
     assert json.loads(early.metadata["fastsim.params"])["table"] == "2020-05"
@@ -115,7 +117,7 @@ def test_jobs_are_drawn_from_the_table_of_a_month(kind: str) -> None:
 
 
 def test_jobs_of_2019_are_drawn_by_the_simulator_alone() -> None:
-    early = texts.workload_from("synth:gavel?jobs=300&table=2019-09").workload
+    early = run_inputs.workload_from("synth:gavel?jobs=300&table=2019-09").workload
     assert min(early.table()["duration_s"].to_pylist()) >= 6000
     assert early.table()["workload"] != Workload.synth("gavel", jobs=300, table="2020-05").table()["workload"]
     with pytest.raises(ScenarioError, match=r"synth\.table: found '2019-09', expected one of 2020-08, 2020-05$"):

@@ -12,7 +12,8 @@ import pytest
 import fastsim as fs
 from fastsim.errors import ScenarioError
 from fastsim.performance.sensitivity import Sensitivity
-from fastsim.workload import Workload, texts
+from fastsim.scenario import run_inputs
+from fastsim.workload import Workload
 from fastsim.workload.generators.synergy import synth_synergy
 
 
@@ -40,7 +41,7 @@ def test_a_log_is_a_number_a_workload_or_a_file(tmp_path: Path) -> None:
     mixed = synth_synergy(40, seed=3)
     mixed.write(tmp_path / "log.parquet")
     words = f"synth:synergy?jobs=60&log={tmp_path / 'log.parquet'}&multi_gpu=true&durations=log"
-    found = texts.workload_from(words).workload.table()
+    found = run_inputs.workload_from(words).workload.table()
     assert found == synth_synergy(60, log=mixed, multi_gpu=True, durations="log").table()
     assert found["num_gpu"].to_pylist()[:40] == mixed.table()["num_gpu"].to_pylist()
     single = synth_synergy(60, log=40).table()

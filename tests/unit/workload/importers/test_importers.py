@@ -15,10 +15,11 @@ import pytest
 from fastsim.cluster.cluster import Cluster
 from fastsim.cluster.published_nodes import import_nodes
 from fastsim.errors import FastsimError, InputError, ScenarioError
+from fastsim.scenario.run_inputs import workload_from
 from fastsim.workload import Workload
 from fastsim.workload.importers.opendc import write_trace
-from fastsim.workload.published_traces import import_trace
-from fastsim.workload.texts import PUBLISHED, workload_from
+from fastsim.workload.pod_rows import PodRows
+from fastsim.workload.texts import PUBLISHED, import_trace
 
 HELIOS = """job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue
 7,ua,va,16,64,2,COMPLETED,2020-05-01 10:00:10,2020-05-01 10:00:40,2020-05-01 10:01:40,60,30
@@ -100,7 +101,7 @@ def written(folder: Path, text: str | bytes, name: str = "t.csv") -> Path:
     return path
 
 
-def rows(workload: Workload, *names: str) -> list[tuple[Any, ...]]:
+def rows(workload: PodRows, *names: str) -> list[tuple[Any, ...]]:
     return list(zip(*(workload.table()[name].to_pylist() for name in names), strict=True))
 
 

@@ -11,8 +11,7 @@ import pytest
 import fastsim as fs
 from fastsim.errors import InputError
 from fastsim.kubernetes.snapshot import Snapshot
-from fastsim.workload.importers.kubernetes import workload_of
-from tests.objects import pod, written
+from tests.objects import pod, workload_of, written
 
 
 def test_arrivals_durations_and_jobs(tmp_path: Path) -> None:

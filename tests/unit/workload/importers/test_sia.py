@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fastsim.errors import InputError
+from fastsim.scenario.run_inputs import workload_from
 from fastsim.workload import Workload
 from fastsim.workload.importers.sia import write_trace
-from fastsim.workload.texts import workload_from
 
 HEAD = "name,time,application,num_replicas,batch_size"
 PLAIN = f"{HEAD}\ncifar10-0,107.0,cifar10,6,2048\nbert-1,110.5,bert,1,12\n"
