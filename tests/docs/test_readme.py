@@ -17,6 +17,7 @@ import pytest
 
 from fastsim.cli.main import commands as verbs
 from fastsim.cli.main import exit_code
+from fastsim.experiments.capacity_plan import ENOUGH
 from tests.docs.pages import PAGES, ROOT, all_blocks, commands, files, outputs_of_scripts, shown
 from tests.needs import needed
 
@@ -137,8 +138,13 @@ def test_the_week_with_a_cluster_prints_what_it_shows(
 
 @pytest.mark.spread(5)
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page, "console")])
-def test_commands_run_one_after_the_other(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``console`` blocks need nothing but the package; those that need files or servers of the reader are ``sh``."""
+def test_commands_run_one_after_the_other(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``console`` blocks need nothing but the package; those that need files or servers of the reader are ``sh``.
+
+    Plans find nodes to add: an example that has enough of them shows nothing.
+    """
     if "report" in {words[1] for words in commands(page, "console")}:
         pytest.importorskip("altair", reason="altair is not installed (extra report)")
     folder = tmp_path / "reader"
@@ -149,6 +155,7 @@ def test_commands_run_one_after_the_other(page: str, tmp_path: Path, monkeypatch
     for words in commands(page, "console"):
         if words != ["fastsim", "demo"]:  # CI runs it as it stands
             assert exit_code(words[1:]) in expected_codes(words), words
+            assert words[1] != "plan" or ENOUGH not in capsys.readouterr().out, words
     assert [*tmp_path.iterdir()] == [folder], "a command wrote outside its folder"
     shutil.rmtree(folder)
 

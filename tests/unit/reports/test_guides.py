@@ -26,6 +26,18 @@ def test_a_guide_has_a_title_and_a_readable_length(topic: str) -> None:
     assert 25 <= len(text.splitlines()) <= 150
 
 
+@pytest.mark.parametrize(
+    ("topic", "told"),
+    [
+        ("traces", "Results join with your table on your own `pod_id`, in any order"),
+        ("traces", "an id in two rows is refused"),
+        ("policies", "A scorer is called for every pod, so work on whole arrays"),
+    ],
+)
+def test_a_guide_answers_what_readers_have_asked(topic: str, told: str) -> None:
+    assert told in " ".join(guides.guide(topic).split())
+
+
 def test_an_unknown_topic_names_the_nearest() -> None:
     with pytest.raises(ScenarioError, match="'kubernetes'"):
         guides.guide("kubernets")

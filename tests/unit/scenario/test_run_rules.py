@@ -33,7 +33,7 @@ def test_texts_survive_any_name() -> None:
         ("anna:gpu_milli=1.5", "quotas: anna: gpu_milli: found 1.5"),
         ("anna:gpu_milli=x", "quotas: anna: found 'gpu_milli=x'"),
         ({"anna": {"gpu_milli": True}}, "quotas: anna: gpu_milli: found True"),
-        ({"anna": 3}, "quotas: anna: found 3"),
+        ({"anna": 3}, "quotas: anna: found 3, expected names and numbers, such as {'gpu_milli': 8000} for 8 GPUs"),
         (3, "quotas: found int"),
     ],
 )

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import fastsim as fs
@@ -203,6 +204,30 @@ def test_rules_reach_the_engine_however_they_are_spelled(tmp_path: Path) -> None
                        **common)  # fmt: skip
     assert fs.Scenario(CLUSTER, rows, quotas=quotas, weights=weights, **common).quotas == text.quotas
     assert whole.placements.equals(fs.simulate_many([text])[0].placements)
+
+
+TENANTS = ["bert", "anna"] * 4
+VIEWS = pa.DictionaryArray.from_arrays(pa.array([1, 0] * 4, pa.uint8()), pa.array(["anna", "bert"], pa.string_view()))
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [pl.Series(TENANTS, dtype=pl.Categorical), pl.Series(TENANTS, dtype=pl.Enum(["anna", "bert"])), VIEWS],
+    ids=["Categorical", "Enum", "dictionary of views"],
+)
+@pytest.mark.parametrize(
+    "rule", [{"quotas": {"anna": {"gpu_milli": 250}}}, {"weights": {"anna": 4.0}}], ids=["quotas", "weights"]
+)
+def test_tenants_that_are_categories_have_quotas_and_weights(stored: Any, rule: dict[str, Any]) -> None:
+    """Four of eight pods run at once: the rule changes who waits, whatever way the names are stored."""
+
+    def starts(tenants: pa.Array, **rules: Any) -> list[float]:
+        table = pods(8, duration_s=50.0, gpu_milli=250).table().append_column("tenant", tenants)
+        run = fs.simulate("uniform?nodes=1&gpus=1&gpu=T4", fs.Workload.from_arrow(table), queue="drf", **rules)
+        waited: list[float] = run.jobs["start_s"].to_list()
+        return waited
+
+    assert starts(pa.array(stored), **rule) == starts(pa.array(TENANTS), **rule) != starts(pa.array(TENANTS))
 
 
 @pytest.mark.parametrize(
