@@ -121,7 +121,7 @@ def test_pages_of_reproductions(name: str, tmp_path: Path) -> None:
 
 
 VIEWS: dict[str, Callable[[Path, str], Any]] = {
-    "cluster": lambda run, name: hostile_cluster(name), "workload": lambda run, name: hostile_pods(name),
+    "cluster": lambda run, name: hostile_cluster(name), "pod_rows": lambda run, name: hostile_pods(name),
     "result": lambda run, name: fs.Result.load(run),
     "comparison": lambda run, name: fs.compare([fs.Result.load(run)] * 2, [name, f"{name}2"]),
     "sweep": lambda run, name: fs.Sweep({"cluster": "openb:4", "workload": "synth:openb?pods=3", "seed": [0, 1]}, name),

@@ -89,7 +89,7 @@ class AdaptiveDriver(Driver):
         # Every job starts with a restart, in which it makes no progress, and ends in a round after it at the earliest.
         start_s = min(self.setting.applications[job.application].restart_s for job in self.jobs)
         length_s, round_s = max(0.0, self.until_s - self.jobs[0].submit_s), self.setting.round_s
-        decisions = min(length_s / round_s, math.floor(start_s / round_s) + 1)
+        decisions = min(length_s / round_s, start_s // round_s + 1)
         DECISIONS.refuse(decisions)
         GENERATIONS.refuse(decisions, self.plan.generations)
 
