@@ -34,11 +34,12 @@ if SANITIZED:
 
 # Names of functions and tables for unwinding the stack are for profilers alone and would be a tenth of the wheel each;
 # FASTSIM_SYMBOLS=1 keeps them. Calls to Python go straight through the table of addresses, without a stub for each, and
-# targets of jumps follow each other without gaps. The compiler's name, and bytes that name a build, are left out.
+# targets of jumps and segments follow each other without gaps. The compiler's name, and bytes that name a build, are
+# left out.
 STRIPPED = sys.platform == "linux" and os.environ.get("FASTSIM_SYMBOLS", "0") != "1" and not SANITIZED
 SHORT = ["-fno-asynchronous-unwind-tables", "-fno-plt", "-falign-jumps=1", "-fno-ident"]
 COMPILER_FLAGS = [*FLAGS, *SHORT] if STRIPPED else FLAGS
-LINKER_FLAGS = ["-Wl,-s", "-Wl,--build-id=none"] if STRIPPED else SANITIZERS
+LINKER_FLAGS = ["-Wl,-s", "-Wl,--build-id=none", "-Wl,-z,noseparate-code"] if STRIPPED else SANITIZERS
 
 MACROS = [
     ("FASTSIM_CHECKED", str(int(CHECKED))),
