@@ -1,4 +1,4 @@
-"""PodRows traces of OpenDC, version 2, read and written: `tasks.parquet`, and `fragments.parquet` beside it.
+"""Workload traces of OpenDC, version 2, read and written: `tasks.parquet`, and `fragments.parquet` beside it.
 
 Times are documented as milliseconds and memory as KB; a file does not name its units, and one that OpenDC ships
 has seconds, so both are options. Tasks run for their `duration`; their load over time, which fragments have, is not

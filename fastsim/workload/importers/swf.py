@@ -1,4 +1,4 @@
-"""Importer of the Standard PodRows Format of the Parallel Workloads Archive (plain or .gz).
+"""Importer of the Standard Workload Format of the Parallel Workloads Archive (plain or .gz).
 
 A line is a job of 18 numbers, -1 where one is unknown; lines that begin with ``;`` are comments. Processors and memory
 are those of the whole job. Jobs without a run time or without processors are left out.
@@ -51,7 +51,7 @@ def import_jobs(
     """The jobs, one row each; ``processors`` are `cpu` (virtual CPUs) or `gpu` (whole GPUs)."""
     columns = JOBS | PROCESSORS[chosen("processors", processors, tuple(PROCESSORS))]
     source, start_s = _read(path)
-    workload = table_of(source, columns, "Standard PodRows Format", where=(RAN, where), origin=origin)
+    workload = table_of(source, columns, "Standard Workload Format", where=(RAN, where), origin=origin)
     if start_s is not None:
         first_s = start_s + float(workload.metadata["fastsim.origin_s"])
         workload.metadata["fastsim.origin_utc"] = datetime.fromtimestamp(first_s, UTC).isoformat()
@@ -79,7 +79,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[Source, int | None]:
                         rows = []
             parts.append(_numbers(path, rows, lines))
     except FileNotFoundError as error:
-        raise InputError(str(path), "no such file", "a trace in the Standard PodRows Format") from error
+        raise InputError(str(path), "no such file", "a trace in the Standard Workload Format") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(str(path), one_line(error), "a complete text, plain or gzipped") from error
     if not lines:

@@ -191,6 +191,8 @@ def test_swf(tmp_path: Path) -> None:
         import_trace("swf", path, processors="tpu")
     with pytest.raises(InputError, match="found no job, expected lines of 18 numbers"):
         import_trace("swf", written(tmp_path, "; only a comment\n"))
+    with pytest.raises(InputError, match="no such file, expected a trace in the Standard Workload Format"):
+        import_trace("swf", tmp_path / "away.swf")
 
 
 def test_slurm(tmp_path: Path) -> None:
