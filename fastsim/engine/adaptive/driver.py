@@ -29,6 +29,8 @@ from fastsim.workload.oversized_pods import smaller_jobs
 from fastsim_ext.adaptive.loop import AdaptiveLoop
 from fastsim_ext.adaptive.training_job import LearnedPerformance, PlacedStepTimes, TrainingJob
 
+MOST_ROUNDS = 2.0**53
+"""A number of rounds above every budget."""
 MOST_QUIET = 1000
 """Rounds in which jobs wait and none runs, after which a run is given up."""
 STATE = "the state of a run of adaptive jobs"
@@ -89,7 +91,8 @@ class AdaptiveDriver(Driver):
         # Every job starts with a restart, in which it makes no progress, and ends in a round after it at the earliest.
         start_s = min(self.setting.applications[job.application].restart_s for job in self.jobs)
         length_s, round_s = max(0.0, self.until_s - self.jobs[0].submit_s), self.setting.round_s
-        decisions = min(length_s / round_s, start_s // round_s + 1)
+        restarting = math.floor(min(start_s / round_s, MOST_ROUNDS))  # of rounds below 1e-300 s it is infinite
+        decisions = min(length_s / round_s, restarting + 1)
         DECISIONS.refuse(decisions)
         GENERATIONS.refuse(decisions, self.plan.generations)
 
