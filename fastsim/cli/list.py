@@ -13,7 +13,8 @@ from fastsim.cli.grammar.json_output import print_json
 KINDS = ("policies", "clusters", "workloads", "importers", "gpus", "mig")
 POLICY_KINDS = ("placement", "order", "shares", "adaptive")
 METRICS, KUBERNETES = "metrics", "kubernetes"
-with (Path(__file__).parents[1] / "workload" / "tables" / "published_traces.csv").open(newline="") as _rows:
+_TRACES = Path(__file__).parents[1] / "workload" / "published_traces" / "tables" / "published_traces.csv"
+with _TRACES.open(newline="") as _rows:
     PUBLISHED = {row["name"]: row["reads"] for row in csv.DictReader(_rows)}
 """What importers of published traces read; `workload.texts` has the same table, and needs large libraries."""
 IMPORTERS = {

@@ -61,9 +61,9 @@ from fastsim.workload.pod_rows import Held, PodRows
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
 
-with (Path(__file__).parent / "tables" / "published_traces.csv").open(newline="") as _rows:
+with (Path(__file__).parent / "published_traces" / "tables" / "published_traces.csv").open(newline="") as _rows:
     PUBLISHED = {row["name"]: row["reads"] for row in csv.DictReader(_rows)}
-"""Published traces: the names of their modules in `importers`, each with `import_jobs`, and what they read."""
+"""Published traces: their modules in `published_traces`, each with `import_jobs`, and what they read."""
 ENTRY_POINT_GROUP = "fastsim.importers"
 HELD_ROWS = 1_000_000
 """Workloads of at most so many rows are read into memory; longer ones are streamed by every run."""
@@ -242,7 +242,7 @@ def import_trace(kind: str, path: str | os.PathLike[str], **options: Any) -> Pod
     """The jobs of a published trace; options as in `import_jobs` of its module."""
     if kind not in PUBLISHED:
         raise ScenarioError("trace", repr(kind), f"one of: {', '.join(PUBLISHED)}", suggestion(kind, PUBLISHED))
-    importer = import_module(f"fastsim.workload.importers.{kind}").import_jobs
+    importer = import_module(f"fastsim.workload.published_traces.{kind}").import_jobs
     known = dict(list(inspect.signature(importer).parameters.items())[1:])
     refuse_options(f"{kind} {path}", options, tuple(known))
     for option, value in options.items():

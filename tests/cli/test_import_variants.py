@@ -17,7 +17,7 @@ import pytest
 from fastsim.cli.data import import_ as verbs
 from fastsim.cli.main import exit_code
 from tests.objects import pod
-from tests.unit.workload.importers import test_importers as traces
+from tests.unit.workload.published_traces import test_published_traces as traces
 
 
 class Sample(NamedTuple):

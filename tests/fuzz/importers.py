@@ -21,7 +21,7 @@ from fastsim.workload.pod_rows import PodRows
 from fastsim.workload.texts import import_trace
 from tests.fuzz import mutation, trial
 from tests.fuzz.trial import Trial
-from tests.unit.workload.importers import test_importers as seeds
+from tests.unit.workload.published_traces import test_published_traces as seeds
 
 OPENB = """name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time
 pod-00000,14000,0,1,1000,V100M16|V100M32,LS,Running,50,12902960,60

@@ -14,10 +14,10 @@ import fastsim as fs
 from fastsim.cli.main import exit_code
 from fastsim.errors import InputError
 from fastsim.reports.charts.job_charts import completion_hours
-from fastsim.workload import Workload, importers
+from fastsim.workload import Workload, importers, published_traces
 from fastsim.workload.pod_rows import PodRows
 from fastsim.workload.texts import PUBLISHED
-from tests.unit.workload.importers.test_importers import TEXTS
+from tests.unit.workload.published_traces.test_published_traces import TEXTS
 
 pytestmark = pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.ColumnIgnored")
 """One table serves all engines, of which some do not look at all of its columns."""
@@ -271,8 +271,9 @@ RECORDED: dict[str, tuple[str, str, list[str | None]]] = {
 
 
 def test_every_importer_of_traces_is_listed() -> None:
-    folder = {path.stem for path in Path(importers.__path__[0]).glob("*.py")} - {"__init__", "running_pods"}
-    assert folder == RECORDED.keys()
+    folders = (Path(folder.__path__[0]) for folder in (importers, published_traces))
+    modules = {path.stem for folder in folders for path in folder.glob("*.py")}
+    assert modules - {"__init__", "running_pods"} == RECORDED.keys()
 
 
 @pytest.mark.parametrize("kind", [kind for kind, (_, text, _) in RECORDED.items() if text])

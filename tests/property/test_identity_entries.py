@@ -42,7 +42,8 @@ MAKERS = {
     "workload/mapped_pods.py": {ENTRY: {"import_table", "pods_of"}, SOURCE: {"table_of"}},
     "workload/texts.py": {ENTRY: {"in_memory"}, SOURCE: {"import_trace", "open", "opened"}},
     "workload/oversized_pods.py": {"test_jobs_that_fit_keep_their_ids": {"fitting"}},
-    **{f"workload/importers/{kind}.py": {SOURCE: {"import_jobs"}} for kind in RECORDED},
+    **{f"workload/{'published_traces' if kind in PUBLISHED else 'importers'}/{kind}.py": {SOURCE: {"import_jobs"}}
+       for kind in RECORDED},
     "workload/importers/openb.py": {SOURCE: {"import_pods"}},
     "workload/importers/sia.py": {SOURCE: {"import_jobs", "job_list"}},
     "workload/importers/kubernetes.py": {"test_gangs_of_objects_have_the_names_of_their_owners": {

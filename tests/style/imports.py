@@ -138,7 +138,8 @@ def _beginnings(tree: ast.Module, own: str) -> Iterator[tuple[int, str]]:
 @cache
 def traces() -> frozenset[str]:
     """Published traces, whose names are those of their importers."""
-    with (ROOT / "fastsim" / "workload" / "tables" / "published_traces.csv").open(newline="") as rows:
+    folder = ROOT / "fastsim" / "workload" / "published_traces"
+    with (folder / "tables" / "published_traces.csv").open(newline="") as rows:
         return frozenset(row["name"] for row in csv.DictReader(rows))
 
 

@@ -28,7 +28,7 @@ from fastsim.workload.pod_rows import BATCH_ROWS, PodRows
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
 
-TABLES = Path(__file__).parents[1] / "tables"
+TABLES = Path(__file__).parent / "tables"
 
 ARRIVALS = ("seasonal", "poisson", "order")
 DURATIONS = ("body", "full", "forever")

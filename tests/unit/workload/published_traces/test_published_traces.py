@@ -17,8 +17,8 @@ from fastsim.cluster.published_nodes import import_nodes
 from fastsim.errors import FastsimError, InputError, ScenarioError
 from fastsim.scenario.run_inputs import workload_from
 from fastsim.workload import Workload
-from fastsim.workload.importers.opendc import write_trace
 from fastsim.workload.pod_rows import PodRows
+from fastsim.workload.published_traces.opendc import write_trace
 from fastsim.workload.texts import PUBLISHED, import_trace
 
 HELIOS = """job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue
