@@ -85,7 +85,7 @@ HARMLESS = {
     "policy:sia:measured_nodes": "rows of a table up to it", "policy:sia:measured_gpus": "rows of a table up to it",
     "policy:tiresias:queues": "at most 10,000", "policy:tiresias:first_h": PART, "policy:tiresias:factor": PART,
     **{f"policy:{name}:{field}": "a number that jobs are compared with" for field in ("starving_h", "admit")
-       for name in ("drf", "edf", "fcfs", "ftf", "las", "order", "round_robin", "srsf", "srtf", "tetris", "tiresias")},
+       for name, module in registry.MODULES.items() if module == "orders"},
 }  # fmt: skip
 """Options that multiply no work, and why."""
 RATIO, COMPARED = "a ratio or difference that results are compared with", "a time or size that is compared, not counted"
