@@ -26,6 +26,7 @@ from fastsim.kubernetes.pod_rules.volumes import (
     UNBOUND_TEXT,
     claim_text,
 )
+from fastsim.kubernetes.pods import NOMINATED
 
 SUMMED = {
     "absent": "node(s) were not there", "no_gpu_memory": "Insufficient GPU memory",
@@ -76,6 +77,8 @@ def mismatch(conditions: Conditions, row: Mapping[str, Any]) -> str:
         return claim
     if broken.key == ALLOCATABLE:
         return CANNOT
+    if broken.key == NOMINATED:
+        return "room there is kept for a nominated pod"
     if broken.key == AVAILABLE:
         return f"the devices of its claim are elsewhere: {expression(broken)}"
     if broken.op == ONE_OF:
@@ -168,6 +171,8 @@ def summed(check: str, conditions: Conditions, row: Mapping[str, Any], found: in
         return CANNOT
     if broken is not None and broken.key == AVAILABLE:
         return "resourceclaim not available on the node"
+    if broken is not None and broken.key == NOMINATED:
+        return "node(s) kept room for a nominated pod"
     if broken is None or not broken.key.startswith(TAINT):
         return "node(s) didn't match Pod's node affinity/selector"
     cordoned = broken.key.startswith(CORDON)

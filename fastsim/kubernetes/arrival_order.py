@@ -4,24 +4,36 @@ All of them arrive at second 0. Of running pods those whose devices are known co
 start, so that a policy chooses their devices in the order of the cluster. Waiting pods are sorted as kube-scheduler
 does: highest priority first, then the oldest, then by name. So neither the order of objects nor that of files matters.
 Finished pods are dropped.
+
+A waiting pod may be nominated for a node. kube-scheduler tries that node first, and keeps room there from other pods of
+the same priority or less. Where a nominated pod fits on its node, also beside the waiting pods of higher priority that
+may use the node, it is the first of its priority and may use this node alone. Where it fits on no node, other pods of
+its priority or less stay off its node if they do not fit beside it. Some nominated pods are in line as all others,
+which is named: those in gangs, with rules about other pods, or with parts of devices, and those whose node pods of
+higher priority may take first.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
+from fastsim.hardware.node_constraints import ONE_OF, Constraint, conjunction_text
 from fastsim.kubernetes.controllers import PodManifest
 from fastsim.kubernetes.objects import counted_about
-from fastsim.kubernetes.pod_rules.node_affinity import OVER
+from fastsim.kubernetes.pod_rules.node_affinity import OVER, allowed
 from fastsim.kubernetes.pod_rules.priorities import Priorities
-from fastsim.kubernetes.pods import PodTimes, unix_s
+from fastsim.kubernetes.pods import NOMINATED, PodTimes, unix_s
 
 NOW = PodTimes(created=0.0)
 """Times of a pod that is there when the run begins."""
 LACKING = {"cpu_milli": "CPU", "memory_mib": "memory", "gpu_milli": "GPU", "pods": "slots for pods"}
 """Words for resources that a node can lack; a further resource keeps its own name."""
+NO_ROOM = f"pods: {NOMINATED}, for which no room is kept here"
+RELATED = ("gang_size", "after_gang", "group", "spread", "near")
+"""Columns of pods that depend on other pods."""
 
 Row = dict[str, Any]
 Amounts = dict[str, int]
@@ -38,7 +50,7 @@ def in_line(pods: Iterable[PodManifest], priorities: Priorities) -> Iterator[Pod
     for pod in pods:
         if pod.node and not is_over(pod):
             yield pod
-        elif not (is_over(pod) or pod.terminating or pod.spec.get("schedulingGates")):
+        elif not (is_over(pod) or pod.terminating or pod.is_held):
             created = unix_s(pod.created, f"{pod.where}: creation time")
             waiting.append((-(priorities.of(pod, Counter()) or 0), created or 0.0, f"{pod.namespace}/{pod.name}", pod))
     for *_, pod in sorted(waiting, key=lambda entry: entry[:3]):
@@ -54,9 +66,103 @@ def current_rows(rows: Iterable[Row], nodes: Sequence[Mapping[str, Any]], notice
     running = sorted((row for row in present if row["bound_node"] is not None), key=running_key)
     waiting = sorted((row for row in present if row["bound_node"] is None), key=queue_key)
     held = fitting(running, nodes, notices) if nodes else running
-    for row in (rows := [*held, *waiting]):
+    rows = [*held, *Nominations(waiting, Room(held, nodes)).in_line(notices)]
+    for row in rows:
         row["times"] = NOW
     return rows
+
+
+class Room:
+    """What pods that run leave of the nodes."""
+
+    def __init__(self, running: Iterable[Row], nodes: Sequence[Mapping[str, Any]]) -> None:
+        self.nodes = {node["name"]: node for node in nodes}
+        self._running = running
+
+    @cached_property
+    def left(self) -> dict[str, Counter[str]]:
+        """Amounts by node."""
+        left = {name: Counter(offered(node)) for name, node in self.nodes.items()}
+        for row in self._running:
+            if row["bound_node"] in left:
+                left[row["bound_node"]].subtract(requested(row))
+        return left
+
+    @cached_property
+    def divided(self) -> set[str]:
+        """Nodes where pods have parts of devices."""
+        return {row["bound_node"] for row in self._running if row["gpu_milli"] % 1000}
+
+    def hosts(self, row: Row, name: str, others: Iterable[Row] = ()) -> bool:
+        """Whether a pod may use a node, and fits there beside others that have not started."""
+        node, taken = self.nodes[name], Counter[str]()
+        for other in others:
+            taken.update(requested(other))
+        if any(amount + taken[key] > self.left[name][key] for key, amount in requested(row).items()):
+            return False
+        expressions = [Constraint(one["key"], one["op"], tuple(one["values"])) for one in row["constraints"] or ()]
+        models = row["gpu_models"] or (node["gpu_model"],)
+        fine = node["gpu_model"] in models and row["pinned_node"] in (None, name)
+        return fine and bool(allowed(expressions, [{**dict(node["labels"]), "name": name}]))
+
+    def is_exact(self, row: Row, name: str) -> bool:
+        """Whether amounts and expressions alone decide if a pod fits on a node."""
+        instances = any(key.startswith("mig-") for key, _ in row["extra_resources"] or ())
+        divided = row["num_gpu"] and (row["gpu_milli"] % 1000 or row["gpu_memory_mib"] or name in self.divided)
+        return not (instances or divided or any(row[column] for column in RELATED))
+
+
+class Nominations:
+    """Waiting pods, most important first, and the nodes on which room is kept for some of them."""
+
+    def __init__(self, waiting: Sequence[Row], room: Room) -> None:
+        self._waiting, self._room = waiting, room
+        self._kept: dict[str, list[Row]] = {}
+        self._placed: dict[str, str] = {}
+
+    def in_line(self, notices: Counter[str]) -> list[Row]:
+        """The pods in line, with the room that is kept; nominated pods without it are counted in ``notices``."""
+        for row in self._waiting:
+            name = str(row["peer"].status.get(NOMINATED) or "")
+            if name and not self._is_kept(row, name):
+                counted_about(notices, row["native_id"])
+                notices[NO_ROOM] += 1
+        counted_about(notices, "")
+        for row in self._waiting if self._kept else ():
+            if row["native_id"] in self._placed:
+                row["pinned_node"] = self._placed[row["native_id"]]
+            elif away := [name for name in self._kept if self._is_kept_from(row, name)]:
+                others = conjunction_text([Constraint("name", "NotIn", tuple(away))])
+                rule = {"key": NOMINATED, "op": ONE_OF, "values": [others]}
+                row["constraints"] = [*(row["constraints"] or ()), rule]
+        return sorted(self._waiting, key=lambda row: (-_priority(row), row["native_id"] not in self._placed))
+
+    def _is_kept(self, row: Row, name: str) -> bool:
+        """Keep room for a nominated pod if it needs it; False if that cannot be said exactly."""
+        room, kept = self._room, self._kept.get
+        if not room.nodes or not room.is_exact(row, name):
+            return False
+        if name not in room.nodes:
+            return True  # a node that is gone
+        before = [one for one in self._waiting if _priority(one) > _priority(row)]
+        rivals = [one for one in before if one["native_id"] not in self._placed and room.hosts(one, name)]
+        if room.hosts(row, name, [*kept(name, ()), *rivals]):
+            self._placed[row["native_id"]] = name
+        elif any(room.hosts(row, node, kept(node, ())) for node in room.nodes):
+            return not room.hosts(row, name, kept(name, ()))  # it may go elsewhere
+        self._kept.setdefault(name, []).append(row)
+        return True
+
+    def _is_kept_from(self, row: Row, name: str) -> bool:
+        """Whether a pod fits on a node, but not beside the pods of its priority or more that expect room there."""
+        kept = [one for one in self._kept[name] if _priority(one) >= _priority(row)]
+        if all(one["native_id"] in self._placed for one in kept):
+            return False  # they come first
+        return self._room.hosts(row, name) and not self._room.hosts(row, name, kept)
+
+
+def _priority(row: Row) -> int:
+    return row["priority"] or 0
 
 
 def fitting(running: Sequence[Row], nodes: Sequence[Mapping[str, Any]], notices: Counter[str]) -> list[Row]:

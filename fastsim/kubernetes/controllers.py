@@ -38,6 +38,7 @@ from fastsim.kubernetes.workloads.owners import (
     owners,
     role_of,
 )  # fmt: skip
+from fastsim.kubernetes.workloads.scheduling_gates import is_held
 
 GROUPS = ("", "apps", "batch", "extensions")
 """API groups of the kinds that are expanded; "" is that of objects without one."""
@@ -76,6 +77,11 @@ class PodManifest(NamedTuple):
     node: str | None = None
     together: int | None = None
     terminating: bool = False
+
+    @property
+    def is_held(self) -> bool:
+        """Whether scheduling gates hold it back."""
+        return is_held(self.spec, self.labels, self.where)
 
 
 def pods(
@@ -216,8 +222,13 @@ def _is_candidate(item: Manifest) -> bool:
     """Whether an object is a pod that runs, or that waits and that kube-scheduler looks at."""
     if item.kind != "Pod" or item.part("status").get("phase") in OVER:
         return False
-    held = item.part("spec").get("schedulingGates") or item.part("metadata").get("deletionTimestamp")
-    return bool(item.part("spec").get("nodeName")) or not held
+    return bool(item.part("spec").get("nodeName")) or not (
+        _is_gated(item) or item.part("metadata").get("deletionTimestamp")
+    )
+
+
+def _is_gated(pod: Manifest) -> bool:
+    return is_held(pod.part("spec"), pod.part("metadata", "labels"), pod.where)
 
 
 def _podless(item: Manifest) -> tuple[str, str]:
@@ -226,8 +237,8 @@ def _podless(item: Manifest) -> tuple[str, str]:
     if kind == "Pod":
         if item.part("status").get("phase") in OVER:
             return "pod that is over", "pods that are over"
-        gated = bool(item.part("spec").get("schedulingGates"))
-        return ("gated pod", "gated pods") if gated else ("pod that is being deleted", "pods that are being deleted")
+        gone = ("pod that is being deleted", "pods that are being deleted")
+        return ("gated pod", "gated pods") if _is_gated(item) else gone
     if kind not in WORKLOADS and not is_gang_kind(item):
         return f"object of kind {kind}", f"objects of kind {kind}"
     group = _group(item)

@@ -296,7 +296,7 @@ def _is_left_out(pod: PodManifest, times: PodTimes, phase: str, notices: Counter
     """Whether a pod has no row; why is counted in `notices`, unless kube-scheduler passes over it as well."""
     if pod.terminating and not pod.node and phase not in OVER:
         return True
-    if pod.spec.get("schedulingGates") and not pod.node:
+    if not pod.node and pod.is_held:
         notices["pods: left out, because scheduling gates hold them"] += 1
         return True
     if phase in OVER and (times.started is None or times.ended is None):
@@ -363,8 +363,6 @@ def _expressions_about_others(
 
 def _further_expressions(pod: PodManifest, facts: Facts, notices: Counter[str]) -> list[Constraint]:
     """Node expressions of a waiting pod that follow from its volumes."""
-    if pod.status.get(NOMINATED):
-        notices[f"pods: {NOMINATED}, for which room is kept on a node"] += 1
     return facts.volumes.constraints(pod, notices) if pod.spec.get("volumes") else []
 
 

@@ -104,6 +104,8 @@ def priority_class(name: str, value: int, **more: Any) -> dict[str, Any]:
 
 WEB = {"app": "web"}
 RUNNING_WEB = pod("web", CPU, labels=WEB, status=RUNS, nodeName="a1")
+NOMINATED = {"phase": "Pending", "nominatedNodeName": "n2"}
+DELETED = {"deletionTimestamp": "2026-01-01T00:01:00Z"}
 FULL = pod("low", {"cpu": 8}, status=RUNS, nodeName="n1", priority=0)
 DUMPS = [
     Dump("a nodeSelector must be a subset of the labels",
@@ -213,6 +215,21 @@ DUMPS = [
          [node("n1"), {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": {}},
           claim("v", "ReadWriteOncePod"), claiming("p", status=RUNS, nodeName="n1"), claiming("q")],
          {"p": "n1", "q": ""}),
+    Dump("the node that a pod is nominated for is tried before the others",
+         [node("n1"), node("n2"), pod("p", {"cpu": 8}, status=NOMINATED)], {"p": "n2"}),
+    Dump("resources of a node are reserved for the pod that is nominated for it",
+         [node("n1"), node("n2"), pod("old", {"cpu": 8}, priority=5),
+          pod("p", {"cpu": 8}, status={**NOMINATED, "nominatedNodeName": "n1"}, priority=5)], {"old": "n2", "p": "n1"}),
+    Dump("a nominated pod goes to another node that has room while its victims end",
+         [node("n1"), node("n2"), pod("leaving", {"cpu": 4}, status=RUNS, nodeName="n2", meta=DELETED),
+          pod("p", {"cpu": 8}, status=NOMINATED, priority=5)], {"leaving": "n2", "p": "n1"}),
+    Dump("what is free beside victims that end is no room for pods of less priority",
+         [node("n2"), pod("leaving", {"cpu": 4}, status=RUNS, nodeName="n2", meta=DELETED),
+          pod("p", {"cpu": 8}, status=NOMINATED, priority=5), pod("q", {"cpu": 4})],
+         {"leaving": "n2", "p": "", "q": ""}),
+    Dump("a pod of higher priority may get the node that another is nominated for",
+         [node("n2"), pod("p", {"cpu": 8}, status=NOMINATED, priority=5), pod("q", {"cpu": 8}, priority=6)],
+         {"p": "", "q": "n2"}),
     Dump("pods of higher priority are ahead in the queue",
          [node("n1"), priority_class("high", 1000), pod("p", {"cpu": 8}),
           pod("q", {"cpu": 8}, priorityClassName="high", priority=1000)], {"p": "", "q": "n1"}),

@@ -108,6 +108,12 @@ DUMPS = [
     Dump("a suspended Job in a queue of Kueue waits for its quota, with all its pods",
          [board("n1", 8), job("j", labels=KUEUE, parallelism=2, completions=2, suspend=True)],
          {"j-0": "n1", "j-1": "n1"}),
+    Dump("a plain pod in a queue of Kueue is gated until it is admitted, so it waits as pods do",
+         [board("n1", 1), pod("a", ONE, labels=KUEUE, schedulingGates=[{"name": "kueue.x-k8s.io/admission"}]),
+          pod("b", ONE)], {"a": "n1", "b": ""}),
+    Dump("a pod with a gate that is not Kueue's is not considered for a node",
+         [board("n1", 1), pod("a", ONE, labels=KUEUE, schedulingGates=[
+             {"name": "kueue.x-k8s.io/admission"}, {"name": "example.com/check"}]), pod("b", ONE)], {"b": "n1"}),
     Dump("pods of a Job beside it are its pods, by the label job-name alone",
          [board("n1", 8), job("j"), pod("j-x", ONE, labels={"batch.kubernetes.io/job-name": "j"}, status=RUNS,
                                         nodeName="n1")], {"j-x": "n1"}),

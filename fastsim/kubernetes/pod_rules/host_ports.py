@@ -108,7 +108,7 @@ class HostPorts:
         there: dict[PortKind, set[str]] = {}
         waiting: set[PortKind] = set()
         for pod in self._pods:
-            gone = pod.status.get("phase") in OVER or (not pod.node and pod.spec.get("schedulingGates"))
+            gone = pod.status.get("phase") in OVER or (not pod.node and pod.is_held)
             ports = frozenset() if gone else ports_of(pod)
             if ports and pod.node:
                 there.setdefault(PortKind(ports, self._apart(pod)), set()).add(pod.node)

@@ -232,7 +232,7 @@ class Peers:
         """Pods that are on nodes, and pods that wait."""
         on_nodes, waiting = Pods(), Pods()
         for pod in self._pods:
-            if pod.status.get("phase") not in OVER and (pod.node or not pod.spec.get("schedulingGates")):
+            if pod.status.get("phase") not in OVER and (pod.node or not pod.is_held):
                 (on_nodes if pod.node else waiting).add(pod)
         return on_nodes, waiting
 

@@ -12,7 +12,7 @@ from fastsim.errors import ScenarioError
 from fastsim.kubernetes.devices.hami import ALLOCATED
 from fastsim.kubernetes.objects import Manifest, mapping
 from fastsim.kubernetes.pod_rules.resource_claims import CLAIM, reserved_for
-from fastsim.kubernetes.pods import HELD
+from fastsim.kubernetes.pods import HELD, NOMINATED
 from fastsim.kubernetes.workloads.owners import owners
 
 EVERY = ("True", "true", "all")
@@ -48,12 +48,14 @@ def _key(item: Manifest) -> tuple[str, str]:
 
 
 def without_node(pod: Manifest) -> Manifest:
-    """The pod as if it waited, without its node and devices."""
+    """The pod as if it waited, without its node, a nomination and devices."""
     metadata = pod.part("metadata")
     annotations = mapping(metadata, "annotations", pod.where)
     kept = {name: value for name, value in annotations.items() if name not in (*HELD, ALLOCATED)}
     spec = {name: value for name, value in pod.part("spec").items() if name != "nodeName"}
-    return pod._replace(body={**pod.body, "metadata": {**metadata, "annotations": kept}, "spec": spec})
+    status = {name: value for name, value in pod.part("status").items() if name != NOMINATED}
+    body = {**pod.body, "metadata": {**metadata, "annotations": kept}, "spec": spec, "status": status}
+    return pod._replace(body=body)
 
 
 def _is_chosen(pod: Manifest, choice: str) -> bool:

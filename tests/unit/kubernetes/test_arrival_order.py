@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import fastsim as fs
+from fastsim.decisions.explain import explained
 from fastsim.errors import ScenarioError
-from fastsim.kubernetes.arrival_order import fitting
+from fastsim.kubernetes.arrival_order import NO_ROOM, fitting
 from fastsim.kubernetes.objects import Manifest
 from fastsim.kubernetes.snapshot import Snapshot
 from tests.objects import cluster_of, node, pod, workload_of, written
@@ -32,6 +35,13 @@ def places(read: Snapshot, **options: Any) -> dict[str, str | None]:
     """By name of the pod, its node; None if it has none."""
     result = fs.simulate(cluster_of(read), workload_of(read), "best_fit", **options)
     return dict(result.placements.sort("native_id").select("native_id", "node").rows())
+
+
+def after_one_pass(read: Snapshot) -> dict[str, str | None]:
+    """As ``places``; neither pods that fit nowhere nor unused priorities are told."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return places(read)
 
 
 @pytest.mark.parametrize("queue", ["drop", "fifo", "priority", "fifo_skip"])
@@ -126,3 +136,95 @@ def test_devices_are_those_that_an_annotation_tells() -> None:
     result = fs.simulate(cluster_of(read), workload_of(read), "best_fit")
     assert result.placements.sort("native_id")["gpu_ids"].to_list() == [[1, 3], [0]]
     assert read.notices == {"pods: numbers of devices that do not match their requests": 1}
+
+
+def nominated(name: str, requests: dict[str, Any], where: str = "n1", **more: Any) -> dict[str, Any]:
+    return pod(name, requests, status={"phase": "Pending", "nominatedNodeName": where}, **more)
+
+
+TWO = [node("n1"), node("n2")]
+
+
+def test_a_nominated_pod_takes_its_node_before_older_pods_of_its_priority() -> None:
+    first, nom = pod("first", {"cpu": 8}, meta=OLD, priority=5), nominated("nom", {"cpu": 8}, meta=NEW, priority=5)
+    read = snapshot(*TWO, first, nom)
+    assert after_one_pass(read) == {"default/first": "n2", "default/nom": "n1"} and not read.notices
+    assert after_one_pass(snapshot(*TWO, {**first, "spec": {**first["spec"], "priority": 4}}, nom)) == {
+        "default/first": "n2", "default/nom": "n1"}  # fmt: skip
+
+
+def test_pods_of_higher_priority_may_take_the_room() -> None:
+    """Which node the first pod takes is for the policy to say, so that the second is kept to none."""
+    high = pod("high", {"cpu": 8}, meta=OLD, priority=9)
+    read = snapshot(*TWO, high, nominated("nom", {"cpu": 8}, meta=NEW, priority=5))
+    assert after_one_pass(read) == {"default/high": "n1", "default/nom": "n2"}
+    assert read.notices == {NO_ROOM: 1}
+    elsewhere = pod("high", {"cpu": 8}, meta=OLD, priority=9, nodeSelector={"kubernetes.io/hostname": "n2"})
+    nodes = [node(name, {"kubernetes.io/hostname": name}) for name in ("n1", "n2")]
+    read = snapshot(*nodes, elsewhere, nominated("nom", {"cpu": 8}, meta=NEW, priority=5))
+    assert after_one_pass(read) == {"default/high": "n2", "default/nom": "n1"} and not read.notices
+
+
+@pytest.mark.filterwarnings("ignore::fastsim.simulation.run_warnings.PodNeverFits")
+def test_room_is_kept_while_evicted_pods_end() -> None:
+    """4 of 8 CPUs are free on n1, where a pod is being deleted for one that needs all of them."""
+    leaving = running("leaving", "n1", {"cpu": 4}, meta={**OLD, "deletionTimestamp": "2024-01-01T00:01:00Z"})
+    big = nominated("big", {"cpu": 8}, meta=NEW, priority=5)
+    small = [pod(name, {"cpu": 4}, meta=OLD, priority=value) for name, value in (("low", 1), ("equal", 5), ("high", 6))]
+    free = pod("free", {"memory": "1Gi"}, meta=OLD)
+    for one, where in zip(small, (None, None, "n1"), strict=True):
+        read = snapshot(node("n1"), leaving, big, one, free)
+        assert after_one_pass(read) == {
+            "default/leaving": "n1", "default/big": None, f"default/{one['metadata']['name']}": where,
+            "default/free": "n1",
+        }  # fmt: skip
+        assert not read.notices
+        if where is None:
+            result = fs.simulate(cluster_of(read), workload_of(read), "best_fit", queue="priority")
+            pod_id = result.jobs.filter(pl.col("native_id") == f"default/{one['metadata']['name']}")["pod_id"][0]
+            explanation = explained(result, [pod_id])
+            words = explanation.summary(explanation.decisions[0])
+            assert words == "0/1 nodes are available: 1 node(s) kept room for a nominated pod."
+
+
+def test_another_node_that_has_room_is_taken() -> None:
+    leaving = running("leaving", "n1", {"cpu": 4}, meta=OLD)
+    read = snapshot(*TWO, leaving, nominated("big", {"cpu": 8}, priority=5), pod("low", {"cpu": 4}))
+    assert after_one_pass(read) == {"default/leaving": "n1", "default/big": "n2", "default/low": "n1"}
+    assert not read.notices
+
+
+def test_two_nominated_pods_share_their_node() -> None:
+    pair = [nominated(name, {"cpu": 4}, meta=NEW) for name in "ab"]
+    read = snapshot(*TWO, pod("old", {"cpu": 4}, meta=OLD), *pair)
+    assert after_one_pass(read) == {"default/a": "n1", "default/b": "n1", "default/old": "n2"}
+
+
+@pytest.mark.parametrize(
+    ("more", "where", "notices"),
+    [
+        ({}, "gone", {}),
+        ({"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "labelSelector": {},
+                                         "whenUnsatisfiable": "DoNotSchedule"}]}, "n1", {NO_ROOM: 1}),
+    ],
+)  # fmt: skip
+def test_other_nominated_pods_are_in_line_as_all(more: Any, where: str, notices: dict[str, int]) -> None:
+    nodes = [node(name, {"kubernetes.io/hostname": name}) for name in ("n1", "n2")]
+    read = snapshot(*nodes, pod("first", {"cpu": 8}, meta=OLD), nominated("nom", {"cpu": 8}, where, meta=NEW, **more))
+    assert after_one_pass(read) == {"default/first": "n1", "default/nom": "n2"} and read.notices == notices
+
+
+def test_parts_of_devices_are_not_added_up() -> None:
+    """Half of each of two devices is free, which is not a whole one."""
+    board = node("n1", T4, amounts={"nvidia.com/gpu": "2"})
+    halves = [running(name, "n1", {}, annotations={"gpu-fraction": "0.5", "alibabacloud.com/gpu-index": str(number)})
+              for number, name in enumerate("ab")]  # fmt: skip
+    read = snapshot(board, node("n2", T4, amounts={"nvidia.com/gpu": "1"}), *halves,
+                    nominated("nom", {"nvidia.com/gpu": 1}))  # fmt: skip
+    assert after_one_pass(read)["default/nom"] == "n2" and read.notices == {NO_ROOM: 1}
+
+
+def test_pods_that_are_placed_anew_are_not_nominated(tmp_path: Path) -> None:
+    held = pod("p", {"cpu": 1}, status={"phase": "Running", "nominatedNodeName": "n1"}, nodeName="n1")
+    path = written(tmp_path / "a.json", *TWO, held)
+    assert Snapshot.read(path, unpin="true").pod_rows()[0]["pinned_node"] is None

@@ -16,6 +16,7 @@ import fastsim.kubernetes
 from fastsim.cli.main import exit_code
 from fastsim.errors import ScenarioError
 from fastsim.hardware import mig, node_constraints
+from fastsim.kubernetes.arrival_order import NO_ROOM
 from fastsim.kubernetes.fields import STANDINGS, STEP, chosen, fields, fields_text, unread_fields
 from fastsim.kubernetes.pods import HARMLESS, HONOURED
 from fastsim.kubernetes.snapshot import Snapshot
@@ -175,12 +176,13 @@ def test_named_fields_are_in_the_notices(tmp_path: Path, spec: dict[str, Any]) -
     assert sum(snapshot.notices.values()) == 1
 
 
-def test_nominated_node_is_named_while_the_pod_waits(tmp_path: Path) -> None:
+def test_nominated_node_is_named_where_no_room_is_kept(tmp_path: Path) -> None:
     nominated = {"phase": "Pending", "nominatedNodeName": "n"}
     waiting, bound = pod("a", status=nominated), pod("b", status=nominated, nodeName="n")
-    snapshot = Snapshot.read(written(tmp_path / "a.json", node("n"), waiting, bound))
-    workload_of(snapshot)
-    assert snapshot.notices == {"pods: nominatedNodeName, for which room is kept on a node": 1}
+    for nodes, notices in (([], {NO_ROOM: 1}), ([node("n")], {})):
+        snapshot = Snapshot.read(written(tmp_path / f"{len(nodes)}.json", *nodes, waiting, bound))
+        workload_of(snapshot)
+        assert snapshot.notices == notices
 
 
 def test_harmless_fields_are_not_in_the_notices(tmp_path: Path) -> None:
