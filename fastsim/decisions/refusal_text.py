@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastsim.hardware import mig
-from fastsim.hardware.node_constraints import ONE_OF, Conditions, Constraint, conjunction, holds, node_labels
+from fastsim.hardware.node_constraints import (
+    ONE_OF,
+    VOLUMES,
+    Conditions,
+    Constraint,
+    conjunction,
+    holds,
+    node_labels,
+    unstated,
+)
 from fastsim.kubernetes.devices.device_demands import DEVICES
 from fastsim.kubernetes.devices.device_resources import GPU, LACKING, OFFERED
 from fastsim.kubernetes.nodes import IN_BYTES, TAINT, UNSCHEDULABLE
@@ -43,6 +52,8 @@ SUMMED = {
 """Texts of failed checks in the message about all nodes."""
 NO_CLAIM = ("persistentvolumeclaim ", UNBOUND_TEXT, 'resourceclaim "', "resourceclaim cannot")
 """Beginnings of texts about a claim that is not there, or cannot be honoured."""
+TOO_MANY_VOLUMES = "node(s) exceed max volume count"
+"""kube-scheduler's text for nodes that cannot attach the volumes of the pod."""
 NO_PORTS = "node(s) didn't have free ports for the requested pod ports"
 """kube-scheduler's text for nodes where another pod has a port of the pod."""
 BETWEEN_PODS = {
@@ -115,9 +126,12 @@ def lacking(conditions: Conditions, row: Mapping[str, Any], found: int, needed: 
     short = [
         name
         for name, amount in sorted(conditions.extra_resources)
-        if amount == needed and available.get(name, 0) >= found
+        if amount == needed and available.get(name, unstated(name)) >= found
     ]
-    without = [name for name, amount in sorted(conditions.extra_resources) if amount and name not in available]
+    without = [
+        name for name, amount in sorted(conditions.extra_resources)
+        if amount and name not in available and not unstated(name)
+    ]  # fmt: skip
     return next(iter(short if needed else without), "a further resource")
 
 
@@ -135,6 +149,8 @@ def insufficient(name: str) -> str:
     """kube-scheduler's text for a further resource that a node has too little of."""
     if name.startswith(DEVICES):
         return CANNOT
+    if name.startswith(VOLUMES):
+        return TOO_MANY_VOLUMES
     return f"Insufficient {mig.DOMAIN if name.startswith(mig.PREFIX) else ''}{name}"
 
 

@@ -10,11 +10,13 @@ import numpy as np
 
 from fastsim.decisions.refusal_text import (
     BETWEEN_PODS,
+    CLAIM_IN_USE,
     CLAIMS,
     NO_PORTS,
     PORTS,
     SPREAD,
     SUMMED,
+    TOO_MANY_VOLUMES,
     insufficient,
     near_text,
     order_of_labels,
@@ -22,6 +24,7 @@ from fastsim.decisions.refusal_text import (
     summed,
 )
 from fastsim.decisions.replay import NAMES
+from fastsim.hardware.node_constraints import unstated
 from fastsim.kubernetes.pod_rules.pod_affinity import APART, KEPT_AWAY
 from fastsim.kubernetes.pod_rules.resource_claims import CANNOT
 from fastsim.kubernetes.pod_rules.volumes import IN_USE_TEXT
@@ -38,6 +41,8 @@ MENDABLE = {
     NO_PORTS, IN_USE_TEXT, SUMMED["spread"], SUMMED["no_pod_slot"], BETWEEN_PODS[APART][1], BETWEEN_PODS[KEPT_AWAY][1],
 }  # fmt: skip
 """Texts about nodes that may host the pod once pods there are stopped."""
+LATE = {TOO_MANY_VOLUMES: CLAIM_IN_USE, CANNOT: CLAIMS}
+"""Texts about amounts that come after those of labels, and the last of these places before each."""
 Row = Mapping[str, Any]
 
 
@@ -80,7 +85,7 @@ class Refusals:
         )
         device_mib = row.get("gpu_memory_mib")
         return (
-            any(beyond) or any(asked[name] > whole.get(name, 0) for name in resources)
+            any(beyond) or any(asked[name] > whole.get(name, unstated(name)) for name in resources)
             or (device_mib is not None and request.conditions.gpu_memory_mib > device_mib)
         )  # fmt: skip
 
@@ -116,7 +121,7 @@ class Refusals:
             known[n] = summed("no_match", conditions, row, 0, 0), order_of_labels(conditions, row)
         text, order = known[n]
         lacking = _lacking(decision, n) if order > PORTS else []
-        if lacking and not (lacking == [CANNOT] and order <= CLAIMS):
+        if lacking and order > LATE.get(lacking[0], -1):
             return lacking
         return [SUMMED["spread"] if order > SPREAD and decision.breaks_spread(n) else text]
 
@@ -130,5 +135,6 @@ def _lacking(decision: Decision, n: int) -> list[str]:
     checks, resources = decision.lacking(n)
     texts = [summed(check, decision.request.conditions, {}, 0, 0) for check in checks]
     texts += [insufficient(name) for name in resources]
-    # Claims are the last that kube-scheduler looks at on a node.
-    return [text for text in texts if text != CANNOT] or texts[:1]
+    # kube-scheduler looks at volumes after amounts, and at claims last.
+    late = [text for text in LATE if text in texts]
+    return [text for text in texts if text not in late] or late[:1]

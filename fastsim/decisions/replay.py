@@ -24,6 +24,7 @@ from fastsim.errors import InputError, ScenarioError
 from fastsim.foundation.limits.forked_process import whole_process
 from fastsim.foundation.limits.knobs import EXPLAINED
 from fastsim.foundation.limits.work_budget import Work, amount_text
+from fastsim.hardware.node_constraints import unstated
 from fastsim_ext.online.decision_trace import (
     ABSENT,
     BREAKS_SPREAD,
@@ -116,7 +117,7 @@ class Decision:
             return [], []
         bits, asked = int(self.lacks__n[n]), dict(self.request.conditions.extra_resources)
         short = {name for g, name in enumerate(self.extras) if bits & LACKS_EXTRA << g}
-        foreign = {name for name, amount in asked.items() if amount and name not in self.extras}
+        foreign = {name for name, n in asked.items() if n and name not in self.extras and not unstated(name)}
         return [check for check, bit in LACKS.items() if bits & bit], sorted(short | foreign)
 
     def breaks_spread(self, n: int) -> bool:

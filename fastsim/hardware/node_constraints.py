@@ -38,12 +38,22 @@ PREFERENCES = (*WRITTEN_PREFERENCES, "required", "image")
 IMAGE = "image:"
 """Beginning of the labels of nodes that have an image; the value is its size, bytes."""
 
+VOLUMES = "volumes:"
+"""Beginning of the names of further resources that count volumes of a driver on a node."""
+WITHOUT_LIMIT = 1 << 40
+"""Amount of such a resource on nodes that do not state it."""
+
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 """Comparisons of a node's label with the values of a constraint."""
 
 
 ONE_OF = "OneOf"
 """Operator of alternatives: each value is a list of expressions that hold together, see `conjunction_text`."""
+
+
+def unstated(name: str) -> int:
+    """The amount of a further resource on a node that does not state it: none, but of volumes any number."""
+    return WITHOUT_LIMIT if name.startswith(VOLUMES) else 0
 
 
 class Constraint(NamedTuple):

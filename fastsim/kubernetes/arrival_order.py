@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from fastsim.hardware.node_constraints import ONE_OF, Constraint, conjunction_text
+from fastsim.hardware.node_constraints import ONE_OF, Constraint, conjunction_text, unstated
 from fastsim.kubernetes.controllers import PodManifest
 from fastsim.kubernetes.objects import counted_about
 from fastsim.kubernetes.pod_rules.node_affinity import OVER, allowed
@@ -80,12 +80,12 @@ class Room:
         self._running = running
 
     @cached_property
-    def left(self) -> dict[str, Counter[str]]:
+    def left(self) -> dict[str, Amounts]:
         """Amounts by node."""
-        left = {name: Counter(offered(node)) for name, node in self.nodes.items()}
+        left = {name: offered(node) for name, node in self.nodes.items()}
         for row in self._running:
             if row["bound_node"] in left:
-                left[row["bound_node"]].subtract(requested(row))
+                _take(left[row["bound_node"]], requested(row))
         return left
 
     @cached_property
@@ -95,10 +95,10 @@ class Room:
 
     def hosts(self, row: Row, name: str, others: Iterable[Row] = ()) -> bool:
         """Whether a pod may use a node, and fits there beside others that have not started."""
-        node, taken = self.nodes[name], Counter[str]()
+        node, left = self.nodes[name], dict(self.left[name])
         for other in others:
-            taken.update(requested(other))
-        if any(amount + taken[key] > self.left[name][key] for key, amount in requested(row).items()):
+            _take(left, requested(other))
+        if any(amount > left.get(key, unstated(key)) for key, amount in requested(row).items()):
             return False
         expressions = [Constraint(one["key"], one["op"], tuple(one["values"])) for one in row["constraints"] or ()]
         models = row["gpu_models"] or (node["gpu_model"],)
@@ -176,14 +176,13 @@ def fitting(running: Sequence[Row], nodes: Sequence[Mapping[str, Any]], notices:
             omitted.add(row["native_id"])
             notices["pods: left out, because they run on nodes that are not there"] += 1
             continue
-        short = [name for name, amount in request.items() if amount > left[node].get(name, 0)]
+        short = [name for name, amount in request.items() if amount > left[node].get(name, unstated(name))]
         if short:
             omitted.add(row["native_id"])
             words = " and ".join(LACKING.get(name, name) for name in short)
             notices[f"pods: left out, because the nodes where they run have too little {words} for all of them"] += 1
             continue
-        for name, amount in request.items():
-            left[node][name] -= amount
+        _take(left[node], request)
     counted_about(notices, "")
     return [row for row in running if row["native_id"] not in omitted]
 
@@ -204,6 +203,11 @@ def requested(row: Row) -> Amounts:
         amounts["gpu_milli"] = row["num_gpu"] * row["gpu_milli"]
     further = {name: amount for name, amount in row["extra_resources"] or () if not name.startswith("mig-")}
     return {name: amount for name, amount in (amounts | further).items() if amount}
+
+
+def _take(left: Amounts, request: Amounts) -> None:
+    for name, amount in request.items():
+        left[name] = left.get(name, unstated(name)) - amount
 
 
 def running_key(row: Row) -> tuple[bool, float, str]:

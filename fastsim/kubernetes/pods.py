@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import Constraint, Preference
 from fastsim.kubernetes.controllers import QUEUE, PodManifest
+from fastsim.kubernetes.devices.attached_volumes import AttachedVolumes
 from fastsim.kubernetes.devices.gpu_groups import GROUP as GPU_GROUP
 from fastsim.kubernetes.devices.gpu_groups import groups_of
 from fastsim.kubernetes.devices.hami import CHOICES, Board, allocated, allowed_nodes
@@ -106,6 +107,7 @@ class Facts(NamedTuple):
     boards_of: Mapping[str, Sequence[Board]] = MappingProxyType({})
     budgets: PreemptionBudgets = PreemptionBudgets()
     claims: ResourceClaims = NO_CLAIMS
+    attached: AttachedVolumes = AttachedVolumes({})
 
 
 def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, Any] | None:
@@ -118,6 +120,8 @@ def pod_row(pod: PodManifest, facts: Facts, notices: Counter[str]) -> dict[str, 
     claimed = facts.claims.claimed(pod, template.request.amounts, notices)
     if claimed.extra or claimed.gpus:
         row |= claimed.beside(template.request.columns)
+    if volumes := facts.attached.taken(pod, notices):
+        row["extra_resources"] = sorted([*(row["extra_resources"] or ()), *volumes])
     further = [] if pod.node else _further_expressions(pod, facts, notices)
     if further or claimed.constraints or template.by_node:
         row["constraints"] = _constraints(pod, template, further, claimed.constraints, facts)

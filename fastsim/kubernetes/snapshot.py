@@ -15,7 +15,6 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property, partial
 from operator import itemgetter
@@ -43,8 +42,8 @@ if TYPE_CHECKING:
 Known = TypeVar("Known")
 
 READ = ("Node", "Pod", "PriorityClass", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "DaemonSet",
-        "Job", "CronJob", "PodGroup", "Namespace", "LimitRange", "ResourceQuota", "PersistentVolume",
-        "PersistentVolumeClaim", "RuntimeClass", "ResourceSlice", "DeviceClass", "ResourceClaim",
+        "Job", "CronJob", "PodGroup", "Namespace", "LimitRange", "ResourceQuota", "PersistentVolume", "CSINode",
+        "PersistentVolumeClaim", "RuntimeClass", "ResourceSlice", "DeviceClass", "ResourceClaim", "VolumeAttachment",
         "ResourceClaimTemplate", "DeviceTaintRule", "PodDisruptionBudget", "StorageClass")  # fmt: skip
 """Kinds that are read; others are counted in the notices."""
 
@@ -54,7 +53,6 @@ WITHOUT_PART = (
     "HorizontalPodAutoscaler", "IPAddress", "Ingress", "IngressClass", "Lease", "MutatingWebhookConfiguration",
     "NetworkPolicy", "NodeMetrics", "PodMetrics", "Role", "RoleBinding", "Secret", "Service", "ServiceAccount",
     "ServiceCIDR", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
-    "VolumeAttachment",
 )  # fmt: skip
 """Kinds of Kubernetes' own that have no part in where a pod may go."""
 READINGS = ("now", "trace")
@@ -105,8 +103,7 @@ class Snapshot:
         if repeated:
             self.notices["objects: earlier copies of others, which are ignored"] = repeated
         for kind, items in self._by_kind.items():
-            read = kind in READ
-            for item in items if not read else ():
+            for item in () if kind in READ else items:
                 if not (is_gang_kind(item) or states_gangs(item) or has_no_part(item)):
                     self.notices.about = item.name
                     self.notices[f"objects of kind {kind}"] += 1
@@ -189,7 +186,7 @@ class Snapshot:
         return joint
 
     def without_pods(self) -> Snapshot:
-        """The same objects without pods, and without claims that have devices."""
+        """The same objects without pods, claims that have devices, and volumes that are attached."""
         kept = [item for item in self.objects if item.kind != "Pod" and not _has_devices(item)]
         bare = Snapshot(kept, self.name, self.memory_unit)
         bare.nodes_of = self
@@ -267,8 +264,16 @@ class Snapshot:
 
     @_Shared
     def _node_rows(self) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self._claims.on_nodes(self._plain_rows, self._node_notices)
+        claimed = self._claims.on_nodes(self._plain_rows, self._node_notices)
+        rows: list[dict[str, Any]] = self._attached.on_nodes(claimed)
         return rows
+
+    @_Shared
+    def _attached(self) -> Any:
+        """Volumes that nodes attach for the pods, if any node limits them."""
+        from fastsim.kubernetes.devices.attached_volumes import LIMITS, AttachedVolumes
+
+        return AttachedVolumes(self._by_kind, self._pods[0] if self.of_kind(LIMITS) else ())
 
     @_Shared
     def _plain_rows(self) -> list[dict[str, Any]]:
@@ -317,8 +322,8 @@ class Snapshot:
 
     @property
     def has_claims(self) -> bool:
-        """Whether there are objects of Dynamic Resource Allocation."""
-        return bool(self._claimed_devices.present)
+        """Whether pods take devices by Dynamic Resource Allocation, or volumes that nodes limit."""
+        return bool(self._claimed_devices.present or self._attached.drivers)
 
     def asks_for_devices(self, pod: Manifest) -> bool:
         """Whether a pod has claims for devices that are there, or asks for resources that stand for them."""
@@ -357,17 +362,10 @@ class Snapshot:
     @_Shared
     def _wanted_images(self) -> frozenset[str]:
         """Labels that stand for the images of pods without nodes, if any node says which it has."""
-        from fastsim.kubernetes.controllers import pod_specs
-        from fastsim.kubernetes.pod_rules.preferences import image_labels
+        from fastsim.kubernetes.pod_rules.preferences import wanted_images
 
-        if not any(node.part("status").get("images") for node in self.of_kind("Node")):
-            return frozenset()
-        wanted: set[str] = set()
-        for item in self.objects:
-            with suppress(InputError):  # raised when the pod is read
-                for spec in pod_specs(item):
-                    wanted |= set() if spec.get("nodeName") else set(image_labels(spec, item.where))
-        return frozenset(wanted)
+        told = any(node.part("status").get("images") for node in self.of_kind("Node"))
+        return wanted_images(self.objects) if told else frozenset()
 
     @_Shared
     def _surroundings(self) -> Any:
@@ -406,7 +404,7 @@ class Snapshot:
         from fastsim.kubernetes.pod_rules.host_ports import HostPorts
         from fastsim.kubernetes.pod_rules.pod_affinity import Peers
         from fastsim.kubernetes.pod_rules.priorities import priorities_of
-        from fastsim.kubernetes.pod_rules.volumes import Volumes
+        from fastsim.kubernetes.pod_rules.volumes import STORED, Volumes
         from fastsim.kubernetes.pods import Facts, Templates
 
         namespaces = {item.name: item.part("metadata", "labels") for item in self.of_kind("Namespace")}
@@ -414,15 +412,15 @@ class Snapshot:
         peers = Peers(listed, self._places.nodes, namespaces)
         priorities = priorities_of(self.of_kind("PriorityClass"))
         users = in_line(listed, priorities)
-        claims, volumes_ = self.of_kind("PersistentVolumeClaim"), self.of_kind("PersistentVolume")
-        volumes = Volumes(claims, volumes_, users, self.of_kind("StorageClass"), self._places.nodes)
+        claims, stored, classes = map(self.of_kind, STORED)
+        volumes = Volumes(claims, stored, classes, users, self._places.nodes)
         ports = HostPorts(listed, lambda pod: peers.rules(pod).group)
         boards_of = {item.name: boards(item) for item in self.of_kind("Node")}
         budgets = PreemptionBudgets(self._others, listed)
         return Facts(
             places=self._places, surroundings=self._surroundings, priorities=priorities, peers=peers, volumes=volumes,
             ports=ports, kept=self._kept, templates=Templates(), boards_of=boards_of, budgets=budgets,
-            claims=self._claims,
+            claims=self._claims, attached=self._attached,
         )  # fmt: skip
 
     @_Shared
@@ -484,7 +482,8 @@ def _group(item: Manifest) -> str:
 
 
 def _has_devices(item: Manifest) -> bool:
-    return item.kind == "ResourceClaim" and item.part("status").get("allocation") is not None
+    claimed = item.kind == "ResourceClaim" and item.part("status").get("allocation") is not None
+    return claimed or item.kind == "VolumeAttachment"
 
 
 def _has_pods(item: Manifest) -> bool:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from fastsim.errors import InputError, ScenarioError, suggestion
 from fastsim.foundation.columns.content_equality import ValueByObject
 from fastsim.hardware.eligible_nodes import EligibleNodes
-from fastsim.hardware.node_constraints import BESIDE, domains, holds, node_labels
+from fastsim.hardware.node_constraints import BESIDE, domains, holds, node_labels, unstated
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
@@ -307,7 +307,7 @@ def _passed(shape: Shape, rows: Any, classes: PodClasses) -> Any:
     accepting = np.array([not names or shape.model in names for names in classes.model_lists])
     there, memory = dict(shape.extra), shape.gpu_memory_mib
     enough = np.array([
-        all(amount <= there.get(name, 0) for name, amount in conditions.extra_resources)
+        all(amount <= there.get(name, unstated(name)) for name, amount in conditions.extra_resources)
         for conditions in classes.conditions
     ])  # fmt: skip
     roomy = np.array([memory is None or conditions.gpu_memory_mib <= memory for conditions in classes.conditions])

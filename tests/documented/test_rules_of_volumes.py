@@ -41,6 +41,33 @@ def using(*claims: str) -> dict[str, Any]:
     return pod("p", {"cpu": 1}, volumes=volumes)
 
 
+def limit(name: str, **counts: int | None) -> dict[str, Any]:
+    """A CSINode with numbers of volumes by the first part of the driver's name."""
+    drivers: list[dict[str, Any]] = []
+    for driver, count in counts.items():
+        number = None if count is None else {"count": count}
+        drivers.append({"name": f"{driver}.example.com", "nodeID": name, "topologyKeys": [], "allocatable": number})
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": name},
+            "spec": {"drivers": drivers}}  # fmt: skip
+
+
+def disks(*names: str, driver: str = "csi") -> list[dict[str, Any]]:
+    """Claims, each with its volume of a driver."""
+    volumes = [
+        local(f"v-{name}", csi={"driver": f"{driver}.example.com", "volumeHandle": name}) for name in names
+    ]  # fmt: skip
+    return [*volumes, *(claim(name, volumeName=f"v-{name}") for name in names)]
+
+
+def with_disk(name: str, disk: str, where: str = "") -> dict[str, Any]:
+    item = using(disk)
+    placed = {"spec": {**item["spec"], "nodeName": where}, "status": {"phase": "Running"}} if where else {}
+    return {**item, "metadata": {**item["metadata"], "name": name}, **placed}
+
+
+TWO, DISK_CLASS = [node("n1"), node("n2")], local_class(provisioner="csi.example.com")
+
+
 def kept_for(name: str) -> dict[str, Any]:
     return {"claimRef": {"kind": "PersistentVolumeClaim", "namespace": "default", "name": name}}
 
@@ -85,6 +112,27 @@ DUMPS = [
          [*ZONES, local_class(provisioner="csi.example.com"), using("d"),
           {**claim("d"), "metadata": {"name": "d", "namespace": "default",
                                       "annotations": {"volume.kubernetes.io/selected-node": "c1"}}}], {"p": "c1"}),
+    Dump("a node has at most as many volumes of a driver as its CSINode says, those of its pods among them",
+         [*TWO, limit("n1", csi=1), limit("n2", csi=1), *disks("d", "e", "f"), with_disk("r", "d", "n1"),
+          with_disk("p", "e"), with_disk("q", "f")], {"r": "n1", "p": "n2", "q": ""}),
+    Dump("a volume that two pods on a node have is attached once",
+         [node("n1"), limit("n1", csi=2), *disks("d", "e", "f"), with_disk("r", "d", "n1"), with_disk("s", "d", "n1"),
+          with_disk("p", "e"), with_disk("q", "f")], {"r": "n1", "s": "n1", "p": "n1", "q": ""}),
+    Dump("each driver of a node has a limit of its own, or none",
+         [node("n1"), limit("n1", csi=0, file=1, web=None), *disks("d"), *disks("e", driver="file"),
+          *disks("f", "g", driver="web"), *(with_disk(name, name) for name in "defg")],
+         {"d": "", "e": "n1", "f": "n1", "g": "n1"}),
+    Dump("a node without a CSINode has no limit",
+         [*TWO, limit("n1", csi=0), *disks("d", "e"), with_disk("p", "d"), with_disk("q", "e")],
+         {"p": "n2", "q": "n2"}),
+    Dump("a volume that is made for a waiting pod counts for the driver of its class",
+         [node("n1"), DISK_CLASS, limit("n1", csi=1), claim("d"), claim("e"), with_disk("p", "d"), with_disk("q", "e")],
+         {"p": "n1", "q": ""}),
+    Dump("a volume that is attached and that no pod uses counts, too",
+         [*TWO, limit("n1", csi=1), *disks("d", "e"), {
+             "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": "a"},
+             "spec": {"attacher": "csi.example.com", "nodeName": "n1", "source": {"persistentVolumeName": "v-d"}}},
+          with_disk("p", "e")], {"p": "n2"}),
     Dump("a claim of no class waits for a volume of no class",
          [*ZONES, local_class(), claim("d", storageClassName=""), using("d")], {"p": ""}),
 ]  # fmt: skip

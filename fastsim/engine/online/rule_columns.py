@@ -25,6 +25,7 @@ from fastsim.hardware.node_constraints import (
     SpreadRule,
     domains,
     node_labels,
+    unstated,
 )
 from fastsim.scenario.column_values import SortColumns, filled
 from fastsim.scenario.outages import Change, away_at_start, merged, planned, taken
@@ -125,7 +126,8 @@ class RuleColumns:
         rules, n = self.rules, len(self._nodes)
         memory = [UNLIMITED if mib is None else mib for mib in self.cluster.device_memory_mib]
         caps = np.array(memory, np.int64)
-        held = [[dict(row["extra_resources"] or ()).get(name, 0) for name in self.extras] for row in self._nodes]
+        held = [[dict(row["extra_resources"] or ()).get(name, unstated(name)) for name in self.extras]
+                for row in self._nodes]  # fmt: skip
         extra = np.zeros((n, max(len(self.extras), 1)), np.int64)
         extra[:, : len(self.extras)] = np.array(held, np.int64).reshape(n, len(self.extras))
         return {
@@ -237,7 +239,7 @@ class RuleColumns:
         amounts = dict(conditions.extra_resources)
         online.constraints.add_rule(
             cls, conditions.gpu_memory_mib, [amounts.get(name, 0) for name in self.extras],
-            any(name not in self.extras for name in amounts),
+            any(name not in self.extras and not unstated(name) for name in amounts),
             -1 if conditions.max_per_node is None else self.groups.of(conditions.group),
             -1 if conditions.max_per_node is None else conditions.max_per_node, self._marks(conditions),
             [self.sets.of(name) for name in conditions.spread_sets],

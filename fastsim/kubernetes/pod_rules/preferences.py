@@ -8,14 +8,16 @@ other pods to the pod, and images that nodes have. Pods on nodes have none.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from fastsim.errors import InputError
 from fastsim.hardware.node_constraints import Constraint, Preference
-from fastsim.kubernetes.controllers import PodManifest
+from fastsim.kubernetes.controllers import PodManifest, pod_specs
 from fastsim.kubernetes.nodes import image_label
-from fastsim.kubernetes.objects import mapping, sequence
+from fastsim.kubernetes.objects import Manifest, mapping, sequence
 from fastsim.kubernetes.pod_rules.kept_parts import KeptParts
 from fastsim.kubernetes.pod_rules.node_affinity import (
     CHOOSING,
@@ -53,6 +55,16 @@ def preference_columns(
         wanted += about_others
     items = kept.same(("preferences", tuple(wanted)), partial(preference_items, wanted))
     return {"preferences": items or None, "preference_sets": None}
+
+
+def wanted_images(objects: Iterable[Manifest]) -> frozenset[str]:
+    """Labels that stand for the images of pods without nodes."""
+    wanted: set[str] = set()
+    for item in objects:
+        with suppress(InputError):  # raised when the pod is read
+            for spec in pod_specs(item):
+                wanted |= set() if spec.get("nodeName") else set(image_labels(spec, item.where))
+    return frozenset(wanted)
 
 
 def image_labels(spec: Mapping[str, Any], where: str) -> list[str]:

@@ -27,6 +27,8 @@ from fastsim.kubernetes.pod_rules.node_affinity import Labels, allowed, node_ter
 from fastsim.kubernetes.pod_rules.pod_affinity import selects, texts
 from fastsim.kubernetes.quantity import quantity
 
+STORED = ("PersistentVolumeClaim", "PersistentVolume", "StorageClass")
+"""Kinds of claims, of volumes and of their classes."""
 UNKNOWN = "pods: volumes whose claim or volume is not among the objects"
 UNBOUND = "pods: volumes whose claim is not bound yet"
 ONE_POD = "ReadWriteOncePod"
@@ -64,8 +66,8 @@ class Volumes:
     """Claims and volumes among some objects; ``users`` are their pods, the next in line first."""
 
     def __init__(
-        self, claims: Sequence[Manifest] = (), volumes: Sequence[Manifest] = (), users: Iterable[PodManifest] = (),
-        classes: Sequence[Manifest] = (), nodes: Sequence[Labels] = (),
+        self, claims: Sequence[Manifest] = (), volumes: Sequence[Manifest] = (), classes: Sequence[Manifest] = (),
+        users: Iterable[PodManifest] = (), nodes: Sequence[Labels] = (),
     ) -> None:  # fmt: skip
         self._claims = {(_namespace(item), item.name): item for item in claims}
         self._volumes = {item.name: item for item in volumes}
