@@ -364,8 +364,8 @@ class Snapshot:
         """Labels that stand for the images of pods without nodes, if any node says which it has."""
         from fastsim.kubernetes.pod_rules.preferences import wanted_images
 
-        told = any(node.part("status").get("images") for node in self.of_kind("Node"))
-        return wanted_images(self.objects) if told else frozenset()
+        known = any(node.part("status").get("images") for node in self.of_kind("Node"))
+        return wanted_images(self.objects) if known else frozenset()
 
     @_Shared
     def _surroundings(self) -> Any:

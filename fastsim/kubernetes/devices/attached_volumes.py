@@ -67,9 +67,11 @@ class AttachedVolumes:
 
     def taken(self, pod: PodManifest, notices: Counter[str]) -> list[tuple[str, int]]:
         """What a pod takes of the further resources; one that waits and shares a volume is counted in `notices`."""
-        volumes = self._of(pod) if self.drivers and pod.spec.get("volumes") else set()
+        if not (self.drivers and pod.spec.get("volumes")):
+            return []
+        volumes = self._of(pod)
         if pod.node:
-            holders = self._holders[pod.node]
+            holders = self._holders.get(pod.node, {})
             volumes = {one for one in volumes if holders.get(one) == _key(pod)}
         elif any(self._users[one] - {_key(pod)} for one in volumes if one in self._users):
             notices[SHARED] += 1
