@@ -5,12 +5,10 @@ start, so that a policy chooses their devices in the order of the cluster. Waiti
 does: highest priority first, then the oldest, then by name. So neither the order of objects nor that of files matters.
 Finished pods are dropped.
 
-A waiting pod may be nominated for a node. kube-scheduler tries that node first, and keeps room there from other pods of
-the same priority or less. Where a nominated pod fits on its node, also beside the waiting pods of higher priority that
-may use the node, it is the first of its priority and may use this node alone. Where it fits on no node, other pods of
-its priority or less stay off its node if they do not fit beside it. Some nominated pods are in line as all others,
-which is named: those in gangs, with rules about other pods, or with parts of devices, and those whose node pods of
-higher priority may take first.
+For a waiting pod that is nominated for a node, kube-scheduler keeps room there from pods of its priority or less. If it
+fits there, also beside waiting pods of higher priority, it is the first of its priority and may use this node alone.
+If it fits nowhere, pods of its priority or less stay off its node unless they fit beside it. In line as all others, and
+named, are those in gangs, with rules about other pods or parts of devices, and those whose node may be taken before.
 """
 
 from __future__ import annotations
@@ -88,11 +86,6 @@ class Room:
                 _take(left[row["bound_node"]], requested(row))
         return left
 
-    @cached_property
-    def divided(self) -> set[str]:
-        """Nodes where pods have parts of devices."""
-        return {row["bound_node"] for row in self._running if row["gpu_milli"] % 1000}
-
     def hosts(self, row: Row, name: str, others: Iterable[Row] = ()) -> bool:
         """Whether a pod may use a node, and fits there beside others that have not started."""
         node, left = self.nodes[name], dict(self.left[name])
@@ -107,9 +100,10 @@ class Room:
 
     def is_exact(self, row: Row, name: str) -> bool:
         """Whether amounts and expressions alone decide if a pod fits on a node."""
+        divided = {one["bound_node"] for one in (*self._running, row) if one["gpu_milli"] % 1000}
+        parts = bool(row["num_gpu"]) and (bool(row["gpu_memory_mib"]) or not divided.isdisjoint((name, None)))
         instances = any(key.startswith("mig-") for key, _ in row["extra_resources"] or ())
-        divided = row["num_gpu"] and (row["gpu_milli"] % 1000 or row["gpu_memory_mib"] or name in self.divided)
-        return not (instances or divided or any(row[column] for column in RELATED))
+        return not (instances or parts or any(row[column] for column in RELATED))
 
 
 class Nominations:

@@ -26,6 +26,7 @@ from fastsim.kubernetes.workloads.gang_workloads import (
     gangs_of,
     has_no_pods,
     is_gang_kind,
+    is_held,
     queue_of,
 )  # fmt: skip
 from fastsim.kubernetes.workloads.owners import (
@@ -38,7 +39,6 @@ from fastsim.kubernetes.workloads.owners import (
     owners,
     role_of,
 )  # fmt: skip
-from fastsim.kubernetes.workloads.scheduling_gates import is_held
 
 GROUPS = ("", "apps", "batch", "extensions")
 """API groups of the kinds that are expanded; "" is that of objects without one."""

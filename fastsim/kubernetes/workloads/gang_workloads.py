@@ -1,7 +1,7 @@
 """Workloads whose pods start together: training jobs of Kubeflow, JobSet, LeaderWorkerSet, RayJob and RayCluster.
 
 Each is a list of roles, such as a launcher and its workers. A role has equal pods; all roles of one gang start
-together, unless the workload sets a smaller number.
+together, unless the workload sets a smaller number. Workloads that Kueue suspends, and pods that it gates, wait.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ MOST = 1_000_000
 """Most pods of one role, and most gangs of one workload."""
 KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 """Label of workloads that wait until Kueue admits them."""
+GATES = "schedulingGates"
+KUEUE_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology")
+"""Gates of pods that wait until Kueue admits them, and until it has chosen their topology."""
 VOLCANO = "batch.volcano.sh"
 """API group of Volcano, whose Job has tasks with pods that start together."""
 KUBEFLOW, JOBSET, LEADERS, RAY = "kubeflow.org", "jobset.x-k8s.io", "leaderworkerset.x-k8s.io", "ray.io"
@@ -65,6 +68,12 @@ def queue_of(item: Manifest) -> str:
 def has_no_pods(item: Manifest, spec: Mapping[str, Any]) -> bool:
     """Whether a workload is suspended by its owner: Kueue suspends workloads of its queues until it admits them."""
     return bool(spec.get("suspend")) and not queue_of(item)
+
+
+def is_held(spec: Mapping[str, Any], labels: Mapping[str, Any], where: str) -> bool:
+    """Whether scheduling gates hold a pod back: any but those of Kueue on a pod in one of its queues, which waits."""
+    gates = {str(gate.get("name")) for gate in sequence(spec, GATES, where)} if spec.get(GATES) else set()
+    return bool(gates) and not (labels.get(KUEUE_QUEUE) and gates.issubset(KUEUE_GATES))
 
 
 def gangs_of(item: Manifest) -> Gangs:
