@@ -74,14 +74,14 @@ SMALL = {
     f"fastsim_ext.{name}"
     for name in (
         "_shared", "adaptive.goodput_table", "adaptive.loop", "adaptive.snapshot", "adaptive.training_job", "build",
-        "online.backfill", "online.decision_trace", "online.fifo_pool", "online.ordered_queue", "online.preempt",
+        "online.decision_trace", "online.fifo_pool", "online.ordered_queue", "online.preempt",
         "online.preferences", "online.queue_loop", "online.stepped_loop", "online.stepped_queue",
         "online.topology_spread", "rounds.cluster_metrics", "rounds.job_table", "rounds.leases", "rounds.loop",
         "rounds.node_presence", "rounds.ordered_loop", "rounds.resource_shares", "rounds.round_log",
         "rounds.server_allocation", "rounds.share_loop", "rounds.snapshot", "select.waiting_line",
-        "solvers.block_equations", "solvers.block_path", "solvers.self_dual_embedding", "state.gpu_prices",
-        "state.gpu_readings", "state.outcome_columns", "state.pod_membership", "state.pod_outcomes", "state.pod_table",
-        "state.request_index", "state.tenant_usage",
+        "solvers.block_equations", "solvers.block_path", "solvers.self_dual_embedding", "state.departure_queue",
+        "state.gpu_prices", "state.gpu_readings", "state.outcome_columns", "state.pod_membership", "state.pod_outcomes",
+        "state.pod_table", "state.request_index", "state.tenant_usage",
     )
 }  # fmt: skip
 

@@ -18,10 +18,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from fastsim.hardware.node_constraints import ONE_OF, Constraint, conjunction_text, unstated
+from fastsim.hardware.node_constraints import ONE_OF, Conditions, Constraint, conjunction_text, eligible, unstated
 from fastsim.kubernetes.controllers import PodManifest
 from fastsim.kubernetes.objects import counted_about
-from fastsim.kubernetes.pod_rules.node_affinity import OVER, allowed
+from fastsim.kubernetes.pod_rules.node_affinity import OVER
 from fastsim.kubernetes.pod_rules.priorities import Priorities
 from fastsim.kubernetes.pods import NOMINATED, PodTimes, unix_s
 
@@ -75,7 +75,9 @@ class Room:
 
     def __init__(self, running: Iterable[Row], nodes: Sequence[Mapping[str, Any]]) -> None:
         self.nodes = {node["name"]: node for node in nodes}
-        self._running = running
+        self._running = list(running)
+        self._requests: dict[str, Amounts] = {}
+        self._conditions: dict[str, Conditions] = {}
 
     @cached_property
     def left(self) -> dict[str, Amounts]:
@@ -86,24 +88,43 @@ class Room:
                 _take(left[row["bound_node"]], requested(row))
         return left
 
-    def hosts(self, row: Row, name: str, others: Iterable[Row] = ()) -> bool:
+    @cached_property
+    def divided(self) -> set[str]:
+        """Nodes where pods have parts of devices."""
+        return {row["bound_node"] for row in self._running if row["gpu_milli"] % 1000}
+
+    def hosts(self, row: Row, name: str, others: Sequence[Row] = ()) -> bool:
         """Whether a pod may use a node, and fits there beside others that have not started."""
-        node, left = self.nodes[name], dict(self.left[name])
+        left = dict(self.left[name]) if others else self.left[name]
         for other in others:
-            _take(left, requested(other))
-        if any(amount > left.get(key, unstated(key)) for key, amount in requested(row).items()):
+            _take(left, self._request_of(other))
+        if any(amount > left.get(key, unstated(key)) for key, amount in self._request_of(row).items()):
             return False
-        expressions = [Constraint(one["key"], one["op"], tuple(one["values"])) for one in row["constraints"] or ()]
+        node = self.nodes[name]
         models = row["gpu_models"] or (node["gpu_model"],)
         fine = node["gpu_model"] in models and row["pinned_node"] in (None, name)
-        return fine and bool(allowed(expressions, [{**dict(node["labels"]), "name": name}]))
+        return fine and eligible(self._conditions_of(row), {**dict(node["labels"]), "name": name})
 
     def is_exact(self, row: Row, name: str) -> bool:
         """Whether amounts and expressions alone decide if a pod fits on a node."""
-        divided = {one["bound_node"] for one in (*self._running, row) if one["gpu_milli"] % 1000}
-        parts = bool(row["num_gpu"]) and (bool(row["gpu_memory_mib"]) or not divided.isdisjoint((name, None)))
+        divided = row["gpu_milli"] % 1000 or name in self.divided
+        parts = row["num_gpu"] and (row["gpu_memory_mib"] or divided)
         instances = any(key.startswith("mig-") for key, _ in row["extra_resources"] or ())
         return not (instances or parts or any(row[column] for column in RELATED))
+
+    def _request_of(self, row: Row) -> Amounts:
+        """The request of a waiting pod by resource. It is worked out once, because every node may ask for it."""
+        if row["native_id"] not in self._requests:
+            self._requests[row["native_id"]] = requested(row)
+        return self._requests[row["native_id"]]
+
+    def _conditions_of(self, row: Row) -> Conditions:
+        """The expressions of a waiting pod about nodes. They are read once."""
+        if row["native_id"] not in self._conditions:
+            stated = row["constraints"] or ()
+            expressions = (Constraint(one["key"], one["op"], tuple(one["values"])) for one in stated)
+            self._conditions[row["native_id"]] = Conditions(constraints=tuple(expressions))
+        return self._conditions[row["native_id"]]
 
 
 class Nominations:
