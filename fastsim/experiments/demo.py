@@ -48,7 +48,7 @@ def policy_comparison(
 def write_folder(comparison: Comparison, folder: Path) -> Path:
     """Write report, picture and every run to a folder, which appears complete or not at all.
 
-    The report is Markdown, without a picture, where the report extra is not installed.
+    The report is Markdown, without a picture, where the report extra is not installed or has too little room.
     """
     from fastsim.reports.charts.chart_files import drawable
 

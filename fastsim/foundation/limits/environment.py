@@ -1,7 +1,8 @@
 """Needs of a process before libraries are loaded: variables that are whole numbers, and room for addresses.
 
 polars panics at 0 threads, and a number that is too large keeps the whole machine busy with starting threads. Where
-addresses are limited too tightly, its memory cannot be reserved, and the process is aborted.
+addresses are limited too tightly, its memory cannot be reserved, and the process is aborted. The library that draws
+pictures reserves many times as many addresses, and is aborted alike.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ FEW_THREADS, ROOM_OF_FEW = 2, 1200
 """With so few threads of polars a small run needs so many MiB of addresses; with less it fails at times."""
 ROOM, ROOM_OF_THREAD = 2400, 16
 """MiB of addresses that a run of some pods reserves with more threads, and what each of them adds."""
+ROOM_OF_PICTURES = 72_000
+"""MiB of addresses that suffice for a picture: the library that draws it reserves 64 GiB at once for its JavaScript."""
 
 
 def refuse_unfit() -> None:
@@ -31,16 +34,26 @@ def refuse_unfit() -> None:
 
 def refuse_little_room() -> None:
     """ScenarioError if addresses of this process are limited (``ulimit -v``) to fewer than the libraries reserve."""
+    threads = number_of("POLARS_MAX_THREADS") or _processors()
+    needed = ROOM_OF_FEW if threads <= FEW_THREADS else ROOM + ROOM_OF_THREAD * threads
+    less = "POLARS_MAX_THREADS=1 needs less" if needed > ROOM_OF_FEW else ""
+    _refuse_less(needed, f"{threads:,} threads of polars", less)
+
+
+def refuse_little_room_of_pictures() -> None:
+    """ScenarioError if addresses are limited to fewer than pages and pictures of charts need."""
+    _refuse_less(ROOM_OF_PICTURES, "pages and pictures of charts", "charts as .json need less")
+
+
+def _refuse_less(needed: int, user: str, less: str) -> None:
+    """ScenarioError if this process has fewer MiB of addresses than their user needs."""
     try:
         import resource
     except ImportError:  # Windows
         return
     found, _ = resource.getrlimit(resource.RLIMIT_AS)
-    threads = number_of("POLARS_MAX_THREADS") or _processors()
-    needed = ROOM_OF_FEW if threads <= FEW_THREADS else ROOM + ROOM_OF_THREAD * threads
     if found != resource.RLIM_INFINITY and found < needed << 20:
-        expected = f"at least {needed:,} MiB for {threads:,} threads of polars"
-        less = "POLARS_MAX_THREADS=1 needs less" if needed > ROOM_OF_FEW else ""
+        expected = f"at least {needed:,} MiB for {user}"
         raise ScenarioError("ulimit -v", f"{found >> 20:,} MiB of addresses", expected, less)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastsim.errors import FastsimError, ScenarioError
 from fastsim.foundation import interrupts
+from fastsim.foundation.limits.environment import refuse_little_room_of_pictures
 from fastsim.foundation.parquet import replacing
 from fastsim.reports.charts.html_page import ScriptEncoder, chart_page
 
@@ -39,6 +40,7 @@ def charting() -> Any:
 def picturing() -> Any:
     """The module vl_convert, which draws pictures of charts."""
     interrupts.check()
+    refuse_little_room_of_pictures()
     try:
         import vl_convert
     except ImportError:
@@ -47,7 +49,7 @@ def picturing() -> Any:
 
 
 def drawable() -> bool:
-    """Whether the report extra is installed."""
+    """Whether pages and pictures can be made: the report extra is installed and has room for addresses."""
     try:
         charting(), picturing()
     except FastsimError:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from fastsim.cli.main import LIGHT
 from fastsim.errors import ScenarioError
 from fastsim.foundation.limits import environment as limits
-from fastsim.foundation.limits.environment import BOUNDS, number_of, refuse_odd_numbers
+from fastsim.foundation.limits.environment import BOUNDS, ROOM_OF_PICTURES, number_of, refuse_odd_numbers
 from tests.cli.terminal import environment
+from tests.needs import needs
 
 
 @pytest.mark.parametrize("name", BOUNDS)
@@ -72,6 +74,33 @@ def test_nothing_is_loaded_where_it_would_end_the_process() -> None:
     threads = sorted(name for name in BOUNDS if name.startswith("POLARS_") for _ in range(4))
     assert [line.partition(": found '0', expected a whole number")[0] for line in lines[:-4]] == threads
     assert lines[-4:] == [needed] * 4 and "loaded" not in done.stdout
+
+
+PICTURES = """
+import resource
+from fastsim.cli.main import exit_code
+from fastsim.foundation.limits.environment import ROOM_OF_PICTURES
+
+assert exit_code(["run", "--cluster", "openb:4", "--workload", "synth:openb?pods=5", "--out", "r", "-q"]) == 0
+plot = ["plot", "jct_cdf", "r", "-q", "-o"]
+for room, code in ((ROOM_OF_PICTURES - 1, 2), (ROOM_OF_PICTURES, 0)):
+    resource.setrlimit(resource.RLIMIT_AS, (room << 20, resource.RLIM_INFINITY))
+    assert exit_code([*plot, "x.json"]) == 0
+    for out in ("x.svg", "x.html"):
+        assert exit_code([*plot, out]) == code, (room, out)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="addresses are limited on Linux")
+@needs("vl_convert")
+def test_pages_and_pictures_are_refused_where_they_would_end_the_process(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PICTURES], capture_output=True, text=True, timeout=120, env=environment(), cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    told = f"MiB of addresses, expected at least {ROOM_OF_PICTURES:,} MiB for pages and pictures of charts; charts as"
+    assert [told in line for line in done.stderr.splitlines()] == [True, True]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r", "x.html", "x.json", "x.svg"]
 
 
 def test_more_threads_need_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
