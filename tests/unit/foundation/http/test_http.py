@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from socketserver import ThreadingMixIn
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -243,6 +245,19 @@ def test_silent_connections_keep_no_request_out(service: Service) -> None:
         connection.close()
 
 
+def test_a_request_that_is_here_unread_is_not_cut_off_and_silence_is_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "FULL_S", 0.0)
+    (heard, client), (silent, other) = socket.socketpair(), socket.socketpair()
+    service: Any = SimpleNamespace(host="127.0.0.1", port=0, limits=Limits())
+    with connections.Listener(service) as listener, heard, client, silent, other:
+        client.sendall(PLAIN)
+        listener.wait_for(heard)  # which has waited longest
+        assert not listener._cut_off()
+        listener.wait_for(silent)
+        assert listener._cut_off() and other.recv(65_536) == connections.FULL
+        assert not listener._cut_off()
+
+
 def test_requests_at_work_are_not_cut_off() -> None:
     begun, going_on = threading.Semaphore(0), threading.Event()
 
@@ -310,7 +325,9 @@ def test_no_thread_for_a_connection(service: Service, monkeypatch: pytest.Monkey
 
 def test_a_body_that_is_refused_is_not_asked_for(service: Service) -> None:
     head = b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
-    assert reply_to(service, head % 99_000_000_000).endswith(told("a body of 99,000,000,000 bytes, at most 100"))
+    refusal = reply_to(service, head % 99_000_000_000)
+    assert refusal.startswith(b"HTTP/1.1 413 ") and refusal.count(b"HTTP/1.1 ") == 1
+    assert refusal.endswith(told("a body of 99,000,000,000 bytes, at most 100"))
     reply = reply_to(service, head % 4, b"body", pause_s=0.05)
     assert reply.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 ")
 
