@@ -105,7 +105,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = _spread(kept)
     chosen = set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-    items[:] = kept
+    items[:] = sorted(kept, key=lambda item: item.get_closest_marker("first") is None)
     if (seed := config.getoption("--shuffle")) is not None:
         random.Random(seed).shuffle(items)
 

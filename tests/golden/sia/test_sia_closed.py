@@ -18,7 +18,10 @@ from tests.conftest import LONG
 from tests.golden.sia.sia import SIA
 from tests.golden.sia.sia_runs import RecordedRun, known_run, run_of
 
-pytestmark = pytest.mark.skipif(not SIA.exists(), reason="reference data not found (set FASTSIM_SHARED)")
+pytestmark = [
+    pytest.mark.skipif(not SIA.exists(), reason="reference data not found (set FASTSIM_SHARED)"),
+    pytest.mark.first,  # a minute and more in one test
+]
 
 BARS = {"avg_jct_h": 0.07, "makespan_h": 0.10, "gpu_hours_per_job": 0.07, "p99_jct_h": 0.15, "avg_restarts": 0.20}
 """Relative, for each workload."""
