@@ -20,7 +20,7 @@ from fastsim.engine.adaptive.plan import (
     StatefulDecider,
 )
 from fastsim.engine.driving.drive import Stop
-from fastsim.engine.rounds.driver import Driver
+from fastsim.engine.rounds.driver import Driver, JobCounts
 from fastsim.engine.rounds.solver_time import solver_seconds
 from fastsim.errors import InputError, PolicyError
 from fastsim.foundation.limits.knobs import DECISIONS, GENERATIONS
@@ -64,20 +64,10 @@ class AdaptiveDriver(Driver):
         decider = self.plan.decider
         return solver_seconds(decider.solver_s, f"policy {self.plan.policy or type(decider).__qualname__}")
 
-    @property
-    def active(self) -> int:
-        """Jobs that have arrived and not ended."""
-        return len(self.loop.active)
-
-    @property
-    def ended(self) -> int:
-        """Jobs that have ended."""
-        return len(self.loop.ended_jobs)
-
-    @property
-    def arrived(self) -> int:
-        """Jobs that have arrived."""
-        return self.active + self.ended
+    def count_jobs(self) -> JobCounts:
+        """The jobs of the loop by now."""
+        active, ended = len(self.loop.active), len(self.loop.ended_jobs)
+        return JobCounts(active + ended, active, ended)
 
     def begin(self, resumed: bool) -> None:
         """Refuse a run whose policy keeps no state, if it writes checkpoints, or one that will decide too often."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from fastsim.engine.adaptive.ground_truth import GroundTruth
 from fastsim.engine.adaptive.plan import MODES, AdaptiveJob, AdaptivePlan, AdaptiveSetting
 from fastsim.engine.checkpoints.clock import CheckpointSchedule
 from fastsim.engine.checkpoints.state import RunState
+from fastsim.engine.rounds.driver import RunRecords
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
 from fastsim.engine.tables import ROW
@@ -26,7 +27,6 @@ from fastsim.performance.goodput import Perf
 from fastsim.performance.step_time_fit import Observation, fitted
 from fastsim_ext.adaptive.loop import AdaptiveLoop
 from fastsim_ext.adaptive.training_job import LearnedPerformance, TrainingJob
-from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 
 TRAINED = np.dtype(
     [("id", "i8"), ("restarts", "i8"), ("gpu_s", "f8"), ("wasted_gpu_s", "f8"), ("contention", "f8"),
@@ -46,6 +46,10 @@ class AdaptiveOutcome(RoundOutcome):
 class AdaptiveRounds(AdaptiveDriver):
     """A run of adaptive jobs, whose state can be kept."""
 
+    def decisions(self) -> dict[str, Any]:
+        """The properties that decide the run, besides its jobs and its policy."""
+        return decisions(self.setting, self.record_tasks, self.metrics is not None)
+
     def state(self) -> RunState:
         """The complete state after a round."""
         return state_of(self)
@@ -62,18 +66,16 @@ def run_adaptive(
     jobs: Iterable[AdaptiveJob],
     *,
     until_s: float = float("inf"),
-    record_tasks: bool = False,
-    metrics: ClusterMetrics | None = None,
-    progress: Callable[[int], None] | None = None,
     checkpoint: CheckpointSchedule | None = None,
     resume: RunState | None = None,
+    **records: Unpack[RunRecords],
 ) -> AdaptiveOutcome:
     """Play adaptive jobs, in order of arrival, until all have finished; tables take models and kinds from ``names``.
 
     ``checkpoint`` is the schedule of checkpoints, ``resume`` the state that the run begins with.
     """
-    rounds = adaptive_driver(setting, plan, tuple(jobs), record_tasks, metrics)
-    rounds.until_s, rounds.progress = until_s, progress
+    rounds = adaptive_driver(setting, plan, tuple(jobs), **records)
+    rounds.until_s = until_s
     rounds.play(checkpoint, resume)
     return _finished(names, rounds)
 
@@ -82,8 +84,7 @@ def adaptive_driver(
     setting: AdaptiveSetting,
     plan: AdaptivePlan,
     jobs: Sequence[AdaptiveJob],
-    record: bool = False,
-    metrics: ClusterMetrics | None = None,
+    **records: Unpack[RunRecords],
 ) -> AdaptiveRounds:
     """The driver of a run before its first round."""
     check_jobs(jobs, setting)
@@ -105,6 +106,7 @@ def adaptive_driver(
     ]
     sizes = [gpus for group in setting.groups for gpus in group.gpus__n]
     base = np.array([0, *accumulate(sizes)], np.int32)
+    record, metrics = records.get("record_tasks", False), records.get("metrics")
     loop = AdaptiveLoop(training_jobs, setting.round_s, base, record, metrics, setting.interference)
     firsts = accumulate((len(group.gpus__n) for group in setting.groups), initial=0)
     return AdaptiveRounds(
@@ -116,7 +118,7 @@ def adaptive_driver(
         performance=performance,
         first__g=tuple(firsts),
         generations=plan.generations,
-        decisions=partial(decisions, setting, record, metrics is not None),
+        **records,
     )
 
 

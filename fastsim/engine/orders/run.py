@@ -5,9 +5,9 @@ Beside the columns of all rounds, tables have CPUs and memory that jobs hold, us
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +19,8 @@ from fastsim.engine.checkpoints.state import RunState
 from fastsim.engine.orders.plan import MECHANISMS, OrderPlan, ResourcePoint
 from fastsim.engine.orders.point_checks import checked_points
 from fastsim.engine.orders.server_demands import RESOURCES, ServerDemands
-from fastsim.engine.rounds.checkpoint import decisions
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
-from fastsim.engine.rounds.job_driver import RECORDS, JobDriver
-from fastsim.engine.rounds.node_outages import NodeOutages
+from fastsim.engine.rounds.job_driver import RECORDS, JobDriver, RunContext
 from fastsim.engine.rounds.options import ORDERED_QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, ROUND, RoundOutcome
 from fastsim.engine.rounds.solver_time import solver_seconds
@@ -74,6 +72,12 @@ class OrderedDriver(JobDriver):
     records: ClassVar[dict[str, Any]] = RECORDS | {"round_records": ROUND}
     engine: ClassVar[str] = "orders"
 
+    def decisions(self) -> dict[str, Any]:
+        """The properties that decide the run, servers and demands of jobs among them."""
+        decided = super().decisions()
+        rates = f"{decided['rates']} {_tables(self.needs)}"
+        return decided | {"policies": "of orders", "estimates": "none", "rates": rates}
+
     def feed(self, columns: JobBatch) -> None:
         """Add these jobs to the loop, and the values by which an order sorts all that were read so far."""
         self.loop.feed(*columns, self.ahead is None, None, np.concatenate(self.values) if self.values else None)
@@ -115,26 +119,19 @@ def run_ordered(
     batches: Iterable[JobBatch],
     options: RoundOptions,
     *,
-    tenants: Sequence[str] = (),
     values: Sequence[Floats] | None = None,
-    record_tasks: bool = False,
-    metrics: ClusterMetrics | None = None,
-    nodes: NodeOutages | None = None,
-    progress: Callable[[int], None] | None = None,
     checkpoint: CheckpointSchedule | None = None,
     resume: RunState | None = None,
+    **context: Unpack[RunContext],
 ) -> OrderedOutcome:
     """Play jobs in ordered rounds until those that count have finished; options as for ``run_rounds``.
 
     ``values`` of ``batches`` are needed for an order that reads columns, see :class:`OrderedDriver`.
     """
-    driver = ordered_driver(
-        setting, plan, needs, batches, options, tenants=tenants, values=values, record_tasks=record_tasks,
-        metrics=metrics, nodes=nodes, progress=progress,
-    )  # fmt: skip
+    driver = ordered_driver(setting, plan, needs, batches, options, values=values, **context)
     driver.play(checkpoint, resume)
     loop = driver.loop
-    return driver.outcome(OrderedOutcome, needs.gpus__g, loop.end_s, needs=needs, reclaims=loop.shares.reclaims)
+    return driver.outcome(OrderedOutcome, loop.end_s, needs=needs, reclaims=loop.shares.reclaims)
 
 
 def ordered_driver(
@@ -144,12 +141,8 @@ def ordered_driver(
     batches: Iterable[JobBatch],
     options: RoundOptions,
     *,
-    tenants: Sequence[str] = (),
     values: Sequence[Floats] | None = None,
-    record_tasks: bool = False,
-    metrics: ClusterMetrics | None = None,
-    nodes: NodeOutages | None = None,
-    progress: Callable[[int], None] | None = None,
+    **context: Unpack[RunContext],
 ) -> OrderedDriver:
     """The driver of a run before its first round."""
     needs.check(plan)
@@ -157,30 +150,10 @@ def ordered_driver(
         raise PolicyError("order", "columns", "jobs with values of them")
     if plan.mechanism == "opt" and plan.chooser is None:
         raise PolicyError("mechanism opt", "a plan without a chooser", "one that allocates CPUs and memory")
-    gpus = needs.gpus__g
-    loop = ordered_loop_of(needs, plan, options, record_tasks, metrics)
+    loop = ordered_loop_of(needs, plan, options, context.get("record_tasks", False), context.get("metrics"))
     jobs = usable_jobs(setting, plan, needs, batches)
-    driver = OrderedDriver(
-        loop=loop,
-        setting=setting,
-        plan=plan,
-        options=options,
-        batches=jobs,
-        tenants=tenants,
-        price=np.zeros(len(gpus)),
-        needs=needs,
-        progress=progress,
-        nodes=nodes,
-        values=() if values is None else values,
-    )
-    measured = metrics is not None
-    driver.decisions = lambda: _of_orders(needs, decisions(setting, options, gpus, record_tasks, measured, nodes))
-    return driver
-
-
-def _of_orders(needs: ServerDemands, decided: dict[str, Any]) -> dict[str, Any]:
-    """The properties that decide a run of orders, servers and demands of jobs among them."""
-    return decided | {"policies": "of orders", "estimates": "none", "rates": f"{decided['rates']} {_tables(needs)}"}
+    known = () if values is None else values  # a list that grows
+    return OrderedDriver(loop, setting, plan, options, needs.gpus__g, jobs, needs=needs, values=known, **context)
 
 
 def ordered_loop_of(

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, TypedDict
 
 from fastsim.engine.checkpoints.clock import CheckpointClock, CheckpointSchedule
 from fastsim.engine.checkpoints.state import RunState
@@ -16,9 +16,29 @@ from fastsim.engine.driving.headway import Headway
 from fastsim.foundation import interrupts
 from fastsim.foundation.limits.knobs import DECISIONS, GENERATIONS, ROUND_S
 from fastsim_ext.build import CHECKED
+from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 
 PAUSE_ROUNDS, PAUSE_JOB_ROUNDS = 4096, 2_000_000
 """Most rounds, and most rounds of jobs, between two reports of progress, at which Ctrl-C is noticed."""
+
+
+class RunRecords(TypedDict, total=False):
+    """What a run in rounds records beside its jobs, and whom it tells how far it is."""
+
+    record_tasks: bool
+    """Whether every task of every round is kept."""
+    metrics: ClusterMetrics | None
+    """Those of the cluster; None in a run without a timeline."""
+    progress: Callable[[int], None] | None
+    """A function that takes the number of jobs that have ended."""
+
+
+class JobCounts(NamedTuple):
+    """Jobs that have arrived, those of them that have not ended, and jobs that count and have ended."""
+
+    arrived: int
+    active: int
+    ended: int
 
 
 @dataclass
@@ -30,10 +50,10 @@ class Driver(ABC):
 
     loop: Any
     _: KW_ONLY
+    record_tasks: bool = False
+    metrics: ClusterMetrics | None = None
     progress: Callable[[int], None] | None = None
-    """A function that takes the number of jobs that have ended."""
-    decisions: Callable[[], dict[str, Any]] = dict
-    """Makes the properties that decide the run. Only a state needs them: they are read off whole tables."""
+    """As :class:`RunRecords` has it."""
     clock: CheckpointClock | None = None
     headway: Headway = field(default_factory=lambda: Headway("jobs", ROUND_S, DECISIONS, GENERATIONS))
     paused: int = 0
@@ -49,20 +69,13 @@ class Driver(ABC):
 
     # ------------------------------------------------------------------ of each kind of jobs
 
-    @property
     @abstractmethod
-    def arrived(self) -> int:
-        """Jobs that have arrived."""
+    def count_jobs(self) -> JobCounts:
+        """The jobs of the loop by now."""
 
-    @property
     @abstractmethod
-    def active(self) -> int:
-        """Jobs that have arrived and not ended."""
-
-    @property
-    @abstractmethod
-    def ended(self) -> int:
-        """Jobs that count and have ended."""
+    def decisions(self) -> dict[str, Any]:
+        """The properties that decide the run. Only a state needs them: they are read off whole tables."""
 
     @abstractmethod
     def begin(self, resumed: bool) -> None:
@@ -93,6 +106,21 @@ class Driver(ABC):
         """Restore a checkpoint, before the first round."""
 
     # ------------------------------------------------------------------ of all
+
+    @property
+    def arrived(self) -> int:
+        """Jobs that have arrived."""
+        return self.count_jobs().arrived
+
+    @property
+    def active(self) -> int:
+        """Jobs that have arrived and not ended."""
+        return self.count_jobs().active
+
+    @property
+    def ended(self) -> int:
+        """Jobs that count and have ended."""
+        return self.count_jobs().ended
 
     @cached_property
     def decided(self) -> dict[str, Any]:

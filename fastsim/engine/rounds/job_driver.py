@@ -13,8 +13,8 @@ from fastsim.engine.checkpoints.state import RunState
 from fastsim.engine.checkpoints.state_file import restoring
 from fastsim.engine.checkpoints.value_checks import records_of
 from fastsim.engine.driving.drive import Handlers, Stop
-from fastsim.engine.rounds.checkpoint import check_decided, jobs_to_come
-from fastsim.engine.rounds.driver import Driver
+from fastsim.engine.rounds.checkpoint import check_decided, decisions, jobs_to_come
+from fastsim.engine.rounds.driver import Driver, JobCounts, RunRecords
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.node_outages import NodeChanges, NodeOutages
 from fastsim.engine.rounds.options import RoundOptions, Setting
@@ -33,6 +33,14 @@ RECORDS = {"ended_jobs": GANG, "tasks": MOMENT, "held": np.dtype(np.int32), "row
 Outcome = TypeVar("Outcome", bound=RoundOutcome)
 
 
+class RunContext(RunRecords, total=False):
+    """What else goes along with a run of jobs: names of their tenants, and outages of nodes."""
+
+    tenants: Sequence[str]
+    nodes: NodeOutages | None
+    """None if all are there all the time."""
+
+
 def nothing_runs(rows: npt.NDArray[Any], now_s: float) -> PolicyError:
     """The error when these jobs wait and no future event can start one."""
     waiting = rows["id"].tolist()
@@ -48,9 +56,11 @@ class JobDriver(Driver):
     setting: Setting
     plan: Any
     options: RoundOptions
+    gpus: tuple[int, ...]
+    """GPUs of each model that jobs can hold."""
     batches: Iterator[JobBatch]
-    tenants: Sequence[str]
-    price: npt.NDArray[np.float64]
+    tenants: Sequence[str] = ()
+    price: npt.NDArray[np.float64] = field(init=False)
     ended_jobs: list[npt.NDArray[Any]] = field(default_factory=list)
     tasks: list[npt.NDArray[Any]] = field(default_factory=list)
     held: list[npt.NDArray[Any]] = field(default_factory=list)
@@ -64,20 +74,17 @@ class JobDriver(Driver):
     engine: ClassVar[str]
     """The engine that goes on with a state of this driver."""
 
-    @property
-    def arrived(self) -> int:
-        """Jobs that have arrived."""
-        return int(self.loop.table.added)
+    def __post_init__(self) -> None:
+        self.price = np.zeros(len(self.gpus))
 
-    @property
-    def active(self) -> int:
-        """Jobs that have arrived and not ended."""
-        return int(self.loop.table.n)
+    def count_jobs(self) -> JobCounts:
+        """The jobs of the loop by now."""
+        return JobCounts(int(self.loop.table.added), int(self.loop.table.n), int(self.loop.ended))
 
-    @property
-    def ended(self) -> int:
-        """Jobs that count and have ended."""
-        return int(self.loop.ended)
+    def decisions(self) -> dict[str, Any]:
+        """The properties that decide the run, besides its jobs and its policy."""
+        measured = self.metrics is not None
+        return decisions(self.setting, self.options, self.gpus, self.record_tasks, measured, self.nodes)
 
     def begin(self, resumed: bool) -> None:
         """Read the first batch, and set the first prices of a new run."""
@@ -146,7 +153,7 @@ class JobDriver(Driver):
         if self.loop.metrics is not None:
             self.rows.append(np.frombuffer(self.loop.metrics.drained(), ROW))
 
-    def outcome(self, kind: type[Outcome], gpus: tuple[int, ...], end_s: float, **further: Any) -> Outcome:
+    def outcome(self, kind: type[Outcome], end_s: float, **further: Any) -> Outcome:
         """The outcome of the run, which ended at second ``end_s``; ``further`` are fields of this kind of outcomes."""
         loop = self.loop
         if loop.metrics is not None:
@@ -160,7 +167,7 @@ class JobDriver(Driver):
             self.setting, self.options, jobs[np.argsort(jobs["id"])], **records, rounds=loop.rounds,
             calls=loop.calls, makespan_s=end_s, max_active=loop.max_active, job_rounds=loop.job_rounds,
             extensions=loop.leases.extensions, opportunities=loop.leases.opportunities,
-            busy_s=np.array(loop.leases.busy()), gpus__g=gpus, solver_s=self.solver_s, metrics=loop.metrics,
+            busy_s=np.array(loop.leases.busy()), gpus__g=self.gpus, solver_s=self.solver_s, metrics=loop.metrics,
             wasted_gpu_s=loop.wasted_gpu_s, **further,
         )  # fmt: skip
 

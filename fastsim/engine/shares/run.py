@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from fastsim.engine.checkpoints.clock import CheckpointSchedule
 from fastsim.engine.checkpoints.state import RunState
-from fastsim.engine.rounds.checkpoint import decisions
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
-from fastsim.engine.rounds.job_driver import JobDriver
+from fastsim.engine.rounds.job_driver import JobDriver, RunContext
 from fastsim.engine.rounds.kept_state import kept_state, restored
-from fastsim.engine.rounds.node_outages import NodeOutages
 from fastsim.engine.rounds.options import QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, RoundOutcome
 from fastsim.engine.shares.allocation_checks import checked_allocation
@@ -41,6 +39,12 @@ class ShareDriver(JobDriver):
     """Drives rounds of shares: calls the allocator, and feeds the estimates with the pairs that ran."""
 
     engine: ClassVar[str] = "shares"
+    at_first: str = field(init=False)
+    """The estimates before any job has come."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.at_first = "none" if self.plan.estimates is None else str(self.plan.estimates)
 
     def ask_policy(self) -> None:
         """Assign the shares that the policy allocates to the active jobs."""
@@ -95,6 +99,10 @@ class ShareDriver(JobDriver):
             for job in self.ended_jobs[-1]["id"].tolist():
                 self.plan.estimates.leave(job)
 
+    def decisions(self) -> dict[str, Any]:
+        """The properties that decide the run; another policy that resumes it keeps the estimates."""
+        return super().decisions() | {"estimates": self.at_first}
+
     def memory(self) -> dict[str, Any] | None:
         """The allocator's state as JSON values."""
         return kept_state(self.plan.allocator)
@@ -120,13 +128,9 @@ def run_rounds(
     options: RoundOptions,
     *,
     gpus_per_server: tuple[int, ...] = (),
-    tenants: Sequence[str] = (),
-    record_tasks: bool = False,
-    metrics: ClusterMetrics | None = None,
-    nodes: NodeOutages | None = None,
-    progress: Callable[[int], None] | None = None,
     checkpoint: CheckpointSchedule | None = None,
     resume: RunState | None = None,
+    **context: Unpack[RunContext],
 ) -> RoundOutcome:
     """Play jobs in rounds until those that count have finished; ``progress`` takes the number of those that have.
 
@@ -134,14 +138,10 @@ def run_rounds(
     is in the figures, 0 busy, and nowhere else: the policy does not see it and no draw is among models with it.
     """
     every = _whole_servers(setting, gpus_per_server)
-    driver = share_driver(
-        setting, plan, batches, options, gpus_per_server=gpus_per_server, tenants=tenants, record_tasks=record_tasks,
-        metrics=metrics, nodes=nodes, progress=progress,
-    )  # fmt: skip
+    driver = share_driver(setting, plan, batches, options, gpus_per_server=gpus_per_server, **context)
     driver.play(checkpoint, resume)
-    models = models_with_gpus(every)
-    outcome = driver.outcome(RoundOutcome, tuple(every[g] for g in models), driver.loop.now_s)
-    return on_every_model(outcome, setting, options, every, models)
+    outcome = driver.outcome(RoundOutcome, driver.loop.now_s)
+    return on_every_model(outcome, setting, options, every, models_with_gpus(every))
 
 
 def share_driver(
@@ -151,35 +151,15 @@ def share_driver(
     options: RoundOptions,
     *,
     gpus_per_server: tuple[int, ...] = (),
-    tenants: Sequence[str] = (),
-    record_tasks: bool = False,
-    metrics: ClusterMetrics | None = None,
-    nodes: NodeOutages | None = None,
-    progress: Callable[[int], None] | None = None,
+    **context: Unpack[RunContext],
 ) -> ShareDriver:
     """The driver of a run before its first round; its setting has the models with GPUs alone."""
     every = _whole_servers(setting, gpus_per_server)
     models = models_with_gpus(every)
     gpus, used = tuple(every[g] for g in models), setting_on(setting, every, models)
     chosen = options_on(options, models)
-    loop = _loop(setting=used, plan=plan, options=chosen, gpus=gpus, record=record_tasks, metrics=metrics)
-    price = np.zeros(len(gpus))
-    driver = ShareDriver(
-        loop=loop,
-        setting=used,
-        plan=plan,
-        options=chosen,
-        batches=runnable(batches, used, gpus),
-        tenants=tenants,
-        price=price,
-        progress=progress,
-        nodes=nodes,
-    )
-    estimates = "none" if plan.estimates is None else str(plan.estimates)  # another policy that resumes keeps them
-    driver.decisions = lambda: (
-        decisions(used, chosen, gpus, record_tasks, metrics is not None, nodes) | {"estimates": estimates}
-    )
-    return driver
+    loop = _loop(used, plan, chosen, gpus, context.get("record_tasks", False), context.get("metrics"))
+    return ShareDriver(loop, used, plan, chosen, gpus, runnable(batches, used, gpus), **context)
 
 
 def usable_jobs(setting: Setting, batches: Iterable[JobBatch]) -> Iterator[JobBatch]:

@@ -211,7 +211,8 @@ def test_beliefs_of_several_models_become_one_and_back(before: Any, after: Any, 
     path = tmp_path / "state.npz"
     played(before, jobs, 2400.0, checkpoint=CheckpointSchedule(path, at_end=True))
     old, new = (
-        adaptive_driver(SETTING, policy.begin(SETTING), jobs, True, cluster_metrics()) for policy in (before, after)
+        adaptive_driver(SETTING, policy.begin(SETTING), jobs, record_tasks=True, metrics=cluster_metrics())
+        for policy in (before, after)
     )
     kept = RunState.read(path)
     old.take_over(kept)

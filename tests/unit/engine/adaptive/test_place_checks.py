@@ -131,7 +131,7 @@ def test_more_gpus_than_any_application_was_measured_on_are_an_error_of_the_poli
         def decide(self, view: AdaptiveView) -> dict[int, Place]:
             return {one.id: Place(0, (0,) * 99) for one in view.jobs}
 
-    driver = adaptive_driver(SETTING, AdaptivePlan(Crowd()), [AdaptiveJob(0.0, "cifar10", 2, 512)], False)
+    driver = adaptive_driver(SETTING, AdaptivePlan(Crowd()), [AdaptiveJob(0.0, "cifar10", 2, 512)])
     driver.loop.work()
     with pytest.raises(
         PolicyError, match=r"found 99 GPUs of node 0 of group 0 \(aws\) for jobs 0, expected at most its 4"
