@@ -23,7 +23,7 @@ from fastsim.engine.checkpoints.value_checks import (
     records_of,
 )
 from fastsim.engine.rounds.outcome import GANG, MOMENT
-from fastsim.engine.rounds.restored_state import METRICS, check_stays
+from fastsim.engine.rounds.restored_state import check_header, check_moments
 from fastsim.engine.tables import EVENTS, ROW
 from fastsim_ext.adaptive.snapshot import record_types
 
@@ -60,11 +60,8 @@ def check_state(rounds: AdaptiveDriver, meta: Mapping[str, Any], arrays: Mapping
     gpus__n = [gpus for group in groups for gpus in group.gpus__n]
     check_numbers(numbers, NUMBERS, "loop")
     check_numbers(meta, {"calls": COUNT}, "header")
-    if numbers["measured"]:
-        check_numbers(numbers, METRICS, "loop")
+    check_header(meta, len(meta["jobs"]))
     check_range(records_of(arrays, "busy_s", np.dtype(np.float64), sum(gpus__n)), 0.0, LATEST, "busy_s")
-    if (meta["now_s"], meta["arrived"]) != (numbers["now_s"], len(meta["jobs"])):
-        raise ValueError("time and jobs of the header, other than those of the loop")
     _check_jobs(rounds, numbers, arrays)
     _check_measurements(records_of(arrays, "measurements", MEASUREMENTS, numbers["measurements"]))
     _check_held(meta, gpus__n, rounds)
@@ -72,13 +69,8 @@ def check_state(rounds: AdaptiveDriver, meta: Mapping[str, Any], arrays: Mapping
     gpus = records_of(arrays, "gpus", np.dtype(np.int32), numbers["gpus"])
     check_range(gpus, 0, sum(gpus__n) - 1, "gpus")
     check_range(numbers["first_moment"], 0, len(moments), "loop.first_moment")
-    check_records(moments, {
-        "round": COUNT, "id": (0, len(rounds.jobs) - 1), "mate_id": (-1, -1), "t": TIME, "finish_s": TIME,
-        "model": (0, len(groups) - 1), "num_gpu": (0, sum(gpus__n)), "held": (-1, len(gpus)),
-    }, "tasks")  # fmt: skip
-    check_stays(moments)
-    listed = moments[moments["held"] >= 0]
-    check_range(listed["held"] + listed["num_gpu"], 0, len(gpus), "ends of tasks.held")
+    of_model = np.array([group.gpus for group in groups])
+    check_moments(moments, range(len(rounds.jobs)), range(0), of_model, len(gpus))
     check_rows(records_of(arrays, "rows", ROW), len(EVENTS), len(rounds.jobs), "rows")
 
 

@@ -156,6 +156,12 @@ def check_notes(note: Mapping[str, Any]) -> None:
     check_numbers(note["spent"], dict.fromkeys(("wall_s", "cpu_s"), SPAN), "note.spent")
 
 
+def short_text(value: Any) -> str:
+    """A value for a message about a state, cut after 80 characters."""
+    text = str(value)
+    return text if len(text) < 80 else f"{text[:77]}..."
+
+
 class PartChecksums:
     """SHA-256 of the beginnings of files that only grow; each byte is read once."""
 

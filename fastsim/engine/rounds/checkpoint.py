@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.checkpoints.state import RunState
+from fastsim.engine.checkpoints.state import RunState, short_text
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.node_outages import NodeOutages
 from fastsim.engine.rounds.options import RoundOptions, Setting
@@ -36,10 +36,12 @@ def check_decided(state: RunState, decided: Mapping[str, Any], policy: list[Any]
     then, before = state.meta["decided"], state.meta["policy"]
     for name in DECIDED:
         if then[name] != decided[name]:
-            raise ScenarioError(f"checkpoint: {name}", _short(decided[name]), f"{_short(then[name])}, as before")
+            raise ScenarioError(
+                f"checkpoint: {name}", short_text(decided[name]), f"{short_text(then[name])}, as before"
+            )
     if before is not None and before != policy:
-        expected = f"{_short(before)}, as before"
-        raise PolicyError("checkpoint", _short(policy), expected, "another policy goes on with without_memory()")
+        expected = f"{short_text(before)}, as before"
+        raise PolicyError("checkpoint", short_text(policy), expected, "another policy goes on with without_memory()")
 
 
 def jobs_to_come(state: RunState, batches: Iterable[JobBatch]) -> Iterator[JobBatch]:
@@ -97,8 +99,3 @@ def _rates(setting: Setting) -> str:
         total.update(repr(table.shape).encode() if one else b"")
         total.update(np.ascontiguousarray(table[:1, :1, :1] if one else table).tobytes())
     return total.hexdigest()
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) < 80 else f"{text[:77]}..."

@@ -65,6 +65,10 @@ class RoundOutcome:
         """Further columns of the summary, by name; none for rounds of shares."""
         return {}
 
+    def figures(self) -> dict[str, Any]:
+        """Figures of the run itself beside its times: seconds in solvers, and how many rounds it had."""
+        return {"solver_s": self.solver_s, "rounds": self.rounds}
+
     @property
     def began_s(self) -> float:
         """Arrival of the first job, seconds; the end of the run without jobs."""

@@ -65,13 +65,10 @@ def check_state(meta: Mapping[str, Any], arrays: Mapping[str, Any], kinds: int) 
     check_numbers(numbers, NUMBERS, "loop")
     ordered = "stakes" in numbers
     check_numbers(numbers, ORDERS if ordered else SHARES, "loop")
-    if numbers["measured"]:
-        check_numbers(numbers, METRICS, "loop")
+    check_header(meta, numbers["added"])
     if "nodes_s" in numbers:
         check_numbers(numbers, {"nodes_s": (-np.inf, numbers["now_s"])}, "loop")
         check_numbers(meta, {"failures_from_s": TIME}, "header")
-    if (meta["now_s"], meta["arrived"]) != (numbers["now_s"], numbers["added"]):
-        raise ValueError("time and jobs of the header, other than those of the loop")
     if meta["record_bytes"] != {name: arrays[name].nbytes for name in meta["record_bytes"]}:
         raise ValueError("records of another number of rounds")
     jobs = records_of(arrays, "gangs", GANG, numbers["jobs"])
@@ -93,9 +90,20 @@ def check_state(meta: Mapping[str, Any], arrays: Mapping[str, Any], kinds: int) 
     else:
         _check_rows(tasks, jobs, pairs, numbers)
         check_range(records_of(arrays, "shuffler", STREAM, 1)["used"], 0, 624, "shuffler.used")
-    check_moments(arrays, width, int(gpus.sum()), numbers["added"])
+    held = records_of(arrays, "held", np.dtype(np.int32))
+    check_range(held, 0, int(gpus.sum()) - 1, "held")
+    ids = range(numbers["added"])
+    check_moments(records_of(arrays, "tasks", MOMENT), ids, ids, gpus, len(held))
     known = max(numbers["added"], numbers.get("reported", 0))  # a job that is not admitted has arrived, too
     check_rows(records_of(arrays, "rows", ROW), len(EVENTS), known, "rows")
+
+
+def check_header(meta: Mapping[str, Any], arrived: int) -> None:
+    """Time and arrivals of the header are those of the loop, and numbers of metrics are within their ranges."""
+    if meta["loop"]["measured"]:
+        check_numbers(meta["loop"], METRICS, "loop")
+    if (meta["now_s"], meta["arrived"]) != (meta["loop"]["now_s"], arrived):
+        raise ValueError("time and jobs of the header, other than those of the loop")
 
 
 def check_jobs(jobs: Any, kinds: int, added: int) -> None:
@@ -166,18 +174,18 @@ def _check_ordered(numbers: Mapping[str, Any], arrays: Mapping[str, Any], width:
         raise ValueError("rows.seq: not those of the rounds")
 
 
-def check_moments(arrays: Mapping[str, Any], width: int, gpus: int, added: int) -> None:
-    """Records of what ran in each round so far."""
-    moments = records_of(arrays, "tasks", MOMENT)
-    held = records_of(arrays, "held", np.dtype(np.int32))
-    check_range(held, 0, gpus - 1, "held")
+def check_moments(moments: Any, ids: range, mates: range, gpus: npt.NDArray[Any], held: int) -> None:
+    """Records of what ran in each round so far: jobs of these ids, beside others of ``mates``.
+
+    ``gpus`` are those of each model, ``held`` is the length of the list of GPUs that the records lead to.
+    """
     check_records(moments, {
-        "round": COUNT, "id": (0, added - 1), "mate_id": (-1, added - 1), "t": TIME, "finish_s": TIME,
-        "model": (0, width - 1), "num_gpu": (0, gpus), "held": (-1, len(held)),
+        "round": COUNT, "id": (0, len(ids) - 1), "mate_id": (-1, len(mates) - 1), "t": TIME, "finish_s": TIME,
+        "model": (0, len(gpus) - 1), "num_gpu": (0, int(gpus.sum())), "held": (-1, held),
     }, "tasks")  # fmt: skip
     check_stays(moments)
     listed = moments[moments["held"] >= 0]
-    check_range(listed["held"] + listed["num_gpu"], 0, len(held), "ends of tasks.held")
+    check_range(listed["held"] + listed["num_gpu"], 0, held, "ends of tasks.held")
 
 
 def check_stays(moments: Any) -> None:

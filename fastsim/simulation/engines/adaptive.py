@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from fastsim.engine.adaptive.plan import AdaptiveJob, AdaptivePlan, AdaptiveSetting, NodeGroup
-from fastsim.engine.checkpoints.writer import CheckpointWriter
-from fastsim.engine.result import Result
 from fastsim.engine.rounds.options import Setting
-from fastsim.engine.sampling.placement_telemetry import sampled
 from fastsim.engine.totals.pod_totals import prices_for
 from fastsim.errors import InputError, ScenarioError
 from fastsim.performance.applications.family import Applications
@@ -23,21 +21,16 @@ from fastsim.performance.oracle import Oracle
 from fastsim.scenario import round_texts, run_inputs
 from fastsim.simulation.binding_columns import checked_columns
 from fastsim.simulation.engines.engine import (
-    JOB_FORKS,
-    Engine,
+    Figures,
     Hooks,
     JobsRun,
-    Keeper,
-    Past,
-    clock,
-    past_of_jobs,
-    provenance_of,
-    timing_of,
+    PreparedJobs,
+    Progress,
+    records_placements,
 )
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
 from fastsim.simulation.uses.options import refuse_options
-from fastsim.telemetry.telemetry import telemetry_from
 from fastsim.workload import schema as s
 from fastsim.workload.oversized_pods import smaller_jobs
 
@@ -48,9 +41,7 @@ if TYPE_CHECKING:
     from fastsim.engine.checkpoints.clock import CheckpointSchedule
     from fastsim.engine.checkpoints.state import RunState
     from fastsim.scenario.scenario import Scenario
-    from fastsim.simulation.run_warnings import Message
     from fastsim.workload import Workload
-    from fastsim.workload.typical_pods import TypicalPods
 
 ROUND_S = 60.0
 """Usual length of a round, seconds."""
@@ -58,17 +49,13 @@ OF_NO_TRAINING = (s.TENANT, s.WEIGHT, s.DEADLINE_S)
 """Columns of a workload that figures use and training does not."""
 
 
-class PreparedAdaptive(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class PreparedAdaptive(PreparedJobs):
     """The objects of a scenario for the engine of adaptive jobs."""
 
-    cluster: Cluster
-    workload: Workload
     setting: AdaptiveSetting
     plan: AdaptivePlan
     jobs: tuple[AdaptiveJob, ...]
-    typical: TypicalPods
-    messages: Sequence[Message] = ()
-    """Warnings for the user."""
 
 
 def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
@@ -88,53 +75,46 @@ def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
         _refuse_wide(jobs, setting)
     messages = checked_columns(workload, cluster, unused, by_model=False)
     return PreparedAdaptive(
-        cluster=cluster, workload=workload, setting=setting, plan=plan, jobs=jobs, typical=typical, messages=messages
+        cluster=cluster, workload=workload, setting=setting, plan=plan, jobs=jobs, typical=typical, noticed=messages
     )
 
 
 class AdaptiveRun(JobsRun[PreparedAdaptive]):
     """A run of adaptive jobs."""
 
-    def play(self, hooks: Hooks) -> Result:
-        """The result."""
+    def figures(self, hooks: Hooks) -> Figures:
+        """Play the jobs; what the run leaves."""
         from fastsim.engine.adaptive import tables as adaptive_tables
 
-        scenario, inputs = self.scenario, self.inputs
-        run = driven_adaptive(scenario, inputs, hooks.progress, *hooks.schedule())
-        typical_count = max(inputs.typical.kept, 1)
-        tables = adaptive_tables.makers(run, inputs.cluster, typical_count, inputs.workload)
-        timing = timing_of(self.began, hooks.writer, len(run.jobs), solver_s=run.solver_s, rounds=run.rounds)
-        summary = adaptive_tables.summary(run, typical_count)
-        result = self.result_of(summary, tables, _provenance(scenario, inputs), timing)
-        return sampled(result, scenario, telemetry_from(scenario.telemetry), self.cluster, hooks.folder)
+        inputs, typical = self.inputs, self.inputs.typical_count
+        run = driven_adaptive(self.scenario, inputs, hooks.progress, *hooks.schedule())
+        tables = adaptive_tables.makers(run, inputs.cluster, typical, inputs.workload)
+        return Figures(len(run.jobs), adaptive_tables.summary(run, typical), tables, run.figures())
 
-
-def prepared_run(scenario: Scenario, policy: Any) -> AdaptiveRun:
-    """The run of a scenario."""
-    began = clock()
-    return AdaptiveRun(scenario, prepared_adaptive(scenario, policy), began)
+    def origins(self) -> dict[str, Any]:
+        """Options and applications."""
+        names = ("seed", "sample_s", "record", "until_s", "interference")
+        setting = self.inputs.setting
+        options = {name: getattr(self.scenario, name) for name in names} | {"round_s": setting.round_s}
+        known = {"name": setting.applications.name, "known": list(setting.applications)}
+        return {"options": options, "applications": known}
 
 
 def driven_adaptive(
-    scenario: Scenario, inputs: PreparedAdaptive, progress: Callable[[int], None] | None,
+    scenario: Scenario, inputs: PreparedAdaptive, progress: Progress | None,
     checkpoint: CheckpointSchedule | None = None, resume: RunState | None = None,
 ) -> AdaptiveOutcome:  # fmt: skip
     """Play the jobs."""
     from fastsim.engine.adaptive.run import run_adaptive
     from fastsim.engine.adaptive.tables import charge
-    from fastsim.engine.rounds.node_metrics import cluster_metrics_of
 
-    names = table_setting(inputs.setting)
-    timeline = scenario.record in ("timeline", "all")
-    recorded = scenario.record in ("placements", "all") or scenario.telemetry is not None
+    names, recorded = table_setting(inputs.setting), records_placements(scenario)
     prices = prices_for(scenario.prices, inputs.cluster)
     run = run_adaptive(
         names, inputs.setting, inputs.plan, inputs.jobs, record_tasks=recorded or prices is not None,
         until_s=float("inf") if scenario.until_s is None else scenario.until_s,
-        metrics=cluster_metrics_of(
-            inputs.cluster, inputs.typical, names.gpu_models, scenario.sample_s or 0.0, timeline
-        ),
-        progress=progress, checkpoint=checkpoint, resume=resume,
+        metrics=inputs.metrics(scenario, names.gpu_models), progress=progress,
+        checkpoint=checkpoint, resume=resume,
     )  # fmt: skip
     describe(run.jobs, inputs.workload)
     if prices is not None:
@@ -142,9 +122,7 @@ def driven_adaptive(
     return run if recorded else dataclasses.replace(run, tasks=run.tasks[:0])
 
 
-def driver_of(
-    scenario: Scenario, inputs: PreparedAdaptive, progress: Callable[[int], None] | None = None
-) -> AdaptiveDriver:
+def driver_of(scenario: Scenario, inputs: PreparedAdaptive, progress: Progress | None = None) -> AdaptiveDriver:
     """The driver of a run that records nothing, before its first round."""
     from fastsim.engine.adaptive.run import adaptive_driver
 
@@ -233,23 +211,5 @@ def table_setting(setting: AdaptiveSetting) -> Setting:
     return Setting(models, gpus, oracle, np.full(len(kinds), np.nan), setting.seed)
 
 
-def _provenance(scenario: Scenario, inputs: PreparedAdaptive) -> dict[str, Any]:
-    fields = {name: getattr(scenario, name) for name in ("seed", "sample_s", "record", "until_s", "interference")}
-    applications = inputs.setting.applications
-    return provenance_of(
-        inputs.cluster, inputs.workload, inputs.typical, options={**fields, "round_s": inputs.setting.round_s},
-        applications={"name": applications.name, "known": list(applications)},
-    )  # fmt: skip
-
-
-def past(run: Past) -> RunState:
-    """The state of a run at a time."""
-    return past_of_jobs(
-        run, lambda scenario, policy, checkpoint, resume: driven_adaptive(
-            scenario, prepared_adaptive(scenario, policy), run.progress, checkpoint, resume
-        )
-    )  # fmt: skip
-
-
-ENGINE = Engine(prepared_run, "adaptive jobs", Keeper(CheckpointWriter, past, JOB_FORKS))
+ENGINE = AdaptiveRun.engine(prepared_adaptive, "adaptive jobs", driven_adaptive)
 """The engine."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -24,26 +26,50 @@ if TYPE_CHECKING:
     from fastsim.engine.tables import FrameMakers
     from fastsim.scenario.scenario import Scenario
     from fastsim.simulation.run_warnings import Message
+    from fastsim.telemetry.telemetry import Telemetry
     from fastsim.workload import Workload
     from fastsim.workload.typical_pods import TypicalPods
+    from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 
 Clock = tuple[float, float]
 """Seconds of wall and of CPU."""
 
 
-class PreparedJobs(Protocol):
-    """The objects of a scenario of jobs."""
+@dataclass(frozen=True, kw_only=True)
+class PreparedJobs:
+    """The objects of a scenario of jobs, whichever engine plays them."""
 
-    @property
-    def cluster(self) -> Cluster:
-        """The nodes."""
+    cluster: Cluster
+    workload: Workload
+    typical: TypicalPods
+    noticed: Sequence[Message] = ()
 
     @property
     def messages(self) -> Sequence[Message]:
-        """Warnings about columns without effect."""
+        """Warnings for the user, about columns without effect among others."""
+        return self.noticed
+
+    @property
+    def typical_count(self) -> int:
+        """Typical pods that fragmentation is measured by; 1 if there are none."""
+        return max(self.typical.kept, 1)
+
+    def metrics(self, scenario: Scenario, models: Sequence[str]) -> ClusterMetrics:
+        """The metrics of a run in rounds on these GPU models, with a timeline if one is recorded."""
+        from fastsim.engine.rounds.node_metrics import cluster_metrics_of
+
+        timed, models = records_timeline(scenario), tuple(models)
+        return cluster_metrics_of(self.cluster, self.typical, models, scenario.sample_s or 0.0, timed)
 
 
 Inputs = TypeVar("Inputs", bound=PreparedJobs)
+Outcome = TypeVar("Outcome")
+Prepare = Callable[["Scenario", Any], Inputs]
+"""Makes the objects of a scenario for its policy."""
+Play = Callable[["Scenario", Inputs, "Progress | None", CheckpointSchedule | None, RunState | None], object]
+"""Plays a scenario with its objects: progress, checkpoints, the state that the run begins with."""
+Progress = Callable[[int], None]
+"""A function of a number of pods or jobs."""
 
 
 class Hooks(NamedTuple):
@@ -124,15 +150,13 @@ JOB_FORKS = ("policy", "until_s", "name", "log")
 """Fields of a scenario that may differ after a fork of a run of jobs."""
 
 
-def past_of_jobs(run: Past, driven: Callable[[Scenario, Any, CheckpointSchedule, RunState | None], object]) -> RunState:
-    """The state of a run of jobs at a time, after the first round that ends then or later.
-
-    ``driven`` plays a scenario and its policy with these checkpoints, from a state if there is one.
-    """
+def past_of_jobs(prepare: Prepare[Inputs], play: Play[Inputs], run: Past) -> RunState:
+    """The state of a run of jobs at a time, after the first round that ends then or later."""
     path = run.work / f".{STATE}.past.partial"
     note = CheckpointWriter(run.work, Checkpoints(), run.state.note["scenario"], run.start).note
     scenario = run.scenario.with_(until_s=run.end_s)
-    driven(scenario, policy_of(scenario.policy), CheckpointSchedule(path, at_end=True, note=note), run.start)
+    inputs, at_end = prepare(scenario, policy_of(scenario.policy)), CheckpointSchedule(path, at_end=True, note=note)
+    play(scenario, inputs, run.progress, at_end, run.start)
     state = RunState.read(path)
     path.unlink()
     return state
@@ -148,6 +172,15 @@ class Engine(NamedTuple):
     prepared: Callable[[Scenario, Any], PreparedRun]
     places: str
     keeper: Keeper | None = None
+
+
+class Figures(NamedTuple):
+    """What a run of so many jobs leaves: its summary, makers of its tables, further figures beside its times."""
+
+    jobs: int
+    summary: pl.DataFrame
+    tables: FrameMakers
+    more: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -172,14 +205,54 @@ class JobsRun(Generic[Inputs]):
         """Nothing: no option hangs on the workload."""
         return {}
 
-    def result_of(
-        self, summary: pl.DataFrame, tables: FrameMakers, provenance: dict[str, Any], timing: dict[str, Any]
-    ) -> Result:
+    def play(self, hooks: Hooks) -> Result:
         """The result; tables besides the summary are made when they are asked for."""
         from fastsim.engine.result import Result
+        from fastsim.engine.sampling.placement_telemetry import sampled
         from fastsim.engine.tables import LazyFrames
 
-        return Result(LazyFrames({"summary": summary}, tables), provenance, timing)
+        jobs, summary, tables, more = self.figures(hooks)
+        timing = timing_of(self.began, hooks.writer, jobs, **more)
+        cluster, workload, typical = self.inputs.cluster, self.inputs.workload, self.inputs.typical
+        provenance = provenance_of(cluster, workload, typical, **self.origins())
+        result = Result(LazyFrames({"summary": summary}, tables), provenance, timing)
+        return sampled(result, self.scenario, self.telemetry(), self.cluster, hooks.folder)
+
+    def telemetry(self) -> Telemetry | None:
+        """The telemetry that is taken from the placements; None without."""
+        from fastsim.telemetry.telemetry import telemetry_from
+
+        return telemetry_from(self.scenario.telemetry)
+
+    @abstractmethod
+    def figures(self, hooks: Hooks) -> Figures:
+        """Play the jobs; what the run leaves."""
+
+    @abstractmethod
+    def origins(self) -> dict[str, Any]:
+        """What went into the run beside its nodes and jobs."""
+
+    @classmethod
+    def engine(cls, prepare: Prepare[Inputs], places: str, play: Play[Inputs] | None = None) -> Engine:
+        """The engine of such runs, which places so; ``play`` plays the past of forks, None if there are none."""
+        keeper = None if play is None else Keeper(CheckpointWriter, partial(past_of_jobs, prepare, play), JOB_FORKS)
+        return Engine(partial(prepared_run, cls, prepare), places, keeper)
+
+
+def prepared_run(kind: type[JobsRun[Inputs]], prepare: Prepare[Inputs], scenario: Scenario, policy: Any) -> PreparedRun:
+    """The run of a scenario, which began when its objects were asked for."""
+    began = clock()
+    return kind(scenario, prepare(scenario, policy), began)
+
+
+def records_placements(scenario: Scenario) -> bool:
+    """Whether placements are needed: for their table, or for the readings that are taken from them."""
+    return scenario.record in ("placements", "all") or scenario.telemetry is not None
+
+
+def records_timeline(scenario: Scenario) -> bool:
+    """Whether the run has a timeline."""
+    return scenario.record in ("timeline", "all")
 
 
 def clock() -> Clock:

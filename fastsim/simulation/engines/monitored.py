@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from fastsim.engine.monitored.containers import Containers
 from fastsim.engine.monitored.plan import MonitoredPlan
 from fastsim.engine.monitored.run import Exporter, MonitoredRun, PodArrival
 from fastsim.engine.monitored.step_checks import checked_scheduler
-from fastsim.engine.result import Result
-from fastsim.engine.sampling.placement_telemetry import sampled
 from fastsim.engine.sampling.pod_profiles import PodProfiles
 from fastsim.engine.totals.pod_totals import tariff_of
 from fastsim.errors import InputError, ScenarioError
@@ -20,13 +19,14 @@ from fastsim.scenario import run_inputs
 from fastsim.scenario.compat import switches_on
 from fastsim.scenario.round_texts import lasting
 from fastsim.simulation.engines.engine import (
-    Engine,
+    Figures,
     Hooks,
     JobsRun,
-    clock,
-    provenance_of,
+    PreparedJobs,
+    Progress,
+    records_placements,
+    records_timeline,
     refuse_adaptive_jobs,
-    timing_of,
 )
 from fastsim.simulation.engines.rounds import compatible
 from fastsim.simulation.returned_plans import returned_plan
@@ -36,28 +36,24 @@ from fastsim.telemetry.telemetry import Telemetry, telemetry_from
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
-    from fastsim.cluster.cluster import Cluster
     from fastsim.scenario.scenario import Scenario
     from fastsim.simulation.run_warnings import Message
     from fastsim.workload import Workload
-    from fastsim.workload.typical_pods import TypicalPods
     from fastsim_ext.state.gpu_prices import Tariff
 
 Array = Any
 BATCH_ROWS = 8192
 
 
-class PreparedMonitored(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class PreparedMonitored(PreparedJobs):
     """The objects of a scenario for the engine.
 
     `gpus` are node and number of every GPU, `tariff` their prices, `unused` the columns that the engine ignores.
     """
 
-    cluster: Cluster
-    workload: Workload
     plan: MonitoredPlan
     telemetry: Telemetry
-    typical: TypicalPods
     gpus: list[tuple[int, int]]
     devices: list[Device]
     tariff: Tariff | None
@@ -114,29 +110,29 @@ def watched(plan: MonitoredPlan, telemetry: Telemetry | None) -> Telemetry:
 class MonitoredPodsRun(JobsRun[PreparedMonitored]):
     """A run of pods under a monitored scheduler."""
 
-    def play(self, hooks: Hooks) -> Result:
-        """The result."""
+    def figures(self, hooks: Hooks) -> Figures:
+        """Play the pods; what the run leaves."""
         from fastsim.engine.monitored.tables import makers, measured, summary
 
-        scenario, inputs = self.scenario, self.inputs
-        run = driven(inputs, scenario, hooks.progress)
-        listed = scenario.record in ("placements", "all") or scenario.telemetry is not None
-        timed = scenario.record in ("timeline", "all")
+        inputs = self.inputs
+        run = driven(inputs, self.scenario, hooks.progress)
+        listed, timed = records_placements(self.scenario), records_timeline(self.scenario)
         measurements = measured(run, inputs.cluster, inputs.typical, inputs.gpus, inputs.tariff)
         tables = makers(measurements, inputs.cluster, inputs.workload, listed, timed)
-        timing = timing_of(self.began, None, run.arrived)
-        result = self.result_of(summary(measurements), tables, _provenance(scenario, inputs), timing)
-        telemetry = None if scenario.telemetry is None else inputs.telemetry
-        return sampled(result, scenario, telemetry, self.cluster, hooks.folder)
+        return Figures(run.arrived, summary(measurements), tables, {})
+
+    def telemetry(self) -> Telemetry | None:
+        """The telemetry that the scheduler saw; None if the result has none."""
+        return None if self.scenario.telemetry is None else self.inputs.telemetry
+
+    def origins(self) -> dict[str, Any]:
+        """Options, among them the telemetry and the lives of containers."""
+        options = {name: getattr(self.scenario, name) for name in ("seed", "record", "until_s")}
+        seen = {"telemetry": repr(self.inputs.telemetry), "lives": repr(self.inputs.plan.lifecycle)}
+        return {"options": options | seen}
 
 
-def prepared_run(scenario: Scenario, policy: Any) -> MonitoredPodsRun:
-    """The run of a scenario."""
-    began = clock()
-    return MonitoredPodsRun(scenario, prepared_monitored(scenario, policy), began)
-
-
-def driven(inputs: PreparedMonitored, scenario: Scenario, progress: Callable[[int], None] | None) -> MonitoredRun:
+def driven(inputs: PreparedMonitored, scenario: Scenario, progress: Progress | None) -> MonitoredRun:
     """Play the pods."""
     containers = Containers(inputs.devices, inputs.plan.lifecycle)
     pods = pod_arrivals(inputs.workload, inputs.unused)
@@ -195,11 +191,5 @@ def _again(first: PodArrival, rest: Iterator[PodArrival]) -> Iterator[PodArrival
     yield from rest
 
 
-def _provenance(scenario: Scenario, inputs: PreparedMonitored) -> dict[str, Any]:
-    fields = {name: getattr(scenario, name) for name in ("seed", "record", "until_s")}
-    options = {**fields, "telemetry": repr(inputs.telemetry), "lives": repr(inputs.plan.lifecycle)}
-    return provenance_of(inputs.cluster, inputs.workload, inputs.typical, options=options)
-
-
-ENGINE = Engine(prepared_run, "pods that share GPUs")
+ENGINE = MonitoredPodsRun.engine(prepared_monitored, "pods that share GPUs")
 """The engine, which keeps no checkpoints."""

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from fastsim.engine.checkpoints.writer import CheckpointWriter
 from fastsim.engine.orders.plan import OrderPlan
 from fastsim.engine.orders.server_demands import ServerDemands, needs_of
-from fastsim.engine.result import Result
 from fastsim.engine.rounds.accepted_kinds import AcceptedKinds
 from fastsim.engine.rounds.job_batches import JobBatches, PodBatches, Request, request_oracle, requests_of
 from fastsim.engine.rounds.node_outages import NodeOutages
 from fastsim.engine.rounds.options import LATE_SHARES, ORDERED_QUIRKS, QUIRKS, USE_FROM_ZERO, RoundOptions, Setting
-from fastsim.engine.sampling.placement_telemetry import sampled
 from fastsim.engine.shares.plan import SharePlan, setting_of
 from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation.columns.physical_types import cell_text
@@ -33,21 +31,16 @@ from fastsim.scenario.compat import switches_on
 from fastsim.scenario.run_rules import outages_of
 from fastsim.simulation.binding_columns import check_entities, check_gangs, checked_columns
 from fastsim.simulation.engines.engine import (
-    JOB_FORKS,
-    Engine,
+    Figures,
     Hooks,
     JobsRun,
-    Keeper,
-    Past,
-    clock,
-    past_of_jobs,
-    provenance_of,
-    timing_of,
+    PreparedJobs,
+    Progress,
+    records_placements,
 )
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
 from fastsim.simulation.uses.options import refuse_options
-from fastsim.telemetry.telemetry import telemetry_from
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
@@ -59,10 +52,8 @@ if TYPE_CHECKING:
     from fastsim.engine.shares.run import ShareDriver
     from fastsim.performance.oracle import Oracle
     from fastsim.scenario.scenario import Scenario
-    from fastsim.simulation.run_warnings import Message
+    from fastsim.telemetry.telemetry import Telemetry
     from fastsim.workload import Workload
-    from fastsim.workload.typical_pods import TypicalPods
-    from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 
 STREAM_ROWS = 1024
 """Jobs drawn at once from a stream without end."""
@@ -72,23 +63,19 @@ ESTIMATED_ROWS = 32
 """The same where rates are estimated, which takes milliseconds for each job, whether it will arrive or not."""
 
 
-class PreparedRounds(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class PreparedRounds(PreparedJobs):
     """The objects of a scenario for the engines of rounds."""
 
-    cluster: Cluster
-    workload: Workload
     setting: Setting
     plan: SharePlan | OrderPlan
     batches: JobBatches
     tenants: list[str]
-    typical: TypicalPods
     options: RoundOptions
     nodes: NodeOutages | None = None
     """Outages of nodes; None if all are there all the time."""
     needs: ServerDemands | None = None
     """Servers and demands of ordered rounds; else None."""
-    messages: Sequence[Message] = ()
-    """Warnings for the user."""
 
 
 def _check_shared(plan: SharePlan, workload: Workload, scenario: Scenario) -> None:
@@ -164,51 +151,56 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
         options=options,
         nodes=NodeOutages.of(cluster, outages_of(scenario), scenario.seed),
         needs=needs,
-        messages=messages,
+        noticed=messages,
     )
 
 
 class RoundsRun(JobsRun[PreparedRounds]):
     """A run of jobs in rounds of shares or ordered rounds, or without rounds."""
 
-    def play(self, hooks: Hooks) -> Result:
-        """The result."""
-        scenario, inputs = self.scenario, self.inputs
-        if scenario.ideal:
-            return self._result(_ideal(scenario, inputs, hooks.progress), hooks)
-        run = driven(scenario, inputs, hooks.progress, *hooks.schedule())
-        if scenario.log is not None:
-            run = _logged(scenario, inputs, run)
-        result, telemetry = self._result(run, hooks), telemetry_from(scenario.telemetry)
-        return sampled(result, scenario, telemetry, self.cluster, hooks.folder)
-
-    def _result(self, run: RoundOutcome, hooks: Hooks) -> Result:
+    def figures(self, hooks: Hooks) -> Figures:
+        """Play the jobs; what the run leaves."""
         from fastsim.engine.rounds import tables as round_tables
 
-        typical_count = max(self.inputs.typical.kept, 1)
+        run, typical_count = self._played(hooks), self.inputs.typical_count
         absolute = "slo_compare_absolute" in switches_on(self.scenario.compat)
         summary = round_tables.summary(run, typical_count, absolute)
         if self.scenario.ideal:
             summary = round_tables.unmeasured(summary, run)
-        tables = round_tables.makers(run, self.cluster, typical_count, self.inputs.workload)
-        timing = timing_of(self.began, hooks.writer, len(run.jobs), solver_s=run.solver_s, rounds=run.rounds)
-        return self.result_of(summary, tables, _provenance(self.scenario, self.inputs), timing)
+        makers = round_tables.makers(run, self.cluster, typical_count, self.inputs.workload)
+        return Figures(len(run.jobs), summary, makers, run.figures())
 
+    def _played(self, hooks: Hooks) -> RoundOutcome:
+        if self.scenario.ideal:
+            return _ideal(self.scenario, self.inputs, hooks.progress)
+        run = driven(self.scenario, self.inputs, hooks.progress, *hooks.schedule())
+        return run if self.scenario.log is None else _logged(self.scenario, self.inputs, run)
 
-def prepared_run(scenario: Scenario, policy: Any) -> RoundsRun:
-    """The run of a scenario."""
-    began = clock()
-    return RoundsRun(scenario, prepared_rounds(scenario, policy), began)
+    def telemetry(self) -> Telemetry | None:
+        """The telemetry that is taken from the placements; none of jobs without rounds."""
+        return None if self.scenario.ideal else super().telemetry()
+
+    def origins(self) -> dict[str, Any]:
+        """Options and rates."""
+        inputs, oracle = self.inputs, self.inputs.setting.oracle
+        fields = ("seed", "sample_s", "record", "profiling", "references")
+        used = {name: value for name, value in dataclasses.asdict(inputs.options).items() if name != "prices"}
+        if isinstance(inputs.plan, SharePlan):
+            used["realloc_s"] = inputs.options.gap_s(inputs.plan)
+        used |= {"compat": sorted(inputs.options.compat), "prices": None if inputs.options.prices is None else "given"}
+        options = {name: getattr(self.scenario, name) for name in fields} | used
+        return {"options": options, "rates": {"name": oracle.name, "kinds": len(oracle.kinds)}}
 
 
 def driven(
-    scenario: Scenario, inputs: PreparedRounds, progress: Callable[[int], None] | None,
+    scenario: Scenario, inputs: PreparedRounds, progress: Progress | None,
     checkpoint: CheckpointSchedule | None = None, resume: RunState | None = None,
 ) -> RoundOutcome:  # fmt: skip
     """Play the jobs in rounds of shares or ordered rounds, whichever the plan is for."""
     more: dict[str, Any] = {
-        "tenants": inputs.tenants, "metrics": metrics_for(scenario, inputs), "record_tasks": recorded(scenario),
-        "nodes": inputs.nodes, "progress": progress, "checkpoint": checkpoint, "resume": resume,
+        "tenants": inputs.tenants, "metrics": inputs.metrics(scenario, inputs.setting.gpu_models),
+        "record_tasks": recorded(scenario), "nodes": inputs.nodes, "progress": progress, "checkpoint": checkpoint,
+        "resume": resume,
     }  # fmt: skip
     if isinstance(inputs.plan, OrderPlan):
         from fastsim.engine.orders.run import run_ordered
@@ -222,7 +214,7 @@ def driven(
 
 
 def driver_of(
-    scenario: Scenario, inputs: PreparedRounds, progress: Callable[[int], None] | None = None
+    scenario: Scenario, inputs: PreparedRounds, progress: Progress | None = None
 ) -> ShareDriver | OrderedDriver:
     """The driver of a run that records nothing, before its first round; ScenarioError for one without rounds."""
     if scenario.ideal:
@@ -255,7 +247,7 @@ def _logged(scenario: Scenario, inputs: PreparedRounds, run: RoundOutcome) -> Ro
     return dataclasses.replace(run, tasks=run.tasks[:0], held=run.held[:0])
 
 
-def _ideal(scenario: Scenario, inputs: PreparedRounds, progress: Callable[[int], None] | None) -> RoundOutcome:
+def _ideal(scenario: Scenario, inputs: PreparedRounds, progress: Progress | None) -> RoundOutcome:
     """The run without rounds, with metrics of its end alone."""
     from fastsim.engine.shares.ideal import run_ideal
 
@@ -266,23 +258,13 @@ def _ideal(scenario: Scenario, inputs: PreparedRounds, progress: Callable[[int],
         inputs.setting, inputs.plan, inputs.batches, inputs.options, realloc_s=scenario.realloc_s or 0.0,
         tenants=inputs.tenants, progress=progress,
     )  # fmt: skip
-    return dataclasses.replace(run, metrics=metrics_for(scenario.with_(record="summary"), inputs))
-
-
-def metrics_for(scenario: Scenario, inputs: PreparedRounds) -> ClusterMetrics:
-    """The metrics of a run, with a timeline if one is recorded."""
-    from fastsim.engine.rounds.node_metrics import cluster_metrics_of
-
-    timeline = scenario.record in ("timeline", "all")
-    return cluster_metrics_of(
-        inputs.cluster, inputs.typical, inputs.setting.gpu_models, scenario.sample_s or 0.0, timeline
-    )
+    metrics = inputs.metrics(scenario.with_(record="summary"), inputs.setting.gpu_models)
+    return dataclasses.replace(run, metrics=metrics)
 
 
 def recorded(scenario: Scenario) -> bool:
     """Whether tasks are recorded: for the tables, or for the log."""
-    needed = scenario.log is not None or scenario.telemetry is not None
-    return scenario.record in ("placements", "all") or needed
+    return records_placements(scenario) or scenario.log is not None
 
 
 def _refuse_kinds(workload: Workload, oracle: Oracle, models: Sequence[str], policy: Any) -> None:
@@ -349,16 +331,6 @@ def _jobs(
     return jobs, setting
 
 
-def _provenance(scenario: Scenario, inputs: PreparedRounds) -> dict[str, Any]:
-    options = {name: value for name, value in dataclasses.asdict(inputs.options).items() if name != "prices"}
-    if isinstance(inputs.plan, SharePlan):
-        options["realloc_s"] = inputs.options.gap_s(inputs.plan)
-    options |= {"compat": sorted(inputs.options.compat), "prices": None if inputs.options.prices is None else "given"}
-    fields = {name: getattr(scenario, name) for name in ("seed", "sample_s", "record", "profiling", "references")}
-    rates = {"name": inputs.setting.oracle.name, "kinds": len(inputs.setting.oracle.kinds)}
-    return provenance_of(inputs.cluster, inputs.workload, inputs.typical, options={**fields, **options}, rates=rates)
-
-
 def with_estimates(plan: SharePlan | OrderPlan, setting: Setting, scenario: Scenario) -> SharePlan | OrderPlan:
     """The plan with estimated rates of pairs, if a field needs them; ScenarioError if its jobs never share GPUs."""
     changed = {"profiling": scenario.profiling != 1, "references": scenario.references is not None}
@@ -381,16 +353,7 @@ def with_estimates(plan: SharePlan | OrderPlan, setting: Setting, scenario: Scen
     return dataclasses.replace(plan, estimates=estimator.begin(setting))
 
 
-def past(run: Past) -> RunState:
-    """The state of a run at a time."""
-    return past_of_jobs(
-        run, lambda scenario, policy, checkpoint, resume: driven(
-            scenario, prepared_rounds(scenario, policy), run.progress, checkpoint, resume
-        )
-    )  # fmt: skip
-
-
-OF_SHARES = Engine(prepared_run, "jobs that get shares", Keeper(CheckpointWriter, past, JOB_FORKS))
+OF_SHARES = RoundsRun.engine(prepared_rounds, "jobs that get shares", driven)
 """The engine of shares."""
 OF_ORDERS = OF_SHARES._replace(places="jobs in an order")
 """The engine of orders."""
