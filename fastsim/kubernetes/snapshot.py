@@ -44,7 +44,8 @@ Known = TypeVar("Known")
 READ = ("Node", "Pod", "PriorityClass", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "DaemonSet",
         "Job", "CronJob", "PodGroup", "Namespace", "LimitRange", "ResourceQuota", "PersistentVolume", "CSINode",
         "PersistentVolumeClaim", "RuntimeClass", "ResourceSlice", "DeviceClass", "ResourceClaim", "VolumeAttachment",
-        "ResourceClaimTemplate", "DeviceTaintRule", "PodDisruptionBudget", "StorageClass")  # fmt: skip
+        "ResourceClaimTemplate", "DeviceTaintRule", "PodDisruptionBudget", "StorageClass", "ClusterQueue",
+        "LocalQueue")  # fmt: skip
 """Kinds that are read; others are counted in the notices."""
 
 WITHOUT_PART = (
@@ -152,13 +153,13 @@ class Snapshot:
         """
         from fastsim.kubernetes.arrival_order import current_rows, queue_key
         from fastsim.kubernetes.pod_rules.gangs import least_members, with_gangs
-        from fastsim.kubernetes.pod_rules.namespace_limits import quota_notice
+        from fastsim.kubernetes.pod_rules.namespace_limits import quota_notices
         from fastsim.kubernetes.pods import as_trace
 
         if read_as not in READINGS:
             raise ScenarioError("kubernetes: as", repr(read_as), f"one of {', '.join(READINGS)}")
-        if quotas := self.of_kind("ResourceQuota"):
-            self.notices[quota_notice(quotas)] = len(quotas)
+        for text, number in quota_notices(self.of_kind).items():
+            self.notices[text] = number
         now = read_as == "now"
         with uncollected():
             rows = self.rows_of(self.objects, present=now)

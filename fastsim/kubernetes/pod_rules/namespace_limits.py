@@ -1,4 +1,4 @@
-"""Limits of Kubernetes' namespaces: defaults of containers (LimitRange) and sums (ResourceQuota).
+"""Limits of Kubernetes' namespaces: defaults of containers (LimitRange) and sums (ResourceQuota, with Kueue's quotas).
 
 Admission fills in the defaults of a pod when it is created, so a Pod among the objects has them already; pods that are
 expanded from templates get them here.
@@ -6,7 +6,7 @@ expanded from templates get them here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fastsim.foundation.option_texts import groups_text
@@ -14,6 +14,7 @@ from fastsim.kubernetes.devices.device_resources import GPU
 from fastsim.kubernetes.nodes import CPU, MEMORY, PODS
 from fastsim.kubernetes.objects import Manifest, mapping, sequence
 from fastsim.kubernetes.quantity import capacity_mib, milli
+from fastsim.kubernetes.workloads.kueue_quotas import kueue_notice
 
 QUOTAS = "objects of kind ResourceQuota"
 """Name of quotas in the notices."""
@@ -56,6 +57,13 @@ def with_defaults(spec: Mapping[str, Any], ranges: Sequence[Range], where: str) 
         return spec
     kinds = [name for name in ("initContainers", "containers") if spec.get(name)]
     return {**spec, **{name: [_filled(each, ranges, where) for each in sequence(spec, name, where)] for name in kinds}}
+
+
+def quota_notices(of_kind: Callable[[str], Sequence[Manifest]]) -> dict[str, int]:
+    """The notices about quotas of namespaces and of Kueue, each with its number of objects."""
+    quotas, queues = of_kind("ResourceQuota"), of_kind("ClusterQueue")
+    found = {quota_notice(quotas): len(quotas)} if quotas else {}
+    return found | ({kueue_notice(queues, of_kind("LocalQueue")): len(queues)} if queues else {})
 
 
 def quota_notice(quotas: Sequence[Manifest]) -> str:
