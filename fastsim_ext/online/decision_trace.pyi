@@ -30,16 +30,20 @@ BREAKS_SPREAD: int
 
 class _Listener(Protocol):
     def before(self, seq: int, cls: int, t_s: float) -> None: ...
-    def after(self, seq: int, node: int, gpus: int) -> None: ...
+    def after(self, seq: int, node: int, gpus: int, how: str) -> None: ...
     def never(self, seq: int, cls: int, t_s: float, reason: int) -> None: ...
 
-class DecisionTrace(OnlineLoop):
-    """A run that calls ``listener`` for the pods whose arrival number is marked in ``watched``.
+class Watch:
+    """The pods whose arrival number is marked in ``watched``, and the listener to the decisions about them.
 
     ``listener.before(seq, class, t)`` is called before a decision at ``t`` seconds and
-    ``listener.after(seq, node, devices as bits)`` after it, with node -1 if there was none. A pod that
-    no empty node can host is never decided on: ``listener.never(seq, class, t, reason)`` is called instead.
+    ``listener.after(seq, node, devices as bits, how)`` after it, with node -1 if the pod did not start. ``how`` is the
+    rule that affected the answer, or empty. A pod that could not start on an empty cluster either is never decided on:
+    ``listener.never(seq, class, t, reason)`` is called instead.
     """
+
+class DecisionTrace(OnlineLoop):
+    """A run that calls ``listener`` for the pods marked in ``watched``, as a watch does; ``how`` is always empty."""
 
     def __init__(
         self,
@@ -65,19 +69,11 @@ def scored(select: Selector, cls: int, term: int, raw__n: Any, points__n: Any) -
 def picked(select: Selector, cls: int, gpus__n: Any) -> None:
     """The devices, as bits, that the class would get on every node that can host it now."""
 
-class _RulesListener(Protocol):
-    def before(self, seq: int, cls: int, t_s: float) -> None: ...
-    def after(self, seq: int, node: int, gpus: int, how: str = "") -> None: ...
-    def never(self, seq: int, cls: int, t_s: float, reason: int) -> None: ...
-
 class RulesDecisionTrace(QueueLoop):
-    """A run with rules that calls ``listener`` for the pods whose arrival number is marked in ``watched``.
+    """A run with rules that calls ``listener`` for the pods marked in ``watched``, as a watch does.
 
-    ``listener.before(seq, class, t)`` is called before a decision at ``t`` seconds and
-    ``listener.after(seq, node, devices as bits, how)`` after it, with node -1 if the pod did not start. ``how`` is
-    ``preemption``, ``backfill``, ``over_quota``, ``gang`` (all members start, or another one fits nowhere) or empty.
-    A pod that could not start on an empty cluster either is never decided on:
-    ``listener.never(seq, class, t, reason)`` is called instead.
+    ``how`` is ``preemption``, ``backfill``, ``over_quota``, ``gang`` (all members start, or another one fits nowhere)
+    or empty.
     """
 
     def __init__(
@@ -87,7 +83,7 @@ class RulesDecisionTrace(QueueLoop):
         select: Selector,
         options: Mapping[str, Any],
         watched: Any,
-        listener: _RulesListener,
+        listener: _Listener,
     ) -> None: ...
     def move(self, slot: int) -> bool:
         """As OnlineLoop.move, with calls of the listener."""

@@ -54,8 +54,9 @@ class Listener:
         """A decision is about to be taken."""
         self.told.append(("before", seq, cls, t_s))
 
-    def after(self, seq: int, node: int, gpus: int) -> None:
-        """It has been taken."""
+    def after(self, seq: int, node: int, gpus: int, how: str) -> None:
+        """It has been taken; no rule affects it."""
+        assert not how
         self.told.append(("after", seq, node, gpus))
 
     def never(self, seq: int, cls: int, t_s: float, reason: int) -> None:
