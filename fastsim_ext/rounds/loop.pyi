@@ -4,13 +4,24 @@ Subclasses say how time goes on, which jobs are admitted, when the policy decide
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NotRequired, TypedDict, Unpack
 
 from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 from fastsim_ext.rounds.job_table import JobTable
 from fastsim_ext.rounds.leases import Leases
 from fastsim_ext.rounds.node_presence import NodePresence
 from fastsim_ext.rounds.round_log import RoundLog
+
+class _RoundArguments(TypedDict):
+    """The arguments of every run in rounds: seconds, ids of the jobs that must end, and what is recorded."""
+
+    round_s: float
+    restart_s: float
+    until_s: float
+    first: int
+    last: int
+    recorded: bool
+    metrics: NotRequired[ClusterMetrics | None]
 
 class RoundLoop:
     """A run; ``advance`` returns when Python must act, see ``fastsim.engine.rounds.driver``."""
@@ -28,19 +39,7 @@ class RoundLoop:
     ended: int
     max_active: int
     job_rounds: int
-    def __init__(
-        self,
-        table: JobTable,
-        gpus: Sequence[int],
-        *,
-        round_s: float,
-        restart_s: float,
-        until_s: float,
-        first: int,
-        last: int,
-        recorded: bool,
-        metrics: ClusterMetrics | None = None,
-    ) -> None: ...
+    def __init__(self, table: JobTable, gpus: Sequence[int], **rounds: Unpack[_RoundArguments]) -> None: ...
     def feed(
         self,
         submit: Any,

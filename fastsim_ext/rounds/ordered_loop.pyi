@@ -1,10 +1,9 @@
 """The loop of ordered rounds: jobs are put in order, get GPUs and all that goes with them."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
-from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
-from fastsim_ext.rounds.loop import RoundLoop
+from fastsim_ext.rounds.loop import RoundLoop, _RoundArguments
 from fastsim_ext.rounds.node_presence import NodePresence
 from fastsim_ext.rounds.ordered_jobs import OrderedJobTable
 from fastsim_ext.rounds.resource_shares import ResourceShares
@@ -36,16 +35,10 @@ class OrderedLoop(RoundLoop):
         sticky: bool,
         blocking: bool,
         admit: float,
-        round_s: float,
         begin_s: float,
-        restart_s: float,
-        until_s: float,
         starving_s: float,
-        first: int,
-        last: int,
-        recorded: bool,
         quirks: Sequence[bool],
-        metrics: ClusterMetrics | None = None,
+        **rounds: Unpack[_RoundArguments],
     ) -> None: ...
     def follow(self, presence: NodePresence) -> None:
         """Nodes come and go as ``presence`` has it; before the first round."""

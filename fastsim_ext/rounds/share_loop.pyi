@@ -1,11 +1,10 @@
 """The loop of rounds of shares: shares become priorities, the best candidates run for a round."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from fastsim_ext.rounds.candidates import CandidateSelection
-from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
-from fastsim_ext.rounds.loop import RoundLoop
+from fastsim_ext.rounds.loop import RoundLoop, _RoundArguments
 
 class ShareLoop(RoundLoop):
     """A run in rounds of shares, see ``fastsim.engine.shares.run``."""
@@ -23,13 +22,7 @@ class ShareLoop(RoundLoop):
         fastest: Sequence[int],
         shuffle_state: Sequence[int],
         *,
-        round_s: float,
         realloc_s: float,
-        restart_s: float,
-        until_s: float,
-        first: int,
-        last: int,
-        recorded: bool,
         endless: bool,
         quirks: Sequence[bool],
         pairs: bool,
@@ -37,7 +30,7 @@ class ShareLoop(RoundLoop):
         strict: bool,
         one_line: bool,
         estimated: bool = False,
-        metrics: ClusterMetrics | None = None,
+        **rounds: Unpack[_RoundArguments],
     ) -> None: ...
     def reprice(self, price: Any, next_change_s: float) -> None:
         """Prices from now on; another price asks for another allocation."""
