@@ -10,7 +10,7 @@ import numpy as np
 from fastsim_ext.adaptive.loop cimport AdaptiveLoop
 from fastsim_ext.adaptive.training_job cimport LearnedPerformance, Measurements, TrainingJob
 from fastsim_ext.memory cimport memory_grown
-from fastsim_ext.rounds.snapshot cimport copy_in, metrics_restore, metrics_state, raw_bytes
+from fastsim_ext.rounds.snapshot cimport copy_in, metrics_restore, metrics_state, raw_bytes, united
 
 
 def record_types():
@@ -22,15 +22,10 @@ def record_types():
 
 def snapshot(AdaptiveLoop run, LearnedPerformance learned):
     """(numbers, bytes) by name: all that ``restore`` needs."""
-    numbers, parts = {}, {}
-    for more_numbers, more_parts in (loop_state(run), learned_state(learned),
-                                     ({}, {}) if run.metrics is None else metrics_state(run.metrics)):
-        numbers |= more_numbers
-        parts |= more_parts
-    jobs = run.active + run.ended_jobs
-    parts["jobs"] = b"".join([job_state(job) for job in jobs])
-    parts["history"] = b"".join([history_state(job) for job in jobs])
-    return numbers, parts
+    return united([
+        loop_state(run), learned_state(learned), ({}, {}) if run.metrics is None else metrics_state(run.metrics),
+        jobs_state(run.active + run.ended_jobs),
+    ])
 
 
 def restore(AdaptiveLoop run, LearnedPerformance learned, placements, numbers, parts):
@@ -96,6 +91,12 @@ def recorded_again(AdaptiveLoop run, tasks, gpus):
 
 
 # ---------------------------------------------------------------------- jobs and their measurements
+
+cdef tuple jobs_state(list jobs):
+    return {}, {
+        "jobs": b"".join([job_state(job) for job in jobs]), "history": b"".join([history_state(job) for job in jobs]),
+    }
+
 
 cdef bytes job_state(TrainingJob job):
     cdef Trained all

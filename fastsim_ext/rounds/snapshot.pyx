@@ -77,8 +77,13 @@ def snapshot(RoundLoop run):
     """(numbers, bytes) by name: all that ``restore`` needs. Everything noted must have been drained."""
     if run.stage != AT_TOP or run.undrained() or (run.measured and run.metrics.n_rows):
         raise ValueError("the run is within a round, or has records that were not drained")
+    return united(states(run))
+
+
+cdef tuple united(list states):
+    """The numbers and bytes of parts of a run, in two dictionaries."""
     numbers, parts = {}, {}
-    for more_numbers, more_parts in states(run):
+    for more_numbers, more_parts in states:
         numbers |= more_numbers
         parts |= more_parts
     return numbers, parts
