@@ -32,7 +32,7 @@ cdef struct Pair:      # two jobs that share their GPUs, rows in the table
 
 cdef void job_begin(Job* job, int64_t id, int32_t kind, int32_t num_gpu, int32_t tenant, double submit_s,
                     double total, double weight, double deadline_s) noexcept nogil
-cdef void job_stays(Job* job, double now_s, bint kept) noexcept nogil
+cdef double job_runs(Job* job, double now_s, bint kept, double restart_s) noexcept nogil
 cdef void job_waits(Job* job, double now_s) noexcept nogil
 
 

@@ -25,15 +25,23 @@ cdef void job_begin(Job* job, int64_t id, int32_t kind, int32_t num_gpu, int32_t
     job.known = job.settled = job.taken = job.holds = job.ended = False
 
 
-cdef void job_stays(Job* job, double now_s, bint kept) noexcept nogil:
-    """It has GPUs in the round that begins now; ``kept``: those of the last round, with the same mate."""
-    if not job.holds and not isnan(job.first_s):
+cdef double job_runs(Job* job, double now_s, bint kept, double restart_s) noexcept nogil:
+    """It has GPUs in the round that begins now; the seconds that it loses to a restart: its first start costs nothing.
+
+    ``kept``: they are those of the last round, with the same mate.
+    """
+    cdef bint first = isnan(job.first_s)
+    if not job.holds and not first:
         job.paused_s += now_s - job.left_s
         job.preemptions -= job.left_s == now_s  # other GPUs at once
         job.restarts += 1
     elif job.holds and not kept:
         job.restarts += 1
     job.holds = True
+    job.rounds += 1
+    if first:
+        job.first_s = now_s
+    return 0.0 if kept or first else restart_s
 
 
 cdef void job_waits(Job* job, double now_s) noexcept nogil:

@@ -5,13 +5,13 @@ for a round and gives them back at its end.
 """
 
 cimport cython
-from libc.math cimport INFINITY, ceil, floor, isnan, rint
+from libc.math cimport INFINITY, ceil, floor, rint
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memset
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from fastsim_ext.memory cimport memory_grown
-from fastsim_ext.rounds.job_table cimport Job, JobTable, job_stays
+from fastsim_ext.rounds.job_table cimport Job, JobTable, job_runs
 from fastsim_ext.rounds.leases cimport Task
 from fastsim_ext.rounds.node_presence cimport NodePresence
 from fastsim_ext.rounds.ordered_jobs cimport RESOURCES, OrderedJob
@@ -297,7 +297,7 @@ cdef class OrderedLoop(RoundLoop):
         """Steps of the job in this round, and its finish time."""
         cdef Job* job = &self.table.jobs[task.row]
         cdef OrderedJob* entry = &self.ordered_jobs.entries[task.row]
-        cdef double delay_s = 0.0 if task.kept or isnan(job.first_s) else self.restart_s
+        cdef double delay_s = job_runs(job, self.now_s, task.kept, self.restart_s)
         cdef double step_s = self.step_s__kg[job.kind, task.model]
         cdef double left = job.total - job.run
         cdef double spent_s = self.round_s
@@ -309,13 +309,11 @@ cdef class OrderedLoop(RoundLoop):
         if self.whole:
             task.steps = floor(task.steps)
         task.finish_s = self.now_s + self.round_s
-        job_stays(job, self.now_s, task.kept)
         if task.steps >= left:
             task.steps = left
             if not self.lease_end:
                 spent_s = min(spent_s, delay_s + left * step_s)
                 task.finish_s = self.now_s + spent_s
-        job.rounds += 1
         if self.is_lost(task):
             self.lose(task, job)
             return
@@ -323,8 +321,6 @@ cdef class OrderedLoop(RoundLoop):
             job.run, job.finish_s, job.ended = job.total, task.finish_s, True
         else:
             job.run += task.steps
-        if isnan(job.first_s):
-            job.first_s = self.now_s
         job.cost += self.price[task.model] * spent_s / 3600 * job.num_gpu
         job.gpu_s += spent_s * job.num_gpu
         job.delayed_s += min(delay_s, spent_s)
@@ -348,8 +344,6 @@ cdef class OrderedLoop(RoundLoop):
     cdef void lose(self, Task* task, Job* job) noexcept nogil:
         """A job has its GPUs for the whole round, in vain."""
         task.steps, task.finish_s = 0.0, self.now_s + self.round_s
-        if isnan(job.first_s):
-            job.first_s = self.now_s
         job.cost += self.price[task.model] * self.round_s / 3600 * job.num_gpu
         job.gpu_s += self.round_s * job.num_gpu
         self.wasted_gpu_s += self.round_s * job.num_gpu

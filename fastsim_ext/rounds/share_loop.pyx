@@ -5,7 +5,7 @@ from libc.math cimport INFINITY, NAN, isnan
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from fastsim_ext.rounds.completion_order cimport Completion, completions_sorted
-from fastsim_ext.rounds.job_table cimport NEVER, UNREPORTED, Job, JobTable, ShareAccount, job_stays
+from fastsim_ext.rounds.job_table cimport NEVER, UNREPORTED, Job, JobTable, ShareAccount, job_runs
 from fastsim_ext.rounds.leases cimport Task
 
 cdef enum:
@@ -313,14 +313,13 @@ cdef class ShareLoop(RoundLoop):
     cdef double steps_of(self, Job* job, double rate, Task* task, double* finish_s) noexcept nogil:
         """Steps of one job until the round ends or it is complete; ``finish_s`` is the earlier of the two.
 
-        A first start costs nothing. A delay spoils the task's GPUs, in a pair half of them. Where only whole steps are
+        A delay spoils the task's GPUs, in a pair half of them. Where only whole steps are
         done, a job's round ends with the last of them.
         """
         cdef double steps
         cdef double left = job.total - job.run
-        cdef double delay_s = 0.0 if task.kept or isnan(job.first_s) else self.restart_s
+        cdef double delay_s = job_runs(job, self.now_s, task.kept, self.restart_s)
         task.wasted += delay_s * task.num_gpu / (1 if task.mate < 0 else 2)
-        job_stays(job, self.now_s, task.kept)
         steps = rate * (self.round_s - delay_s)
         if self.whole:
             steps = <double> <int64_t> steps
@@ -333,7 +332,4 @@ cdef class ShareLoop(RoundLoop):
             if not self.whole:  # the quotient may be rounded to more than the round
                 finish_s[0] = min(finish_s[0], self.now_s + self.round_s)
         job.delayed_s += min(delay_s, finish_s[0] - self.now_s)
-        job.rounds += 1
-        if isnan(job.first_s):
-            job.first_s = self.now_s
         return steps
