@@ -74,7 +74,7 @@ def bench_reference_size(timed: Timed, benchmark: BenchmarkFixture) -> None:
     made = prepared_rounds(REFERENCE, registry.parse(REFERENCE.policy))
 
     def played() -> OrderedOutcome:
-        run = driven(REFERENCE, made, None)
+        run = driven(REFERENCE, made, {})
         assert isinstance(run, OrderedOutcome)
         return run
 

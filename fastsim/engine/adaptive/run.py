@@ -16,7 +16,6 @@ from fastsim.engine.adaptive.checkpoint import decisions, state_of, take_over
 from fastsim.engine.adaptive.driver import AdaptiveDriver
 from fastsim.engine.adaptive.ground_truth import GroundTruth
 from fastsim.engine.adaptive.plan import MODES, AdaptiveJob, AdaptivePlan, AdaptiveSetting
-from fastsim.engine.checkpoints.clock import CheckpointSchedule
 from fastsim.engine.checkpoints.state import RunState
 from fastsim.engine.rounds.driver import RunRecords
 from fastsim.engine.rounds.options import RoundOptions, Setting
@@ -66,17 +65,12 @@ def run_adaptive(
     jobs: Iterable[AdaptiveJob],
     *,
     until_s: float = float("inf"),
-    checkpoint: CheckpointSchedule | None = None,
-    resume: RunState | None = None,
     **records: Unpack[RunRecords],
 ) -> AdaptiveOutcome:
-    """Play adaptive jobs, in order of arrival, until all have finished; tables take models and kinds from ``names``.
-
-    ``checkpoint`` is the schedule of checkpoints, ``resume`` the state that the run begins with.
-    """
+    """Play adaptive jobs, in order of arrival, until all have finished; tables take models and kinds from ``names``."""
     rounds = adaptive_driver(setting, plan, tuple(jobs), **records)
     rounds.until_s = until_s
-    rounds.play(checkpoint, resume)
+    rounds.play()
     return _finished(names, rounds)
 
 

@@ -14,8 +14,6 @@ import numpy.typing as npt
 import polars as pl
 
 from fastsim.cluster.server import GB_MIB
-from fastsim.engine.checkpoints.clock import CheckpointSchedule
-from fastsim.engine.checkpoints.state import RunState
 from fastsim.engine.orders.plan import MECHANISMS, OrderPlan, ResourcePoint
 from fastsim.engine.orders.point_checks import checked_points
 from fastsim.engine.orders.server_demands import RESOURCES, ServerDemands
@@ -120,8 +118,6 @@ def run_ordered(
     options: RoundOptions,
     *,
     values: Sequence[Floats] | None = None,
-    checkpoint: CheckpointSchedule | None = None,
-    resume: RunState | None = None,
     **context: Unpack[RunContext],
 ) -> OrderedOutcome:
     """Play jobs in ordered rounds until those that count have finished; options as for ``run_rounds``.
@@ -129,7 +125,7 @@ def run_ordered(
     ``values`` of ``batches`` are needed for an order that reads columns, see :class:`OrderedDriver`.
     """
     driver = ordered_driver(setting, plan, needs, batches, options, values=values, **context)
-    driver.play(checkpoint, resume)
+    driver.play()
     loop = driver.loop
     return driver.outcome(OrderedOutcome, loop.end_s, needs=needs, reclaims=loop.shares.reclaims)
 

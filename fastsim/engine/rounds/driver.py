@@ -22,15 +22,24 @@ PAUSE_ROUNDS, PAUSE_JOB_ROUNDS = 4096, 2_000_000
 """Most rounds, and most rounds of jobs, between two reports of progress, at which Ctrl-C is noticed."""
 
 
-class RunRecords(TypedDict, total=False):
-    """What a run in rounds records beside its jobs, and whom it tells how far it is."""
+class RunHooks(TypedDict, total=False):
+    """Whom a run in rounds tells how far it is, when it writes checkpoints, and the one that it begins with."""
+
+    progress: Callable[[int], None] | None
+    """A function that takes the number of jobs that have ended."""
+    checkpoint: CheckpointSchedule | None
+    """The schedule of checkpoints."""
+    resume: RunState | None
+    """The state that the run begins with."""
+
+
+class RunRecords(RunHooks, total=False):
+    """What a run in rounds records beside its jobs, and what goes along with it."""
 
     record_tasks: bool
     """Whether every task of every round is kept."""
     metrics: ClusterMetrics | None
     """Those of the cluster; None in a run without a timeline."""
-    progress: Callable[[int], None] | None
-    """A function that takes the number of jobs that have ended."""
 
 
 class JobCounts(NamedTuple):
@@ -53,6 +62,8 @@ class Driver(ABC):
     record_tasks: bool = False
     metrics: ClusterMetrics | None = None
     progress: Callable[[int], None] | None = None
+    checkpoint: CheckpointSchedule | None = None
+    resume: RunState | None = None
     """As :class:`RunRecords` has it."""
     clock: CheckpointClock | None = None
     headway: Headway = field(default_factory=lambda: Headway("jobs", ROUND_S, DECISIONS, GENERATIONS))
@@ -127,8 +138,9 @@ class Driver(ABC):
         """The properties that decide the run, besides its jobs and its policy."""
         return self.decisions()
 
-    def play(self, checkpoint: CheckpointSchedule | None, resume: RunState | None) -> None:
+    def play(self) -> None:
         """Play the rounds to the end, from the first one or from a checkpoint."""
+        checkpoint, resume = self.checkpoint, self.resume
         if resume is not None:
             self.take_over(resume)
             self.paused = self.counted = int(self.loop.rounds)

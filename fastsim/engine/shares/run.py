@@ -11,8 +11,6 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.checkpoints.clock import CheckpointSchedule
-from fastsim.engine.checkpoints.state import RunState
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
 from fastsim.engine.rounds.job_driver import JobDriver, RunContext
 from fastsim.engine.rounds.kept_state import kept_state, restored
@@ -128,18 +126,16 @@ def run_rounds(
     options: RoundOptions,
     *,
     gpus_per_server: tuple[int, ...] = (),
-    checkpoint: CheckpointSchedule | None = None,
-    resume: RunState | None = None,
     **context: Unpack[RunContext],
 ) -> RoundOutcome:
     """Play jobs in rounds until those that count have finished; ``progress`` takes the number of those that have.
 
-    ``checkpoint`` is the schedule of checkpoints, ``resume`` the state that the run begins with. A model without GPUs
-    is in the figures, 0 busy, and nowhere else: the policy does not see it and no draw is among models with it.
+    A model without GPUs is in the figures, 0 busy, and nowhere else: the policy does not see it and no draw is among
+    models with it.
     """
     every = _whole_servers(setting, gpus_per_server)
     driver = share_driver(setting, plan, batches, options, gpus_per_server=gpus_per_server, **context)
-    driver.play(checkpoint, resume)
+    driver.play()
     outcome = driver.outcome(RoundOutcome, driver.loop.now_s)
     return on_every_model(outcome, setting, options, every, models_with_gpus(every))
 

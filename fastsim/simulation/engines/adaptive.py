@@ -18,7 +18,6 @@ from fastsim.engine.totals.pod_totals import prices_for
 from fastsim.errors import InputError, ScenarioError
 from fastsim.performance.applications.family import Applications
 from fastsim.performance.oracle import Oracle
-from fastsim.scenario import round_texts, run_inputs
 from fastsim.simulation.binding_columns import checked_columns
 from fastsim.simulation.engines.engine import (
     Figures,
@@ -26,6 +25,7 @@ from fastsim.simulation.engines.engine import (
     JobsRun,
     PreparedJobs,
     Progress,
+    lasting_inputs,
     records_placements,
 )
 from fastsim.simulation.returned_plans import returned_plan
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.adaptive.driver import AdaptiveDriver
     from fastsim.engine.adaptive.run import AdaptiveOutcome
-    from fastsim.engine.checkpoints.clock import CheckpointSchedule
-    from fastsim.engine.checkpoints.state import RunState
+    from fastsim.engine.rounds.driver import RunHooks
     from fastsim.scenario.scenario import Scenario
     from fastsim.workload import Workload
 
@@ -61,22 +60,18 @@ class PreparedAdaptive(PreparedJobs):
 def prepared_adaptive(scenario: Scenario, policy: Any) -> PreparedAdaptive:
     """The objects of a scenario for adaptive jobs."""
     refuse_options(scenario, "adaptive")
-    cluster, workload, untuned = run_inputs.inputs_from(scenario.cluster, scenario.workload)
-    cluster = round_texts.lasting(cluster, scenario.policy)
+    read = lasting_inputs(scenario)
     round_s = ROUND_S if scenario.round_s is None else scenario.round_s
     setting = AdaptiveSetting(
-        groups_of(cluster), applications_from(scenario.rates), round_s, scenario.seed, scenario.interference
+        groups_of(read.cluster), applications_from(scenario.rates), round_s, scenario.seed, scenario.interference
     )
     plan: AdaptivePlan = returned_plan(policy, "begin", policy.begin(setting), (AdaptivePlan,))
-    typical = run_inputs.typical_from(scenario.typical, untuned, cluster)
-    unused = UnusedColumns("adaptive", facts_of(workload, scenario))
-    jobs = jobs_of(workload)
+    unused = UnusedColumns("adaptive", facts_of(read.workload, scenario))
+    jobs = jobs_of(read.workload)
     if plan.held and scenario.until_s is None:
         _refuse_wide(jobs, setting)
-    messages = checked_columns(workload, cluster, unused, by_model=False)
-    return PreparedAdaptive(
-        cluster=cluster, workload=workload, setting=setting, plan=plan, jobs=jobs, typical=typical, noticed=messages
-    )
+    messages = checked_columns(read.workload, read.cluster, unused, by_model=False)
+    return PreparedAdaptive.of(scenario, read, setting=setting, plan=plan, jobs=jobs, noticed=messages)
 
 
 class AdaptiveRun(JobsRun[PreparedAdaptive]):
@@ -87,7 +82,7 @@ class AdaptiveRun(JobsRun[PreparedAdaptive]):
         from fastsim.engine.adaptive import tables as adaptive_tables
 
         inputs, typical = self.inputs, self.inputs.typical_count
-        run = driven_adaptive(self.scenario, inputs, hooks.progress, *hooks.schedule())
+        run = driven_adaptive(self.scenario, inputs, hooks.of_rounds())
         tables = adaptive_tables.makers(run, inputs.cluster, typical, inputs.workload)
         return Figures(len(run.jobs), adaptive_tables.summary(run, typical), tables, run.figures())
 
@@ -100,10 +95,7 @@ class AdaptiveRun(JobsRun[PreparedAdaptive]):
         return {"options": options, "applications": known}
 
 
-def driven_adaptive(
-    scenario: Scenario, inputs: PreparedAdaptive, progress: Progress | None,
-    checkpoint: CheckpointSchedule | None = None, resume: RunState | None = None,
-) -> AdaptiveOutcome:  # fmt: skip
+def driven_adaptive(scenario: Scenario, inputs: PreparedAdaptive, hooks: RunHooks) -> AdaptiveOutcome:
     """Play the jobs."""
     from fastsim.engine.adaptive.run import run_adaptive
     from fastsim.engine.adaptive.tables import charge
@@ -113,8 +105,7 @@ def driven_adaptive(
     run = run_adaptive(
         names, inputs.setting, inputs.plan, inputs.jobs, record_tasks=recorded or prices is not None,
         until_s=float("inf") if scenario.until_s is None else scenario.until_s,
-        metrics=inputs.metrics(scenario, names.gpu_models), progress=progress,
-        checkpoint=checkpoint, resume=resume,
+        metrics=inputs.metrics(scenario, names.gpu_models), **hooks,
     )  # fmt: skip
     describe(run.jobs, inputs.workload)
     if prices is not None:

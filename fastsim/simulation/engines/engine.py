@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from fastsim.engine.checkpoints.clock import Checkpoints, CheckpointSchedule
 from fastsim.engine.checkpoints.folder import STATE
@@ -16,6 +16,7 @@ from fastsim.engine.checkpoints.state import RunState
 from fastsim.engine.checkpoints.writer import CheckpointWriter
 from fastsim.errors import PolicyError
 from fastsim.policies.registry import policy_of
+from fastsim.scenario import round_texts, run_inputs
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
     from fastsim.cluster.cluster import Cluster
     from fastsim.engine.result import Result
+    from fastsim.engine.rounds.driver import RunHooks
     from fastsim.engine.tables import FrameMakers
+    from fastsim.scenario.run_inputs import RunInputs
     from fastsim.scenario.scenario import Scenario
     from fastsim.simulation.run_warnings import Message
     from fastsim.telemetry.telemetry import Telemetry
@@ -43,6 +46,12 @@ class PreparedJobs:
     workload: Workload
     typical: TypicalPods
     noticed: Sequence[Message] = ()
+
+    @classmethod
+    def of(cls, scenario: Scenario, read: RunInputs, **own: Any) -> Self:
+        """The objects of a scenario: what was read for it, its typical pods, and those of its engine alone."""
+        typical = run_inputs.typical_from(scenario.typical, read.untuned, read.cluster)
+        return cls(cluster=read.cluster, workload=read.workload, typical=typical, **own)
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -66,8 +75,8 @@ Inputs = TypeVar("Inputs", bound=PreparedJobs)
 Outcome = TypeVar("Outcome")
 Prepare = Callable[["Scenario", Any], Inputs]
 """Makes the objects of a scenario for its policy."""
-Play = Callable[["Scenario", Inputs, "Progress | None", CheckpointSchedule | None, RunState | None], object]
-"""Plays a scenario with its objects: progress, checkpoints, the state that the run begins with."""
+Play = Callable[["Scenario", Inputs, "RunHooks"], object]
+"""Plays a scenario with its objects, and what goes along with the run."""
 Progress = Callable[[int], None]
 """A function of a number of pods or jobs."""
 
@@ -83,9 +92,11 @@ class Hooks(NamedTuple):
     writer: Any = None
     folder: Path | None = None
 
-    def schedule(self) -> tuple[Any, Any]:
-        """When a run in rounds writes checkpoints, and the one that it begins with; None without a writer."""
-        return (None, None) if self.writer is None else (self.writer.schedule, self.writer.start)
+    def of_rounds(self) -> RunHooks:
+        """The same for a run in rounds; no tables, which are made when it has ended."""
+        if self.writer is None:
+            return {"progress": self.progress}
+        return {"progress": self.progress, "checkpoint": self.writer.schedule, "resume": self.writer.start}
 
 
 class PreparedRun(Protocol):
@@ -156,7 +167,7 @@ def past_of_jobs(prepare: Prepare[Inputs], play: Play[Inputs], run: Past) -> Run
     note = CheckpointWriter(run.work, Checkpoints(), run.state.note["scenario"], run.start).note
     scenario = run.scenario.with_(until_s=run.end_s)
     inputs, at_end = prepare(scenario, policy_of(scenario.policy)), CheckpointSchedule(path, at_end=True, note=note)
-    play(scenario, inputs, run.progress, at_end, run.start)
+    play(scenario, inputs, {"progress": run.progress, "checkpoint": at_end, "resume": run.start})
     state = RunState.read(path)
     path.unlink()
     return state
@@ -183,27 +194,44 @@ class Figures(NamedTuple):
     more: dict[str, Any]
 
 
+class WithNodes(Protocol):
+    """The objects of a scenario for any engine."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The nodes."""
+
+
+Objects = TypeVar("Objects", bound=WithNodes)
+
+
 @dataclass(frozen=True)
-class JobsRun(Generic[Inputs]):
-    """A run of jobs, or of pods that share GPUs: its objects, and when it was prepared."""
+class ScenarioRun(Generic[Objects]):
+    """A run of a scenario with its objects."""
 
     scenario: Scenario
-    inputs: Inputs
-    began: Clock
-    ahead: Sequence[Message] = ()
+    inputs: Objects
 
     @property
     def cluster(self) -> Cluster:
         """The nodes."""
         return self.inputs.cluster
 
-    def messages(self) -> Sequence[Message]:
-        """Warnings about columns without effect."""
-        return self.inputs.messages
-
     def facts(self) -> dict[str, Any]:
         """Nothing: no option hangs on the workload."""
         return {}
+
+
+@dataclass(frozen=True)
+class JobsRun(ScenarioRun[Inputs]):
+    """A run of jobs, or of pods that share GPUs, and when it was prepared."""
+
+    began: Clock
+    ahead: Sequence[Message] = ()
+
+    def messages(self) -> Sequence[Message]:
+        """Warnings about columns without effect."""
+        return self.inputs.messages
 
     def play(self, hooks: Hooks) -> Result:
         """The result; tables besides the summary are made when they are asked for."""
@@ -243,6 +271,12 @@ def prepared_run(kind: type[JobsRun[Inputs]], prepare: Prepare[Inputs], scenario
     """The run of a scenario, which began when its objects were asked for."""
     began = clock()
     return kind(scenario, prepare(scenario, policy), began)
+
+
+def lasting_inputs(scenario: Scenario) -> RunInputs:
+    """The nodes and jobs of a scenario; ScenarioError for nodes that come and go."""
+    read = run_inputs.inputs_from(scenario.cluster, scenario.workload)
+    return read._replace(cluster=round_texts.lasting(read.cluster, scenario.policy))
 
 
 def records_placements(scenario: Scenario) -> bool:

@@ -15,15 +15,14 @@ from fastsim.engine.monitored.step_checks import checked_scheduler
 from fastsim.engine.sampling.pod_profiles import PodProfiles
 from fastsim.engine.totals.pod_totals import tariff_of
 from fastsim.errors import InputError, ScenarioError
-from fastsim.scenario import run_inputs
 from fastsim.scenario.compat import switches_on
-from fastsim.scenario.round_texts import lasting
 from fastsim.simulation.engines.engine import (
     Figures,
     Hooks,
     JobsRun,
     PreparedJobs,
     Progress,
+    lasting_inputs,
     records_placements,
     records_timeline,
     refuse_adaptive_jobs,
@@ -67,25 +66,22 @@ class PreparedMonitored(PreparedJobs):
 
 def prepared_monitored(scenario: Scenario, policy: Any) -> PreparedMonitored:
     """The objects of a scenario for a monitored scheduler."""
-    cluster, workload, untuned = run_inputs.inputs_from(scenario.cluster, scenario.workload)
-    cluster = lasting(cluster, scenario.policy)
-    refuse_adaptive_jobs(workload, scenario.policy)
+    read = lasting_inputs(scenario)
+    refuse_adaptive_jobs(read.workload, scenario.policy)
     plan = plan_of(scenario, policy)
     telemetry = watched(plan, telemetry_from(scenario.telemetry))
-    nodes = cluster.offered.select(["num_gpu", "gpu_model"]).to_pylist()
+    nodes = read.cluster.offered.select(["num_gpu", "gpu_model"]).to_pylist()
     gpus = [(position, index) for position, node in enumerate(nodes) for index in range(node["num_gpu"])]
     if not gpus:
         raise ScenarioError("cluster", "no GPUs", "GPUs that pods can share")
-    devices = [telemetry.device(nodes[position]["gpu_model"], cluster) for position, _ in gpus]
-    typical = run_inputs.typical_from(scenario.typical, untuned, cluster)
-    tariff = tariff_of(cluster, scenario.prices)
-    unused = UnusedColumns("monitored", facts_of(workload, scenario))
-    return PreparedMonitored(
-        cluster=cluster,
-        workload=workload,
+    devices = [telemetry.device(nodes[position]["gpu_model"], read.cluster) for position, _ in gpus]
+    tariff = tariff_of(read.cluster, scenario.prices)
+    unused = UnusedColumns("monitored", facts_of(read.workload, scenario))
+    return PreparedMonitored.of(
+        scenario,
+        read,
         plan=plan,
         telemetry=telemetry,
-        typical=typical,
         gpus=gpus,
         devices=devices,
         tariff=tariff,

@@ -21,7 +21,7 @@ from fastsim.policies import registry
 from fastsim.scenario import run_inputs
 from fastsim.scenario.run_rules import rules_from
 from fastsim.scenario.scenario import Scenario
-from fastsim.simulation.engines.engine import Engine, Hooks, Keeper, Past, refuse_adaptive_jobs
+from fastsim.simulation.engines.engine import Engine, Hooks, Keeper, Past, ScenarioRun, refuse_adaptive_jobs
 from fastsim.simulation.returned_plans import returned_plan
 from fastsim.simulation.run_warnings import Message, MissingValues, absent_tenants, large_pods, rounded_points
 from fastsim.simulation.uses.columns import UnusedColumns, facts_of
@@ -70,22 +70,15 @@ def prepared(scenario: Scenario, made: Any = None, **rest: Any) -> Prepared:
     )
 
 
-@dataclass
-class PodsRun:
-    """A run of pods: its objects, and what is looked for in the pods that arrive."""
+@dataclass(frozen=True)
+class PodsRun(ScenarioRun[Prepared]):
+    """A run of pods, and what is looked for in the pods that arrive."""
 
-    scenario: Scenario
-    inputs: Prepared
     ahead: Sequence[Message]
     unused: UnusedColumns
     missing: MissingValues
     oversized: Oversized
     points: MergedPoints = field(default_factory=MergedPoints)
-
-    @property
-    def cluster(self) -> Cluster:
-        """The nodes."""
-        return self.inputs.cluster
 
     def play(self, hooks: Hooks) -> Result:
         """The result; with a folder its tables are there."""

@@ -36,6 +36,7 @@ from fastsim.simulation.engines.engine import (
     JobsRun,
     PreparedJobs,
     Progress,
+    lasting_inputs,
     records_placements,
 )
 from fastsim.simulation.returned_plans import returned_plan
@@ -45,9 +46,9 @@ from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
     from fastsim.cluster.cluster import Cluster
-    from fastsim.engine.checkpoints.clock import CheckpointSchedule
-    from fastsim.engine.checkpoints.state import RunState
     from fastsim.engine.orders.run import OrderedDriver
+    from fastsim.engine.rounds.driver import RunHooks
+    from fastsim.engine.rounds.job_driver import RunContext
     from fastsim.engine.rounds.outcome import RoundOutcome
     from fastsim.engine.shares.run import ShareDriver
     from fastsim.performance.oracle import Oracle
@@ -105,8 +106,8 @@ def _options(
 
 def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     """The objects of a scenario for jobs."""
-    cluster, workload, untuned = run_inputs.inputs_from(scenario.cluster, scenario.workload)
-    cluster = round_texts.lasting(cluster, scenario.policy) if scenario.ideal else cluster
+    read = lasting_inputs(scenario) if scenario.ideal else run_inputs.inputs_from(scenario.cluster, scenario.workload)
+    cluster, workload, _ = read
     window = round_texts.window_from(scenario.window)
     round_texts.refuse_beyond(window, workload)
     if window is not None:
@@ -139,15 +140,13 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     if isinstance(plan, SharePlan):
         _check_shared(plan, workload, scenario)
     options = _options(scenario, workload, models, switches, window)
-    typical = run_inputs.typical_from(scenario.typical, untuned, cluster)
-    return PreparedRounds(
-        cluster=cluster,
-        workload=workload,
+    return PreparedRounds.of(
+        scenario,
+        read,
         setting=setting,
         plan=plan,
         batches=jobs,
         tenants=jobs.tenants,
-        typical=typical,
         options=options,
         nodes=NodeOutages.of(cluster, outages_of(scenario), scenario.seed),
         needs=needs,
@@ -173,7 +172,7 @@ class RoundsRun(JobsRun[PreparedRounds]):
     def _played(self, hooks: Hooks) -> RoundOutcome:
         if self.scenario.ideal:
             return _ideal(self.scenario, self.inputs, hooks.progress)
-        run = driven(self.scenario, self.inputs, hooks.progress, *hooks.schedule())
+        run = driven(self.scenario, self.inputs, hooks.of_rounds())
         return run if self.scenario.log is None else _logged(self.scenario, self.inputs, run)
 
     def telemetry(self) -> Telemetry | None:
@@ -192,25 +191,23 @@ class RoundsRun(JobsRun[PreparedRounds]):
         return {"options": options, "rates": {"name": oracle.name, "kinds": len(oracle.kinds)}}
 
 
-def driven(
-    scenario: Scenario, inputs: PreparedRounds, progress: Progress | None,
-    checkpoint: CheckpointSchedule | None = None, resume: RunState | None = None,
-) -> RoundOutcome:  # fmt: skip
+def driven(scenario: Scenario, inputs: PreparedRounds, hooks: RunHooks) -> RoundOutcome:
     """Play the jobs in rounds of shares or ordered rounds, whichever the plan is for."""
-    more: dict[str, Any] = {
-        "tenants": inputs.tenants, "metrics": inputs.metrics(scenario, inputs.setting.gpu_models),
-        "record_tasks": recorded(scenario), "nodes": inputs.nodes, "progress": progress, "checkpoint": checkpoint,
-        "resume": resume,
+    context: RunContext = {
+        **hooks, "tenants": inputs.tenants, "metrics": inputs.metrics(scenario, inputs.setting.gpu_models),
+        "record_tasks": recorded(scenario), "nodes": inputs.nodes,
     }  # fmt: skip
     if isinstance(inputs.plan, OrderPlan):
         from fastsim.engine.orders.run import run_ordered
 
         assert inputs.needs is not None
         jobs = inputs.batches
-        return run_ordered(inputs.setting, inputs.plan, inputs.needs, jobs, inputs.options, values=jobs.values, **more)
+        return run_ordered(
+            inputs.setting, inputs.plan, inputs.needs, jobs, inputs.options, values=jobs.values, **context
+        )
     from fastsim.engine.shares.run import run_rounds
 
-    return run_rounds(inputs.setting, inputs.plan, inputs.batches, inputs.options, **more)
+    return run_rounds(inputs.setting, inputs.plan, inputs.batches, inputs.options, **context)
 
 
 def driver_of(

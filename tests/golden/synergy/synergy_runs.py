@@ -86,7 +86,7 @@ class Recorded:
 
     def played(self) -> OrderedOutcome:
         """Our run."""
-        run = driven(self.scenario, self.prepared(), None)
+        run = driven(self.scenario, self.prepared(), {})
         assert isinstance(run, OrderedOutcome)
         return run
 

@@ -55,7 +55,7 @@ def test_each_round_asks_once_and_a_job_that_has_its_place_keeps_it() -> None:
 def test_a_policy_that_runs_nothing_is_told(job: AdaptiveJob, advice: bool) -> None:
     rounds = adaptive_driver(adaptive_setting(), AdaptivePlan(OnePlace(None)), [job])
     with pytest.raises(PolicyError, match=f"no job at work for {MOST_QUIET} rounds") as told:
-        rounds.play(None, None)
+        rounds.play()
     assert ("1 ask for more than the 8 GPUs of one model: --oversized drop or shrink" in str(told.value)) == advice
 
 

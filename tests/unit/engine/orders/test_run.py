@@ -234,7 +234,7 @@ def test_every_result_has_all_tables() -> None:
 
 
 def played(scenario: Scenario) -> OrderedOutcome:
-    run = driven(scenario, prepared_rounds(scenario, registry.parse(scenario.policy)), None)
+    run = driven(scenario, prepared_rounds(scenario, registry.parse(scenario.policy)), {})
     assert isinstance(run, OrderedOutcome)
     return run
 
