@@ -14,7 +14,7 @@ cdef class Watch:
     cdef object listener
     cdef bint marks(self, OnlineLoop run, int32_t slot) noexcept nogil
     cdef int before(self, OnlineLoop run, int32_t slot) except -1 nogil
-    cdef int after(self, OnlineLoop run, int32_t slot, object how) except -1
+    cdef int after(self, OnlineLoop run, int32_t slot, int how) except -1 nogil
     cdef int never(self, OnlineLoop run, int32_t slot, int reason) except -1 nogil
     cdef object moved(self, OnlineLoop run, int32_t slot)
 
@@ -25,7 +25,7 @@ cdef class RulesDecisionTrace(QueueLoop):
     cdef Watch watch
     cdef bint watches_any(self, int32_t slot) noexcept nogil
     cdef int notify_before(self, int32_t slot) except -1 nogil
-    cdef int notify_after(self, int32_t slot, int reason, object how) except -1
+    cdef int notify_after(self, int32_t slot, int reason, int how) except -1 nogil
     cdef int write_failed(self, const NodeView* view, int cls, const Pod* pod, int64_t* found, int64_t* needed)
     cdef Left left_in(self, const NodeView* view, const Pod* pod) noexcept nogil
     cdef int feasible(self, int cls) noexcept nogil

@@ -30,6 +30,9 @@ cdef enum:
     EXTRA_BIT = 16
     SPREAD_BIT = 1 << 30
 
+cdef enum:  # How: the rule that affected an answer
+    PLAIN, BY_PREEMPTION, BY_BACKFILL, BY_QUOTA, BY_GANG
+
 ABSENT = AWAY
 """Stands for a reason where a node is not there at the moment."""
 
@@ -40,6 +43,10 @@ LACKS_GPU, LACKS_CPU, LACKS_MEMORY, LACKS_POD_SLOT, LACKS_EXTRA = GPU_BIT, CPU_B
 """Bits of the amounts that a node has too little of; the further resource at position g has LACKS_EXTRA << g."""
 BREAKS_SPREAD = SPREAD_BIT
 """Bit of a node where rules of spread refuse the pod."""
+
+
+# By How, as explanations name the rule that affected an answer.
+cdef tuple HOWS = ("", "preemption", "backfill", "over_quota", "gang")
 
 
 cdef class Watch:
@@ -63,10 +70,12 @@ cdef class Watch:
                 self.listener.before(run.work.slots[slot].seq, run.work.slots[slot].cls, run.now)
         return 0
 
-    cdef int after(self, OnlineLoop run, int32_t slot, object how) except -1:
+    cdef int after(self, OnlineLoop run, int32_t slot, int how) except -1 nogil:
         """It is taken."""
         if self.marks(run, slot):
-            self.listener.after(run.work.slots[slot].seq, run.work.slots[slot].node, run.work.slots[slot].gpus, how)
+            with gil:
+                self.listener.after(run.work.slots[slot].seq, run.work.slots[slot].node, run.work.slots[slot].gpus,
+                                    HOWS[how])
         return 0
 
     cdef int never(self, OnlineLoop run, int32_t slot, int reason) except -1 nogil:
@@ -113,9 +122,7 @@ cdef class DecisionTrace(OnlineLoop):
         cdef int reason
         self.watch.before(self, slot)
         reason = OnlineLoop.start(self, slot)
-        if self.watch.marks(self, slot):
-            with gil:
-                self.watch.after(self, slot, "")
+        self.watch.after(self, slot, PLAIN)
         return reason
 
     cdef int admit(self, int32_t slot) except -1 nogil:
@@ -272,35 +279,33 @@ cdef class RulesDecisionTrace(QueueLoop):
             at = self.membership.next(at)
         return 0
 
-    cdef int notify_after(self, int32_t slot, int reason, object how) except -1:
+    cdef int notify_after(self, int32_t slot, int reason, int how) except -1 nogil:
         """It is taken; ``reason`` why the pod ``failing`` did not start, or 0."""
         cdef int32_t at = self.membership.first(slot)
         while at >= 0:
-            self.watch.after(self, at, "gang" if reason and not how and at != self.failing else how)
+            self.watch.after(self, at, BY_GANG if reason and not how and at != self.failing else how)
             at = self.membership.next(at)
         return 0
 
     cdef int try_start(self, int32_t slot) except -1 nogil:
         """As RulesLoop.try_start, with calls of the listener."""
-        cdef int reason
+        cdef int reason, how
         if not self.watches_any(slot):
             return RulesLoop.try_start(self, slot)
         self.notify_before(slot)
         self.preemption.node = -1
         reason = RulesLoop.try_start(self, slot)
-        with gil:
-            how = "over_quota" if reason == OVER_QUOTA else "preemption" if self.preemption.node >= 0 else ""
-            if reason == 0 and self.membership.members[slot].gang >= 0:
-                how = "gang"
-            self.notify_after(slot, reason, how)
+        how = BY_QUOTA if reason == OVER_QUOTA else BY_PREEMPTION if self.preemption.node >= 0 else PLAIN
+        if reason == 0 and self.membership.members[slot].gang >= 0:
+            how = BY_GANG
+        self.notify_after(slot, reason, how)
         return reason
 
     cdef int hold_back(self, int32_t slot, int32_t over) except -1 nogil:
         """As QueueLoop.hold_back, with calls of the listener."""
         if self.watches_any(slot):
             self.notify_before(slot)
-            with gil:
-                self.notify_after(slot, OVER_QUOTA, "over_quota")
+            self.notify_after(slot, OVER_QUOTA, BY_QUOTA)
         return QueueLoop.hold_back(self, slot, over)
 
     cdef bint overtake(self, int32_t slot, Reservation* head) except -1 nogil:
@@ -310,8 +315,7 @@ cdef class RulesDecisionTrace(QueueLoop):
             return QueueLoop.overtake(self, slot, head)
         self.notify_before(slot)
         started = QueueLoop.overtake(self, slot, head)
-        with gil:
-            self.notify_after(slot, 0, "backfill")
+        self.notify_after(slot, 0, BY_BACKFILL)
         return started
 
     cdef bint by_reservation(self, int32_t slot) except -1 nogil:
@@ -322,8 +326,7 @@ cdef class RulesDecisionTrace(QueueLoop):
             return QueueLoop.by_reservation(self, slot)
         self.notify_before(slot)
         started = QueueLoop.by_reservation(self, slot)
-        with gil:
-            self.notify_after(slot, 0, "" if first and started else "backfill")
+        self.notify_after(slot, 0, PLAIN if first and started else BY_BACKFILL)
         return started
 
     cdef int drop_impossible(self, int32_t slot, int reason) except -1 nogil:
