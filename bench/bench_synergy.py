@@ -58,7 +58,7 @@ def bench_round(
     plan = order.begin(made.setting)
 
     def played() -> Any:
-        loop = ordered_loop_of(needs, plan, RoundOptions(round_s=300.0, begin_s=300.0), False)
+        loop = ordered_loop_of(needs, plan, RoundOptions(round_s=300.0, begin_s=300.0), {})
         loop.feed(*batch, True)
         loop.advance(rounds)
         return loop

@@ -22,7 +22,7 @@ SLACK = 1e-9
 
 def rounds(case: Case) -> Iterator[Any]:
     """The loop after each round; nobody tells it anything."""
-    loop = ordered_loop_of(case.needs, case.plan, case.options)
+    loop = ordered_loop_of(case.needs, case.plan, case.options, {"record_tasks": True})
     loop.feed(*JobBatch.of(case.jobs), True, None, np.concatenate(case.values()))
     while loop.advance(1) == Stop.PAUSE:
         yield loop

@@ -23,7 +23,7 @@ from fastsim.engine.checkpoints.value_checks import (
     records_of,
 )
 from fastsim.engine.rounds.outcome import GANG, MOMENT
-from fastsim.engine.rounds.restored_state import check_header, check_moments
+from fastsim.engine.rounds.restored_state import JOB_TIMES, check_header, check_moments
 from fastsim.engine.tables import EVENTS, ROW
 from fastsim_ext.adaptive.snapshot import record_types
 
@@ -83,8 +83,7 @@ def _check_jobs(rounds: AdaptiveDriver, numbers: Mapping[str, Any], arrays: Mapp
     check_records(jobs, {
         **dict.fromkeys(WHOLE, COUNT), **dict.fromkeys(SPANS, SPAN), "restarts": (-1, COUNT[1]), "noisy": (0, 1),
         "stays": STAYS, "preemptions": STAYS,
-        "atomic": (0, MOST_SAMPLES), "accum": (0, MOST_SAMPLES), "first_s": (*TIME, True),
-        "finish_s": (*TIME, True), "left_s": (*TIME, True),
+        "atomic": (0, MOST_SAMPLES), "accum": (0, MOST_SAMPLES), **JOB_TIMES,
     }, "jobs")  # fmt: skip
     curves = [rounds.setting.applications[rounds.jobs[job].application].curve for job in ids]
     least = np.array([curve.epochs for curve in curves], np.int64)

@@ -25,7 +25,7 @@ from fastsim.engine.checkpoints.state_file import (
     write_state,
 )
 from fastsim.engine.checkpoints.value_checks import COUNT, SPAN, TIME, check_numbers
-from fastsim.errors import ResultError, StoredError
+from fastsim.errors import ResultError, ScenarioError, StoredError
 
 KIND = "fastsim.state"
 """Type of the file, as its header has it."""
@@ -160,6 +160,11 @@ def short_text(value: Any) -> str:
     """A value for a message about a state, cut after 80 characters."""
     text = str(value)
     return text if len(text) < 80 else f"{text[:77]}..."
+
+
+def other_than(where: str, now: Any, then: Any) -> ScenarioError:
+    """The error about a property of a resumed run that must be as it was before."""
+    return ScenarioError(where, short_text(now), f"{short_text(then)}, as before")
 
 
 class PartChecksums:

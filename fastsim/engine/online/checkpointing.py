@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from fastsim.engine.checkpoints.clock import CheckpointClock, Checkpoints
-from fastsim.engine.checkpoints.state import PartChecksums, RunState, short_text
+from fastsim.engine.checkpoints.state import PartChecksums, RunState, other_than
 from fastsim.engine.checkpoints.state_file import restoring
 from fastsim.engine.checkpoints.value_checks import check_range
 from fastsim.engine.checkpoints.writer import CheckpointWriter
@@ -171,7 +171,7 @@ class OnlineCheckpointWriter(CheckpointWriter):
     def _compare_cluster(self, start: RunState, cluster: Cluster) -> None:
         then, now = start.meta["decided"]["cluster"], cluster.checksum()
         if then != now:
-            raise ScenarioError(f"{self.folder}: cluster", short_text(now), f"{short_text(then)}, as before")
+            raise other_than(f"{self.folder}: cluster", now, then)
 
     def _restore_nodes(self, start: RunState, columns: dict[str, Any]) -> None:
         for name in NODE_STATE:
@@ -219,9 +219,7 @@ class OnlineCheckpointWriter(CheckpointWriter):
         then, now = start.meta["decided"], self._decisions(run)
         for name in SAME:
             if then[name] != _as_read(now[name]) and not _may_change(start, name, now):
-                raise ScenarioError(
-                    f"{self.folder}: {name}", short_text(now[name]), f"{short_text(then[name])}, as before"
-                )
+                raise other_than(f"{self.folder}: {name}", now[name], then[name])
         if now["plan"]["queue"] == "drop" and start.meta["line"]["waiting"]:
             found = f"{start.meta['line']['waiting']} waiting pods"
             raise ScenarioError(f"{self.folder}: queue", found, "a queue for them to stand in")

@@ -18,14 +18,13 @@ from fastsim.engine.orders.plan import MECHANISMS, OrderPlan, ResourcePoint
 from fastsim.engine.orders.point_checks import checked_points
 from fastsim.engine.orders.server_demands import RESOURCES, ServerDemands
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
-from fastsim.engine.rounds.job_driver import RECORDS, JobDriver, RunContext
+from fastsim.engine.rounds.job_driver import RECORDS, JobDriver, RunContext, loop_arguments, whole_run_of
 from fastsim.engine.rounds.options import ORDERED_QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, ROUND, RoundOutcome
 from fastsim.engine.rounds.solver_time import solver_seconds
 from fastsim.engine.tables import EVENTS
 from fastsim.errors import InputError, PolicyError
 from fastsim.scenario.sort_keys import column_of
-from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 from fastsim_ext.rounds.ordered_loop import OrderedLoop
 from fastsim_ext.rounds.server_allocation import ServerAllocation
 
@@ -57,7 +56,7 @@ class OrderedOutcome(RoundOutcome):
 
 
 @dataclass
-class OrderedDriver(JobDriver):
+class OrderedDriver(JobDriver[OrderedOutcome]):
     """Drives ordered rounds; ``points`` are the chooser's answers, by the numbers of jobs of each kind.
 
     ``values`` of the columns that the order reads are there when their jobs are read.
@@ -104,30 +103,14 @@ class OrderedDriver(JobDriver):
             self.solver_s = solver_seconds(chooser.solver_s, where)
         return self.points[key]
 
+    def finished(self) -> OrderedOutcome:
+        """The outcome of the run."""
+        return self.outcome(OrderedOutcome, self.loop.end_s, needs=self.needs, reclaims=self.loop.shares.reclaims)
+
     def collect_records(self) -> None:
         """Collect the records that the loop has written."""
         super().collect_records()
         self.round_records.append(np.frombuffer(self.loop.drained(), ROUND))
-
-
-def run_ordered(
-    setting: Setting,
-    plan: OrderPlan,
-    needs: ServerDemands,
-    batches: Iterable[JobBatch],
-    options: RoundOptions,
-    *,
-    values: Sequence[Floats] | None = None,
-    **context: Unpack[RunContext],
-) -> OrderedOutcome:
-    """Play jobs in ordered rounds until those that count have finished; options as for ``run_rounds``.
-
-    ``values`` of ``batches`` are needed for an order that reads columns, see :class:`OrderedDriver`.
-    """
-    driver = ordered_driver(setting, plan, needs, batches, options, values=values, **context)
-    driver.play()
-    loop = driver.loop
-    return driver.outcome(OrderedOutcome, loop.end_s, needs=needs, reclaims=loop.shares.reclaims)
 
 
 def ordered_driver(
@@ -140,35 +123,34 @@ def ordered_driver(
     values: Sequence[Floats] | None = None,
     **context: Unpack[RunContext],
 ) -> OrderedDriver:
-    """The driver of a run before its first round."""
+    """The driver of a run before its first round.
+
+    ``values`` of ``batches`` are needed for an order that reads columns, see :class:`OrderedDriver`.
+    """
     needs.check(plan)
     if values is None and any(map(column_of, plan.order)):
         raise PolicyError("order", "columns", "jobs with values of them")
     if plan.mechanism == "opt" and plan.chooser is None:
         raise PolicyError("mechanism opt", "a plan without a chooser", "one that allocates CPUs and memory")
-    loop = ordered_loop_of(needs, plan, options, context.get("record_tasks", False), context.get("metrics"))
+    loop = ordered_loop_of(needs, plan, options, context)
     jobs = usable_jobs(setting, plan, needs, batches)
     known = () if values is None else values  # a list that grows
     return OrderedDriver(loop, setting, plan, options, needs.gpus__g, jobs, needs=needs, values=known, **context)
 
 
-def ordered_loop_of(
-    needs: ServerDemands,
-    plan: OrderPlan,
-    options: RoundOptions,
-    record: bool = True,
-    metrics: ClusterMetrics | None = None,
-) -> OrderedLoop:
+run_ordered = whole_run_of(ordered_driver)
+"""Plays jobs in ordered rounds until those that count have finished; options as for ``run_rounds``."""
+
+
+def ordered_loop_of(needs: ServerDemands, plan: OrderPlan, options: RoundOptions, context: RunContext) -> OrderedLoop:
     """The compiled loop of a run that has not begun."""
-    first, last = options.window or (0, -1)
     return OrderedLoop(
         needs.gpus__g, needs.num_gpu__s, needs.cap__sr, needs.base, np.nan_to_num(needs.need__kr), needs.speedup__k,
         needs.step_s__kg, plan.terms, np.array(plan.level_s, np.float64), packed__k(needs, plan),
         mechanism=MECHANISMS.index(plan.mechanism), narrow=plan.narrow,
-        sticky=plan.sticky, blocking=plan.blocking, admit=plan.admit, round_s=options.round_s,
-        begin_s=options.begin_s, restart_s=options.restart_s, until_s=options.until_s, starving_s=plan.starving_s,
-        first=first, last=last, recorded=record, quirks=[options.quirk(name) for name in ORDERED_QUIRKS],
-        metrics=metrics,
+        sticky=plan.sticky, blocking=plan.blocking, admit=plan.admit, begin_s=options.begin_s,
+        starving_s=plan.starving_s, quirks=[options.quirk(name) for name in ORDERED_QUIRKS],
+        **loop_arguments(options, context),
     )  # fmt: skip
 
 

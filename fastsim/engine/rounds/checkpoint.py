@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastsim.engine.checkpoints.state import RunState, short_text
+from fastsim.engine.checkpoints.state import RunState, other_than, short_text
 from fastsim.engine.rounds.job_batches import JobBatch
 from fastsim.engine.rounds.node_outages import NodeOutages
 from fastsim.engine.rounds.options import RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT
 from fastsim.engine.tables import ROW
-from fastsim.errors import InputError, PolicyError, ScenarioError
+from fastsim.errors import InputError, PolicyError
 
 DECIDED = (
     "policies", "gpu_models", "gpus", "seed", "rates", "round_s", "realloc_s", "restart_s", "window", "global_queue",
@@ -36,9 +36,7 @@ def check_decided(state: RunState, decided: Mapping[str, Any], policy: list[Any]
     then, before = state.meta["decided"], state.meta["policy"]
     for name in DECIDED:
         if then[name] != decided[name]:
-            raise ScenarioError(
-                f"checkpoint: {name}", short_text(decided[name]), f"{short_text(then[name])}, as before"
-            )
+            raise other_than(f"checkpoint: {name}", decided[name], then[name])
     if before is not None and before != policy:
         expected = f"{short_text(before)}, as before"
         raise PolicyError("checkpoint", short_text(policy), expected, "another policy goes on with without_memory()")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +26,16 @@ from fastsim.errors import PolicyError, ScenarioError
 from fastsim.foundation import interrupts
 from fastsim_ext.rounds.snapshot import restore, snapshot
 
+if TYPE_CHECKING:
+    from fastsim_ext.rounds.loop import _RoundArguments
+
 MOST_WAITING = 20_000
 """Active jobs of a stream without end at which it is clear that the line only grows."""
 RECORDS = {"ended_jobs": GANG, "tasks": MOMENT, "held": np.dtype(np.int32), "rows": ROW}
 """Types of the records that the loop has drained, by attribute of the driver; a checkpoint has the same names."""
 
 Outcome = TypeVar("Outcome", bound=RoundOutcome)
+Given = ParamSpec("Given")
 
 
 class RunContext(RunRecords, total=False):
@@ -49,8 +54,17 @@ def nothing_runs(rows: npt.NDArray[Any], now_s: float) -> PolicyError:
     return PolicyError("rounds", found, "a policy that lets some job run")
 
 
+def loop_arguments(options: RoundOptions, context: RunContext) -> _RoundArguments:
+    """The arguments of the compiled loop, whatever is decided in its rounds."""
+    first, last = options.window or (0, -1)
+    return {
+        "round_s": options.round_s, "restart_s": options.restart_s, "until_s": options.until_s, "first": first,
+        "last": last, "recorded": context.get("record_tasks", False), "metrics": context.get("metrics"),
+    }  # fmt: skip
+
+
 @dataclass
-class JobDriver(Driver):
+class JobDriver(Driver, Generic[Outcome]):
     """Drives compiled rounds of jobs: feeds jobs and prices, collects records."""
 
     setting: Setting
@@ -153,6 +167,15 @@ class JobDriver(Driver):
         if self.loop.metrics is not None:
             self.rows.append(np.frombuffer(self.loop.metrics.drained(), ROW))
 
+    @abstractmethod
+    def finished(self) -> Outcome:
+        """The outcome of the run, which has been played."""
+
+    def whole_run(self) -> Outcome:
+        """Play jobs in rounds until those that count have finished."""
+        self.play()
+        return self.finished()
+
     def outcome(self, kind: type[Outcome], end_s: float, **further: Any) -> Outcome:
         """The outcome of the run, which ended at second ``end_s``; ``further`` are fields of this kind of outcomes."""
         loop = self.loop
@@ -226,3 +249,12 @@ class JobDriver(Driver):
         """Feed the next batch, and report progress; only a pause lies between two rounds, where checkpoints are."""
         self.feed_next()
         self.report_progress()
+
+
+def whole_run_of(driver_of: Callable[Given, JobDriver[Outcome]]) -> Callable[Given, Outcome]:
+    """The function that plays a whole run of what such a driver is made from."""
+
+    def whole_run(*given: Given.args, **named: Given.kwargs) -> Outcome:
+        return driver_of(*given, **named).whole_run()
+
+    return whole_run

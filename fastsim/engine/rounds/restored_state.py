@@ -54,6 +54,8 @@ METRICS = {
     "news": (0, 1), "next_s": EVER, "first_s": EVER,
 }  # fmt: skip
 """Those of metrics."""
+JOB_TIMES = dict.fromkeys(("first_s", "finish_s", "left_s"), (*TIME, True))
+"""Ranges of the times of a job: when it first ran, finished and last lost its GPUs; NaN if it has not."""
 MOST_SHARE = 1.0 + 1e-6
 """Largest share of a job; solvers exceed 1 by their tolerance."""
 
@@ -111,8 +113,7 @@ def check_jobs(jobs: Any, kinds: int, added: int) -> None:
     check_records(jobs, {
         "kind": (0, kinds - 1), "estimated_kind": (0, kinds - 1), "num_gpu": (0, MOST), "tenant": (-1, MOST),
         **dict.fromkeys(("rounds", "failures", "restarts", "preemptions", "place"), COUNT),
-        **dict.fromkeys(("run", "cost", "gpu_s", "paused_s", "delayed_s"), SPAN), "first_s": (*TIME, True),
-        "finish_s": (*TIME, True), "left_s": (*TIME, True),
+        **dict.fromkeys(("run", "cost", "gpu_s", "paused_s", "delayed_s"), SPAN), **JOB_TIMES,
         **dict.fromkeys(("known", "settled", "taken", "holds", "ended"), (0, 1)),
     }, "jobs")  # fmt: skip
     if not np.array_equal(np.sort(jobs["id"]), np.arange(added)):

@@ -21,7 +21,7 @@ from fastsim.engine.rounds.job_driver import nothing_runs
 from fastsim.engine.rounds.options import PATIENCE, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, MOMENT, RoundOutcome
 from fastsim.engine.shares.allocation_checks import checked_allocation
-from fastsim.engine.shares.models_in_use import models_with_gpus, on_every_model, options_on, setting_on
+from fastsim.engine.shares.models_in_use import EveryModel, models_with_gpus, options_on, setting_on
 from fastsim.engine.shares.plan import ALONE, Allocation, Floats, Ints, SharePlan, view_of
 from fastsim.engine.tables import ROW
 from fastsim.errors import ScenarioError
@@ -84,7 +84,7 @@ def run_ideal(
         gpus__g=gpus,
         solver_s=run.solver_s,
     )
-    return on_every_model(outcome, setting, options, gpus_of_all, models)
+    return EveryModel(setting, options, gpus_of_all).widened(outcome)
 
 
 class JobArrivals:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -81,10 +81,16 @@ class PricesOf:
         return self.prices.next_change_s(now_s)
 
 
-def on_every_model(
-    run: RoundOutcome, setting: Setting, options: RoundOptions, gpus: tuple[int, ...], models: Models
-) -> RoundOutcome:
-    """The outcome with all models of the setting; GPUs are numbered as they were, since the others have none."""
-    if len(models) < len(gpus):
-        run.tasks["model"] = np.array(models, np.int32)[run.tasks["model"]]
-    return dataclasses.replace(run, setting=setting, options=options, gpus__g=gpus)
+class EveryModel(NamedTuple):
+    """Setting, options and GPUs of a run with all models, those without GPUs among them."""
+
+    setting: Setting
+    options: RoundOptions
+    gpus: tuple[int, ...]
+
+    def widened(self, run: RoundOutcome) -> RoundOutcome:
+        """The outcome with all models of the setting; GPUs are numbered as they were, since the others have none."""
+        models = models_with_gpus(self.gpus)
+        if len(models) < len(self.gpus):
+            run.tasks["model"] = np.array(models, np.int32)[run.tasks["model"]]
+        return dataclasses.replace(run, setting=self.setting, options=self.options, gpus__g=self.gpus)

@@ -12,30 +12,30 @@ import numpy as np
 import numpy.typing as npt
 
 from fastsim.engine.rounds.job_batches import JobBatch, runnable
-from fastsim.engine.rounds.job_driver import JobDriver, RunContext
+from fastsim.engine.rounds.job_driver import JobDriver, RunContext, loop_arguments, whole_run_of
 from fastsim.engine.rounds.kept_state import kept_state, restored
 from fastsim.engine.rounds.options import QUIRKS, RoundOptions, Setting
 from fastsim.engine.rounds.outcome import GANG, RoundOutcome
 from fastsim.engine.shares.allocation_checks import checked_allocation
 from fastsim.engine.shares.estimate_checks import checked_kind
 from fastsim.engine.shares.models_in_use import (
+    EveryModel,
     PresentSettings,
     models_with_gpus,
-    on_every_model,
     options_on,
     setting_on,
 )
 from fastsim.engine.shares.plan import SharePlan, view_of
 from fastsim.foundation import interrupts
-from fastsim_ext.rounds.cluster_metrics import ClusterMetrics
 from fastsim_ext.rounds.share_loop import ShareLoop
 from fastsim_ext.rounds.snapshot import request_allocation
 
 
 @dataclass
-class ShareDriver(JobDriver):
+class ShareDriver(JobDriver[RoundOutcome]):
     """Drives rounds of shares: calls the allocator, and feeds the estimates with the pairs that ran."""
 
+    whole: EveryModel = field(kw_only=True)
     engine: ClassVar[str] = "shares"
     at_first: str = field(init=False)
     """The estimates before any job has come."""
@@ -97,6 +97,10 @@ class ShareDriver(JobDriver):
             for job in self.ended_jobs[-1]["id"].tolist():
                 self.plan.estimates.leave(job)
 
+    def finished(self) -> RoundOutcome:
+        """The outcome of the run, with the models without GPUs."""
+        return self.whole.widened(self.outcome(RoundOutcome, self.loop.now_s))
+
     def decisions(self) -> dict[str, Any]:
         """The properties that decide the run; another policy that resumes it keeps the estimates."""
         return super().decisions() | {"estimates": self.at_first}
@@ -119,27 +123,6 @@ class ShareDriver(JobDriver):
             restored(self.plan.allocator, meta["memory"])
 
 
-def run_rounds(
-    setting: Setting,
-    plan: SharePlan,
-    batches: Iterable[JobBatch],
-    options: RoundOptions,
-    *,
-    gpus_per_server: tuple[int, ...] = (),
-    **context: Unpack[RunContext],
-) -> RoundOutcome:
-    """Play jobs in rounds until those that count have finished; ``progress`` takes the number of those that have.
-
-    A model without GPUs is in the figures, 0 busy, and nowhere else: the policy does not see it and no draw is among
-    models with it.
-    """
-    every = _whole_servers(setting, gpus_per_server)
-    driver = share_driver(setting, plan, batches, options, gpus_per_server=gpus_per_server, **context)
-    driver.play()
-    outcome = driver.outcome(RoundOutcome, driver.loop.now_s)
-    return on_every_model(outcome, setting, options, every, models_with_gpus(every))
-
-
 def share_driver(
     setting: Setting,
     plan: SharePlan,
@@ -149,13 +132,21 @@ def share_driver(
     gpus_per_server: tuple[int, ...] = (),
     **context: Unpack[RunContext],
 ) -> ShareDriver:
-    """The driver of a run before its first round; its setting has the models with GPUs alone."""
+    """The driver of a run before its first round.
+
+    A model without GPUs is in the figures, 0 busy, and nowhere else: the policy does not see it and no draw is among
+    models with it.
+    """
     every = _whole_servers(setting, gpus_per_server)
     models = models_with_gpus(every)
     gpus, used = tuple(every[g] for g in models), setting_on(setting, every, models)
     chosen = options_on(options, models)
-    loop = _loop(used, plan, chosen, gpus, context.get("record_tasks", False), context.get("metrics"))
-    return ShareDriver(loop, used, plan, chosen, gpus, runnable(batches, used, gpus), **context)
+    loop, whole = _loop(used, plan, chosen, gpus, context), EveryModel(setting, options, every)
+    return ShareDriver(loop, used, plan, chosen, gpus, runnable(batches, used, gpus), whole=whole, **context)
+
+
+run_rounds = whole_run_of(share_driver)
+"""Plays jobs in rounds until those that count have finished; ``progress`` takes the number of those that have."""
 
 
 def usable_jobs(setting: Setting, batches: Iterable[JobBatch]) -> Iterator[JobBatch]:
@@ -176,17 +167,13 @@ def _loop(
     plan: SharePlan,
     options: RoundOptions,
     gpus: tuple[int, ...],
-    record: bool,
-    metrics: ClusterMetrics | None,
+    context: RunContext,
 ) -> ShareLoop:
     fastest = [setting.gpu_models.index(m) for m in setting.oracle.fastest_first if m in setting.gpu_models]
-    first, last = options.window or (0, -1)
     return ShareLoop(
         gpus, setting.oracle.alone__kg, setting.oracle.shared__kkg, fastest,
         random.Random(setting.seed + 5).getstate()[1],  # the stream the original gives to its shuffler
-        round_s=options.round_s, realloc_s=options.gap_s(plan), restart_s=options.restart_s, until_s=options.until_s,
-        first=first, last=last, recorded=record, endless=options.endless,
-        quirks=[options.quirk(name) for name in QUIRKS],
+        realloc_s=options.gap_s(plan), endless=options.endless, quirks=[options.quirk(name) for name in QUIRKS],
         pairs=plan.pairs, shuffled=plan.visit == "shuffled", strict=plan.strict, one_line=options.global_queue,
-        metrics=metrics, estimated=plan.estimates is not None,
+        estimated=plan.estimates is not None, **loop_arguments(options, context),
     )  # fmt: skip

@@ -25,6 +25,7 @@ from fastsim.simulation.engines.engine import (
     JobsRun,
     PreparedJobs,
     Progress,
+    gpus_by_model,
     lasting_inputs,
     records_placements,
 )
@@ -140,14 +141,8 @@ def describe(records: npt.NDArray[Any], workload: Workload) -> None:
 
 def groups_of(cluster: Cluster) -> tuple[NodeGroup, ...]:
     """The cluster's nodes with whole GPUs by GPU model, models sorted by name."""
-    nodes = cluster.offered.select(["gpu_model", "num_gpu"]).to_pylist()
-    groups: dict[str, list[tuple[int, int]]] = {}
-    for position, node in enumerate(nodes):
-        if node["num_gpu"]:
-            groups.setdefault(node["gpu_model"], []).append((node["num_gpu"], position))
-    if not groups:
-        raise ScenarioError("cluster", "no GPUs", "GPUs that jobs can train on")
-    return tuple(NodeGroup(model, *zip(*groups[model], strict=True)) for model in sorted(groups))
+    groups = gpus_by_model(cluster, "jobs can train on")
+    return tuple(NodeGroup(model, *zip(*nodes, strict=True)) for model, nodes in groups.items())
 
 
 def applications_from(what: Any) -> Applications:

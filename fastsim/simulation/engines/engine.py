@@ -14,7 +14,7 @@ from fastsim.engine.checkpoints.clock import Checkpoints, CheckpointSchedule
 from fastsim.engine.checkpoints.folder import STATE
 from fastsim.engine.checkpoints.state import RunState
 from fastsim.engine.checkpoints.writer import CheckpointWriter
-from fastsim.errors import PolicyError
+from fastsim.errors import PolicyError, ScenarioError
 from fastsim.policies.registry import policy_of
 from fastsim.scenario import round_texts, run_inputs
 from fastsim.workload import schema as s
@@ -277,6 +277,17 @@ def lasting_inputs(scenario: Scenario) -> RunInputs:
     """The nodes and jobs of a scenario; ScenarioError for nodes that come and go."""
     read = run_inputs.inputs_from(scenario.cluster, scenario.workload)
     return read._replace(cluster=round_texts.lasting(read.cluster, scenario.policy))
+
+
+def gpus_by_model(cluster: Cluster, use: str) -> dict[str, list[tuple[int, int]]]:
+    """GPUs and position of the offered nodes by GPU model, models sorted; ScenarioError if none has GPUs to ``use``."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for position, node in enumerate(cluster.offered.select(["gpu_model", "num_gpu"]).to_pylist()):
+        if node["num_gpu"]:
+            found.setdefault(node["gpu_model"], []).append((node["num_gpu"], position))
+    if not found:
+        raise ScenarioError("cluster", "no GPUs", f"GPUs that {use}")
+    return dict(sorted(found.items()))
 
 
 def records_placements(scenario: Scenario) -> bool:

@@ -78,14 +78,7 @@ def prepared_monitored(scenario: Scenario, policy: Any) -> PreparedMonitored:
     tariff = tariff_of(read.cluster, scenario.prices)
     unused = UnusedColumns("monitored", facts_of(read.workload, scenario))
     return PreparedMonitored.of(
-        scenario,
-        read,
-        plan=plan,
-        telemetry=telemetry,
-        gpus=gpus,
-        devices=devices,
-        tariff=tariff,
-        unused=unused,
+        scenario, read, plan=plan, telemetry=telemetry, gpus=gpus, devices=devices, tariff=tariff, unused=unused
     )
 
 

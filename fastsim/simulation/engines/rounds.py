@@ -36,6 +36,7 @@ from fastsim.simulation.engines.engine import (
     JobsRun,
     PreparedJobs,
     Progress,
+    gpus_by_model,
     lasting_inputs,
     records_placements,
 )
@@ -45,7 +46,6 @@ from fastsim.simulation.uses.options import refuse_options
 from fastsim.workload import schema as s
 
 if TYPE_CHECKING:
-    from fastsim.cluster.cluster import Cluster
     from fastsim.engine.orders.run import OrderedDriver
     from fastsim.engine.rounds.driver import RunHooks
     from fastsim.engine.rounds.job_driver import RunContext
@@ -113,7 +113,7 @@ def prepared_rounds(scenario: Scenario, policy: Any) -> PreparedRounds:
     if window is not None:
         WINDOW.refuse(window[1])
     switches = switches_on(scenario.compat)
-    models = _gpu_models(cluster)
+    models = tuple(gpus_by_model(cluster, "jobs can share out"))
     rates = workload.rates if scenario.rates is None else scenario.rates
     sensitivity = round_texts.sensitivity_from(rates, cluster)
     oracle = round_texts.rates_from(sensitivity or rates, workload, models)
@@ -192,22 +192,12 @@ class RoundsRun(JobsRun[PreparedRounds]):
 
 
 def driven(scenario: Scenario, inputs: PreparedRounds, hooks: RunHooks) -> RoundOutcome:
-    """Play the jobs in rounds of shares or ordered rounds, whichever the plan is for."""
+    """Play the jobs."""
     context: RunContext = {
         **hooks, "tenants": inputs.tenants, "metrics": inputs.metrics(scenario, inputs.setting.gpu_models),
         "record_tasks": recorded(scenario), "nodes": inputs.nodes,
     }  # fmt: skip
-    if isinstance(inputs.plan, OrderPlan):
-        from fastsim.engine.orders.run import run_ordered
-
-        assert inputs.needs is not None
-        jobs = inputs.batches
-        return run_ordered(
-            inputs.setting, inputs.plan, inputs.needs, jobs, inputs.options, values=jobs.values, **context
-        )
-    from fastsim.engine.shares.run import run_rounds
-
-    return run_rounds(inputs.setting, inputs.plan, inputs.batches, inputs.options, **context)
+    return driver_with(inputs, context).whole_run()
 
 
 def driver_of(
@@ -216,20 +206,20 @@ def driver_of(
     """The driver of a run that records nothing, before its first round; ScenarioError for one without rounds."""
     if scenario.ideal:
         raise ScenarioError("ideal", "jobs without rounds", "a run in rounds")
+    return driver_with(inputs, {"tenants": inputs.tenants, "nodes": inputs.nodes, "progress": progress})
+
+
+def driver_with(inputs: PreparedRounds, context: RunContext) -> ShareDriver | OrderedDriver:
+    """The driver of a run in rounds of shares or ordered rounds, whichever the plan is for."""
     if isinstance(inputs.plan, OrderPlan):
         from fastsim.engine.orders.run import ordered_driver
 
-        assert inputs.needs is not None
-        return ordered_driver(
-            inputs.setting, inputs.plan, inputs.needs, inputs.batches, inputs.options, tenants=inputs.tenants,
-            values=inputs.batches.values, nodes=inputs.nodes, progress=progress,
-        )  # fmt: skip
+        needs, jobs = inputs.needs, inputs.batches
+        assert needs is not None
+        return ordered_driver(inputs.setting, inputs.plan, needs, jobs, inputs.options, values=jobs.values, **context)
     from fastsim.engine.shares.run import share_driver
 
-    return share_driver(
-        inputs.setting, inputs.plan, inputs.batches, inputs.options, tenants=inputs.tenants, nodes=inputs.nodes,
-        progress=progress,
-    )  # fmt: skip
+    return share_driver(inputs.setting, inputs.plan, inputs.batches, inputs.options, **context)
 
 
 def _logged(scenario: Scenario, inputs: PreparedRounds, run: RoundOutcome) -> RoundOutcome:
@@ -284,14 +274,6 @@ def _for_adaptive(policy: Any) -> str:
     if order in ORDERS:
         return f"policy served(order={order}) is for them"
     return "policies served, sia and pollux are for them"
-
-
-def _gpu_models(cluster: Cluster) -> tuple[str, ...]:
-    nodes = cluster.offered.select(["gpu_model", "num_gpu"]).to_pylist()
-    models = tuple(sorted({node["gpu_model"] for node in nodes if node["num_gpu"]}))
-    if not models:
-        raise ScenarioError("cluster", "no GPUs", "GPUs that jobs can share out")
-    return models
 
 
 def compatible(policy: Any, switches: frozenset[str]) -> Any:

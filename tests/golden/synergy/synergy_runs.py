@@ -118,7 +118,7 @@ Held = tuple[int, list[int], float, float, float, float | None]
 def held_by_round(made: PreparedRounds) -> Any:
     """(time, rows of ``Held``) of every round, from a loop that is stopped after each of them."""
     assert isinstance(made.plan, OrderPlan) and made.needs is not None
-    loop = ordered_loop_of(made.needs, made.plan, made.options)
+    loop = ordered_loop_of(made.needs, made.plan, made.options, {"record_tasks": True})
     loop.feed(*next(iter(made.batches)), True)
     size = made.needs.num_gpu__s[0]
     while True:

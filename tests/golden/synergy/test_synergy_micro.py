@@ -45,7 +45,8 @@ def played(snapshot: dict[str, Any], policy: str) -> Any:
     setting, needs = tables(snapshot)
     made: Any = registry.parse(policy)
     compat = switches_on("synergy") & frozenset(ORDERED_QUIRKS)
-    loop = ordered_loop_of(needs, made.begin(setting), RoundOptions(round_s=300.0, begin_s=1.0, compat=compat))
+    options = RoundOptions(round_s=300.0, begin_s=1.0, compat=compat)
+    loop = ordered_loop_of(needs, made.begin(setting), options, {"record_tasks": True})
     index = setting.oracle.kind_index
     jobs = [Job(i * 0.001, index[model, gpus], gpus, STEPS) for i, (model, gpus) in enumerate(snapshot["queue"])]
     loop.feed(*JobBatch.of(jobs), True)
