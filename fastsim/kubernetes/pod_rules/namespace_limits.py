@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from fastsim.foundation.option_texts import groups_text
 from fastsim.kubernetes.devices.device_resources import GPU
 from fastsim.kubernetes.nodes import CPU, MEMORY, PODS
 from fastsim.kubernetes.objects import Manifest, mapping, sequence
 from fastsim.kubernetes.quantity import capacity_mib, milli
 from fastsim.kubernetes.workloads.kueue_quotas import kueue_notice
+from fastsim.kubernetes.workloads.nearest_quotas import nearest_quotas
 
 QUOTAS = "objects of kind ResourceQuota"
 """Name of quotas in the notices."""
@@ -83,10 +83,12 @@ def quota_notice(quotas: Sequence[Manifest]) -> str:
             if key in hard:
                 amount = number(hard[key], f"{where}: {key}")
                 limits[limit] = min(amount, limits.get(limit, amount))
-    text = groups_text({namespace: limits for namespace, limits in sorted(least.items()) if limits})
-    option = f"--quotas '{text}' honours their limits on CPU, memory and GPUs" if text else ""
-    without = f"no option honours those on {', '.join(sorted(lacking))}" if lacking else ""
-    return "; ".join(filter(None, (QUOTAS, option, without)))
+    return nearest_quotas(QUOTAS, least, "their limits on CPU, memory and GPUs", _those_on(lacking))
+
+
+def _those_on(limits: set[str]) -> list[str]:
+    """The words for limits that no option honours."""
+    return [f"those on {', '.join(sorted(limits))}"] if limits else []
 
 
 def _is_about_pods(key: str) -> bool:

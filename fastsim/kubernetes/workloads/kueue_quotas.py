@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fastsim.foundation.option_texts import groups_text
 from fastsim.kubernetes.devices.device_resources import GPU
 from fastsim.kubernetes.nodes import CPU, MEMORY
 from fastsim.kubernetes.objects import Manifest, sequence
 from fastsim.kubernetes.quantity import capacity_mib, milli
+from fastsim.kubernetes.workloads.nearest_quotas import nearest_quotas
 
 QUEUES = "objects of kind ClusterQueue"
 """Name of the queues in the notices."""
@@ -39,10 +39,7 @@ def kueue_notice(queues: Sequence[Manifest], local: Sequence[Manifest]) -> str:
             lacking.add(SHARED if named else UNUSED)
             continue
         limits[named[0]] = _sums(quotas, queue.where)
-    text = groups_text({tenant: amounts for tenant, amounts in sorted(limits.items()) if amounts})
-    option = f"--quotas '{text}' honours their nominal quotas of CPU, memory and GPUs" if text else ""
-    without = f"no option honours {', '.join(sorted(lacking))}" if lacking else ""
-    return "; ".join(filter(None, (QUEUES, option, without)))
+    return nearest_quotas(QUEUES, limits, "their nominal quotas of CPU, memory and GPUs", lacking)
 
 
 def _tenants(local: Sequence[Manifest]) -> dict[str, list[str]]:

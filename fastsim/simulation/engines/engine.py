@@ -72,7 +72,6 @@ class PreparedJobs:
 
 
 Inputs = TypeVar("Inputs", bound=PreparedJobs)
-Outcome = TypeVar("Outcome")
 Prepare = Callable[["Scenario", Any], Inputs]
 """Makes the objects of a scenario for its policy."""
 Play = Callable[["Scenario", Inputs, "RunHooks"], object]
